@@ -7,7 +7,9 @@ own, so a handle is the address of one reader. A restarted actor has the same on
 
 from __future__ import annotations
 
+import errno
 import functools
+import os
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -112,8 +114,10 @@ def open_reader(
         reader: Reader[Any] = source.reader if isinstance(source, BufferedSubscriber) else source
         bound = _bound_port(reader) if udp else 0
         seat.remember(Place(place.stream_id, bound))
-    except BaseException:
+    except BaseException as error:
         seat.leave()
+        if bind is None and isinstance(error, RegistrationError):
+            _hint_at_bind(error)
         raise
     endpoint = address_of(node, bound) if udp else ""
     udp_channel = (
@@ -162,6 +166,15 @@ def _retry(
             if time.monotonic() >= deadline_s:
                 raise
             time.sleep(0.1)
+
+
+def _hint_at_bind(error: RegistrationError) -> None:
+    """Say what to do when the advertised address is none of this host's."""
+    if any(text in str(error) for text in (os.strerror(errno.EADDRNOTAVAIL), "cannot resolve")):
+        error.hint = (
+            "the port is bound to the address that the handle advertises; give bind= an address of "
+            'this host, or "0.0.0.0" for all of them'
+        )
 
 
 def _node_address() -> str:

@@ -180,7 +180,7 @@ class Decoder(Generic[T]):
             return []
         try:
             return self._decode_many(payloads)
-        except CodecError:
+        except Exception:  # also what a codec did not foresee, such as RecursionError
             if places is None:
                 places = list(zip(batch.session_ids(), batch.positions(), strict=True))
             return self._decode_singly(source, payloads, places)
@@ -193,9 +193,11 @@ class Decoder(Generic[T]):
         for payload, (session_id, position) in zip(payloads, places, strict=True):
             try:
                 items += self._decode_many([payload])
-            except CodecError as error:
-                where = self._report.where(source, session_id)
-                text = f"{where}, position {position}: {error}"
-                peer = source.peers.get(session_id)
-                self._refuse(session_id, peer, position, CodecError(text))
+            except Exception as error:
+                what = str(error) if isinstance(error, CodecError) else repr(error)
+                refusal = CodecError(
+                    f"{self._report.where(source, session_id)}, position {position}: {what}"
+                )
+                refusal.__cause__ = error
+                self._refuse(session_id, source.peers.get(session_id), position, refusal)
         return items

@@ -742,3 +742,27 @@ async def test_a_time_out_does_not_wait_for_a_driver_that_is_being_started(
         assert entered.is_set()
         may_go_on.set()
         await until_async(lambda: pub._core.is_closed)
+
+
+async def test_a_reader_that_fails_ends_the_waits_for_it(driver_dir, name):
+    """A send that waits for room, and a wait for consumption, raise the reader's error at once."""
+    reader = stream.reader(name, bytes, dir=driver_dir, hold=True)
+    raised = []
+
+    async def expect(wait):
+        try:
+            await wait()
+        except RemoteError as error:
+            raised.append(str(error))
+
+    async with aio.publisher(name, bytes, dir=driver_dir, linger_s=0) as pub:
+        await fill(pub)
+        async with anyio.create_task_group() as tasks:
+            with anyio.fail_after(LONG_S):
+                tasks.start_soon(expect, lambda: pub.send(PAYLOAD))
+                tasks.start_soon(expect, pub.wait_consumed)
+                await until_async(lambda: pub.statistics()["waits"] > 0)
+                await anyio.to_thread.run_sync(reader.fail, ValueError("broken"))
+                await until_async(lambda: len(raised) == 2)
+        assert all("ValueError: broken" in text for text in raised)
+        assert any(isinstance(event, stream.Rejected) for event in pub.events())

@@ -12,7 +12,14 @@ import pytest
 
 import rstream
 from rstream import policy, stream
-from rstream.errors import BackPressured, ConfigError, MessageTooLarge, NotConnected, RemoteError
+from rstream.errors import (
+    BackPressured,
+    ConfigError,
+    MessageTooLarge,
+    NotConnected,
+    RegistrationError,
+    RemoteError,
+)
 from rstream.ray import open_reader
 from rstream.stream import Failed, Refused, Rejected
 from tests.support import until
@@ -196,6 +203,15 @@ def test_bind_overrides_the_address(driver_dir, name):
         assert subscription.local_address.startswith("127.0.0.2:")
         port = subscription.local_address.rpartition(":")[2]
         assert end.handle.endpoint == f"node.example:{port}"
+
+
+@pytest.mark.parametrize("host", ["192.0.2.1", "no-host.invalid"])
+def test_an_address_of_another_machine_cannot_be_bound(driver_dir, name, host):
+    """192.0.2.1 is kept for documentation. The error says how to advertise it all the same."""
+    with pytest.raises(RegistrationError, match="give bind= an address of this host"):
+        open_reader(name, dir=driver_dir, host=host)
+    with opened(name, driver_dir, host=host, bind="127.0.0.1") as end:
+        assert end.handle.endpoint.startswith(f"{host}:")
 
 
 def test_an_ipv6_address_gets_its_brackets():

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import pytest
 
-from rstream import stream
+from rstream import codecs, stream
 from rstream.errors import CodecError, NameMismatch, NotConnected, RemoteError
 from rstream.stream import Disconnected, Failed, Refused, Rejected
+from rstream.stream._names import KIND_PLAIN, header_of
 from tests.support import free_port, until
 
 IPC = "aeron:ipc"
@@ -112,6 +113,40 @@ def test_messages_that_cannot_be_used_are_events(driver_dir, name, caplog):
         assert len(lines) == 1
         assert "written with codec raw" in lines[0]
         assert not of(Refused, reader.events())
+
+
+class Strict:
+    """A codec of a user that raises what he likes."""
+
+    codec_id = codecs.USER_CODEC_ID
+
+    def encode(self, obj):
+        return obj
+
+    def decode_many(self, messages):
+        return [{b"good": 1}[message] for message in messages]
+
+
+@pytest.mark.parametrize(
+    ("codec", "good", "bad", "what"),
+    [
+        (codecs.msgpack(), b"\x01", b"\x91" * 10_000 + b"\x01", "RecursionError"),
+        (Strict(), b"good", b"bad", "KeyError"),
+    ],
+)
+def test_a_message_of_one_cannot_end_the_reading_of_others(
+    driver_dir, name, codec, good, bad, what
+):
+    """Whatever the codec raises, the neighbours of the message are handed out."""
+    with (
+        stream.reader(name, codec=codec, dir=driver_dir) as reader,
+        stream.publisher(name, bytes, dir=driver_dir, linger_s=0) as pub,
+    ):
+        pub._header = header_of(KIND_PLAIN, codec.codec_id, name)
+        pub.send_many([good, bad, good])
+        assert polled(reader, 2) == [1, 1]
+        (refused,) = of(Refused, reader.events())
+        assert what in refused.reason
 
 
 def test_another_name_is_an_event(driver_dir, name):
