@@ -25,7 +25,7 @@ from rstream.stream._publisher_facts import PublisherFacts
 from rstream.stream._steps import Pause, Room, Steps, Work
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Sequence
 
     from typing_extensions import Buffer
 
@@ -63,6 +63,17 @@ class Sender(PublisherFacts[T]):
         if type(data) is list:
             return self._offer_parts(data, reserved)
         return self._offer_one(data, reserved)  # pyright: ignore[reportArgumentType] - not a list
+
+    def _encode_all(self, objects: Iterable[T]) -> tuple[list[Encoded], Exception | None]:
+        """The messages of the objects before the first one that fails, and the failure."""
+        messages: list[Encoded] = []
+        encode = self._encode
+        try:
+            for obj in objects:
+                messages.append(encode(obj))  # noqa: PERF401 - keeps those before a failure
+        except Exception as error:
+            return messages, error
+        return messages, None
 
     def _note_offered(self, position: int, data: Encoded) -> int:
         """Count the result of one offer; returns what ``offer()`` returns to its caller."""
@@ -390,6 +401,16 @@ class Sender(PublisherFacts[T]):
         self._closed = True
         self._core.close()
         _session.release(self._link)
+
+
+def at_hand(objects: Iterable[T]) -> Sequence[T] | None:
+    """The objects if all are there at once: a list, tuple or range.
+
+    The next object of another iterable may take long.
+    """
+    if isinstance(objects, (list, tuple, range)):
+        return objects  # pyright: ignore[reportReturnType] - T is int with a range
+    return None
 
 
 def length_of(data: Encoded) -> int:

@@ -84,6 +84,49 @@ def test_every_face_takes_a_codec_by_name_by_type_or_as_an_object(driver_dir, na
     stream.sink(f"{name}-sink", codec=codec, dir=driver_dir).cancel()
 
 
+def broken(count):
+    """Give so many numbers, then fail."""
+    yield from range(count)
+    raise KeyError("broken")
+
+
+def test_send_many_sends_what_a_generator_gave_before_its_exception(driver_dir, name):
+    with stream.subscriber(name, int, dir=driver_dir) as sub:
+        with stream.publisher(name, int, dir=driver_dir, linger_s=0) as pub:
+            with pytest.raises(KeyError, match="broken"):
+                pub.send_many(broken(300))
+            received = []
+            until(lambda: received.extend(sub.poll()) or len(received) == 300)
+            assert received == list(range(300))
+
+
+def test_send_many_sends_the_objects_of_a_list_before_the_one_that_cannot_be_encoded(
+    driver_dir, name
+):
+    with stream.subscriber(name, dir=driver_dir) as sub:
+        with stream.publisher(name, dir=driver_dir, linger_s=0) as pub:
+            with pytest.raises(CodecError):
+                pub.send_many([*range(300), object(), 300])
+            received = []
+            until(lambda: received.extend(sub.poll()) or len(received) == 300)
+            assert received == list(range(300))
+            assert pub.statistics()["messages"] == 300
+
+
+def test_send_many_holds_no_object_of_a_generator_back(driver_dir, name):
+    received = []
+    with stream.subscriber(name, int, dir=driver_dir) as sub:
+
+        def slow():
+            for number in range(3):
+                yield number
+                until(lambda number=number: received.extend(sub.poll()) or number in received)
+
+        with stream.publisher(name, int, dir=driver_dir, linger_s=0) as pub:
+            assert pub.send_many(slow()) == 3
+    assert received == [0, 1, 2]
+
+
 def test_batches_hold_at_most_prefetch(driver_dir, name):
     with stream.subscriber(name, bytes, dir=driver_dir, prefetch=10) as sub:
         pub = stream.publisher(name, bytes, dir=driver_dir)
