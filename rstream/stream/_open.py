@@ -12,7 +12,7 @@ from rstream.errors import ConfigError
 from rstream.stream import _session
 from rstream.stream._buffered import BufferedSubscriber, queue_of
 from rstream.stream._eviction import evicting_channel
-from rstream.stream._names import resolve_address, with_rate
+from rstream.stream._names import counts_readers, resolve_address, with_rate
 from rstream.stream._options import (
     PREFETCH,
     PublisherOptions,
@@ -82,7 +82,8 @@ def publisher(
         codec: overrides ``type``: a codec, its name (``"raw"``, ``"msgpack"``, ``"arrow"``), or a
             type.
         options: ``channel``, ``stream_id``, ``dir``, ``client``, ``connect_timeout_s``,
-            ``linger_s`` and ``rate``, as :class:`rstream.stream.PublisherOptions` explains them.
+            ``wait_for``, ``linger_s`` and ``rate``, as :class:`rstream.stream.PublisherOptions`
+            explains them.
     Raises:
         ConfigError: an argument cannot be used, or this release does not serve it.
         DriverError: there is no driver, or it refused the channel.
@@ -106,20 +107,32 @@ def publisher_address(
         ConfigError: an argument cannot be used.
     """
     stream, uri, number = resolve_address(name, chosen.channel, chosen.stream_id, is_publisher=True)
-    for key, value in (
-        ("connect_timeout_s", chosen.connect_timeout_s),
-        ("linger_s", chosen.linger_s),
-    ):
-        if not 0 <= value < float("inf"):
-            raise ConfigError(f"{key}={value}: must be 0 or more seconds")
+    _check_waits(chosen, uri)
     return {
         "name": stream,
         "channel": with_rate(uri, chosen.rate),
         "stream_id": number,
         "codec": choose(type, codec),
         "connect_timeout_s": chosen.connect_timeout_s,
+        "wait_for": chosen.wait_for,
         "linger_s": chosen.linger_s,
     }
+
+
+def _check_waits(chosen: PublisherSettings, uri: str) -> None:
+    for key, value in (
+        ("connect_timeout_s", chosen.connect_timeout_s or 0.0),
+        ("linger_s", chosen.linger_s),
+    ):
+        if not 0 <= value < float("inf"):
+            raise ConfigError(f"{key}={value}: must be 0 or more seconds")
+    if chosen.wait_for < 1:
+        raise ConfigError(f"wait_for={chosen.wait_for}: must be at least 1 subscriber")
+    if chosen.wait_for > 1 and not counts_readers(uri):
+        raise ConfigError(
+            f"wait_for={chosen.wait_for}: on {uri} the subscribers are not counted; give the "
+            'channel flow_control="min" or "tagged", or use shared memory'
+        )
 
 
 @overload
