@@ -166,7 +166,13 @@ def subscriber(
     codec: CodecLike = None,
     **options: Unpack[SubscriberOptions],
 ) -> Subscriber[Any]:
-    """Open a receiving side of a stream. It gets every message from now on.
+    """Open a receiving side of a stream. It gets every message that is sent from now on.
+
+    A subscriber that comes late gets no history. In shared memory it begins where the slowest
+    reader of the publisher is, as the driver saw it some milliseconds ago. So it also gets messages
+    that one has yet to read. When all readers have gone, it begins where the one that had read most
+    stopped. Over UDP it begins with the next message, unless its driver receives the session
+    already: then as in shared memory.
 
     Args:
         name: the stream's name, or a stream id for raw channels.

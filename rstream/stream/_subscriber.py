@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
+from rstream.errors import ReadTimeout, StreamEnded
 from rstream.stream import _pump
 
 if TYPE_CHECKING:
@@ -112,6 +114,29 @@ class Subscriber(ABC, Generic[T]):
     def is_closed(self) -> bool:
         """Whether it was closed here."""
         return self._closed
+
+    def get(self, *, timeout_s: float | None = None) -> T:
+        """Wait for the next object and return it; ``for`` and :meth:`batches` cost less.
+
+        Args:
+            timeout_s: most seconds to wait; None: as long as it takes. 0: only what is there.
+        Raises:
+            ReadTimeout: nothing came within ``timeout_s``.
+            StreamEnded: every publisher seen has completed.
+            RStreamError: as :meth:`poll`.
+        """
+        deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
+        while not (items := self.poll(1)):
+            if self.is_ended:
+                raise StreamEnded(f"{self!r}: every publisher has completed the stream")
+            left_s = None if deadline_s is None else deadline_s - time.monotonic()
+            if left_s is not None and left_s <= 0:
+                raise ReadTimeout(
+                    f"{self!r}: no message within {timeout_s:g} s",
+                    hint="`rstream stat` shows whether a publisher sends to this reader",
+                )
+            self.wait(left_s)
+        return items[0]
 
     def batches(self) -> Iterator[list[T]]:
         """Iterate over lists of 1 to :attr:`prefetch` objects, as they have arrived.

@@ -23,9 +23,11 @@ from rstream.errors import (
     NotConnected,
     NotSupported,
     PublisherLost,
+    ReadTimeout,
     RegistrationError,
     RemoteError,
     SlowConsumer,
+    StreamEnded,
 )
 from tests.support import free_port, until
 
@@ -67,6 +69,56 @@ def test_types_select_their_codecs(driver_dir, name):
         pub.send(Tick(1.5))
         until(lambda: sub.poll() == [Tick(1.5)])
         pub.close(linger_s=0)
+
+
+@pytest.mark.parametrize("on_slow", [policy.Block(), policy.Buffer(8)], ids=["plain", "queue"])
+def test_get_waits_for_one_object(driver_dir, name, on_slow):
+    with stream.subscriber(name, dir=driver_dir, on_slow=on_slow) as sub:
+        for timeout_s in (0, 0.05):
+            with pytest.raises(ReadTimeout, match="no message within") as raised:
+                sub.get(timeout_s=timeout_s)
+            assert isinstance(raised.value, TimeoutError)
+        pub = stream.publisher(name, dir=driver_dir)
+        pub.send_many([1, 2])
+        assert [sub.get(timeout_s=10), sub.get()] == [1, 2]
+        thread = in_thread(lambda: (time.sleep(0.02), pub.send(3), pub.close()))
+        assert sub.get() == 3
+        with pytest.raises(StreamEnded):
+            sub.get(timeout_s=10)
+        thread.join(10)
+
+
+def test_a_late_reader_in_shared_memory_begins_where_the_slowest_one_is(driver_dir, name):
+    pub = stream.publisher(name, dir=driver_dir, linger_s=0)
+    with stream.subscriber(name, dir=driver_dir) as slow:
+        pub.send_many(list(range(10)))
+        assert [slow.get(timeout_s=10) for _ in range(3)] == [0, 1, 2]
+        with stream.subscriber(name, dir=driver_dir) as late:
+            first = late.get(timeout_s=10)
+            assert first <= 3  # the driver's knowledge of the slow reader may be older
+            rest = [late.get(timeout_s=10) for _ in range(first + 1, 10)]
+            assert rest == list(range(first + 1, 10))
+        assert slow.get(timeout_s=10) == 3
+    until(lambda: not pub.is_connected)
+    with stream.subscriber(name, dir=driver_dir) as next_one:
+        pub.send(10)
+        assert next_one.get(timeout_s=10) == 10  # where the one that had read most stopped
+    pub.close()
+
+
+def test_a_late_receiver_begins_with_the_next_message(driver_dir, name):
+    port = free_port()
+    channel = f"aeron:udp?control=127.0.0.1:{port}|control-mode=dynamic|fc=min"
+    reader = f"aeron:udp?endpoint=127.0.0.1:0|control=127.0.0.1:{port}"
+    with stream.publisher(name, dir=driver_dir, channel=channel, linger_s=0) as pub:
+        with stream.subscriber(name, dir=driver_dir, channel=reader) as slow:
+            pub.send_many(list(range(10)))
+            assert slow.get(timeout_s=10) == 0
+            with stream.subscriber(name, dir=driver_dir, channel=reader) as late:
+                until(lambda: late.is_connected)
+                pub.send(10)
+                assert late.get(timeout_s=10) == 10
+            assert slow.get(timeout_s=10) == 1
 
 
 @pytest.mark.parametrize("codec", ["raw", bytes, codecs.raw()], ids=["name", "type", "object"])
