@@ -6,7 +6,7 @@ import logging
 import time
 import warnings
 from collections import deque
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from rstream import _core
 from rstream._channel_uri import ChannelUri
@@ -110,6 +110,13 @@ class PublisherFacts(Generic[T]):
         """The bucket for ``rs-rate`` beside Aeron's driver, which does not read that key."""
         text = ChannelUri.parse(channel).get("rs-rate")
         return None if text is None else bucket_of(text, self._core.mtu, time.monotonic_ns())
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            f"{self!r} belongs to its process and cannot be pickled: pass the stream's name and "
+            "open a publisher there, or pass a handle (rstream.ray.open_reader(name).handle), "
+            "whose publisher() opens one anywhere"
+        )
 
     def __repr__(self) -> str:
         return f"<rstream.Publisher {self.name or self.stream_id!r} on {self.channel}>"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Generic, NoReturn, Self, TypeVar
 
 from rstream.errors import ReadTimeout, StreamEnded
 from rstream.stream import _pump
@@ -149,6 +149,13 @@ class Subscriber(ABC, Generic[T]):
     def __iter__(self) -> Iterator[T]:
         for items in self.batches():
             yield from items
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            f"{self!r} belongs to its process and cannot be pickled: pass the stream's name and "
+            "open a subscriber there; in a Ray actor, rstream.ray.open_reader(name), whose handle "
+            "can be pickled"
+        )
 
     def __enter__(self) -> Self:
         return self

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import logging
+import pickle
 import threading
 import time
 import zlib
@@ -177,6 +179,17 @@ def test_send_many_holds_no_object_of_a_generator_back(driver_dir, name):
         with stream.publisher(name, int, dir=driver_dir, linger_s=0) as pub:
             assert pub.send_many(slow()) == 3
     assert received == [0, 1, 2]
+
+
+def test_pickling_an_open_end_points_to_handles(driver_dir, name):
+    with (
+        stream.subscriber(name, dir=driver_dir) as sub,
+        stream.publisher(name, dir=driver_dir, linger_s=0) as pub,
+    ):
+        with pytest.raises(TypeError, match=r"open_reader\(name\)\.handle"):
+            pickle.dumps(pub)
+        with pytest.raises(TypeError, match=r"open_reader\(name\)"):
+            copy.copy(sub)
 
 
 def test_batches_hold_at_most_prefetch(driver_dir, name):
