@@ -22,6 +22,8 @@ RStreamError                       .code (stable text), .hint (what to do), .det
 │   ├── ClosedError                closed here
 │   ├── PublisherLost              the publisher vanished without completing the stream
 │   ├── RemoteError                the other end failed; the text is its own
+│   ├── StreamEnded(EOFError)      get() after the last message of the stream
+│   ├── ReadTimeout(TimeoutError)  get(): no message came in time
 │   ├── SlowConsumer               more messages wait than the policy allows
 │   ├── CorruptError               content that contradicts its header
 │   └── NameMismatch               two names on one stream
@@ -65,11 +67,13 @@ __all__ = (
     "NotSupported",
     "PublisherLost",
     "RStreamError",
+    "ReadTimeout",
     "RegistrationError",
     "RemoteContractError",
     "RemoteError",
     "SlowConsumer",
     "StorageError",
+    "StreamEnded",
     "SystemCallError",
     "TransportError",
     "VersionMismatch",
@@ -271,6 +275,18 @@ class RemoteError(TransportError):
     """
 
     default_code = "RST_REMOTE"
+
+
+class StreamEnded(TransportError, EOFError):
+    """``get`` was called after the last message: every publisher has completed the stream."""
+
+    default_code = "RST_STREAM_ENDED"
+
+
+class ReadTimeout(TransportError, TimeoutError):
+    """No message came within the ``timeout_s`` of ``get``."""
+
+    default_code = "RST_READ_TIMEOUT"
 
 
 class SlowConsumer(TransportError):

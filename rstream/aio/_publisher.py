@@ -16,7 +16,7 @@ from rstream.errors import ClosedError, DriverLost
 from rstream.stream import _steps
 from rstream.stream._end import error_text, is_failure, linger_after
 from rstream.stream._names import KIND_COMPLETE, KIND_ERROR
-from rstream.stream._sender import SET_RATE_TIMEOUT_S, Sender, length_of
+from rstream.stream._sender import SET_RATE_TIMEOUT_S, Sender, at_hand, length_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -98,15 +98,16 @@ class Publisher(Sender[T]):
     ) -> int:
         """Send all objects in order; the fastest call for many.
 
-        An iterable is sent in chunks of 64 objects or 1 MiB. An async iterable is asked for the
-        next object when the last one is sent, so readers without room slow it down.
+        A list, tuple or range is sent in chunks of 64 objects or 1 MiB. Any other iterable, also an
+        async one, is asked for the next object when the last one is sent, so readers without room
+        slow it down.
 
         Args:
             objects: objects that the codec takes.
             timeout_s: most seconds to wait for room for one object, and for other tasks.
         Returns:
-            The number of objects sent: all of them. After an exception the chunks before the failed
-            object were sent, and perhaps a part of the chunk when it was cancelled.
+            The number of objects sent: all of them. After an exception, also one of the iterable,
+            the objects before it were sent; of a chunk that was cancelled, perhaps a part.
         Raises:
             RStreamError: as for :meth:`send`.
         """
@@ -116,23 +117,20 @@ class Publisher(Sender[T]):
                 await self.send(obj, timeout_s=timeout_s)
                 count += 1
             return count
-        for chunk in self._chunks(objects):
-            await self._send_chunk(chunk, timeout_s)
-            count += len(chunk)
+        ready = at_hand(objects)
+        if ready is None:
+            for obj in objects:
+                await self.send(obj, timeout_s=timeout_s)
+                count += 1
+            return count
+        for start in range(0, len(ready), MESSAGES_PER_TURN):
+            messages, failure = self._encode_all(ready[start : start + MESSAGES_PER_TURN])
+            for chunk in _turns(messages):
+                await self._send_chunk(chunk, timeout_s)
+                count += len(chunk)
+            if failure is not None:
+                raise failure
         return count
-
-    def _chunks(self, objects: Iterable[T]) -> Iterator[list[Encoded]]:
-        chunk: list[Encoded] = []
-        left = MESSAGES_PER_TURN
-        for obj in objects:
-            data = self._encode(obj)
-            chunk.append(data)
-            left -= 1 + (length_of(data) >> TURN_SHIFT)
-            if left <= 0:
-                yield chunk
-                chunk, left = [], MESSAGES_PER_TURN
-        if chunk:
-            yield chunk
 
     async def _send_chunk(self, messages: list[Encoded], timeout_s: float | None) -> None:
         if self._bucket is None:
@@ -437,3 +435,17 @@ class Publisher(Sender[T]):
         finally:
             if self._closed and self._room.is_open:  # abandoned during the wait
                 self._leave()
+
+
+def _turns(messages: list[Encoded]) -> Iterator[list[Encoded]]:
+    """The messages of each turn of the loop."""
+    chunk: list[Encoded] = []
+    left = MESSAGES_PER_TURN
+    for data in messages:
+        chunk.append(data)
+        left -= 1 + (length_of(data) >> TURN_SHIFT)
+        if left <= 0:
+            yield chunk
+            chunk, left = [], MESSAGES_PER_TURN
+    if chunk:
+        yield chunk

@@ -94,6 +94,13 @@ def uri_keys(uri: str) -> dict[str, str]:
     return dict(ChannelUri.parse(uri).parameters)
 
 
+def counts_readers(uri: str) -> bool:
+    """Whether the readers of a publication on this channel can be counted."""
+    channel = ChannelUri.parse(uri)
+    flow_control = (channel.get("fc") or "").partition(",")[0]
+    return channel.media == "ipc" or flow_control in ("min", "tagged")
+
+
 def with_rate(uri: str, limit: RateLimit | None) -> str:
     """The channel with ``rs-rate`` set to the law; unchanged without one."""
     if limit is None:

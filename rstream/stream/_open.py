@@ -13,7 +13,7 @@ from rstream.errors import ConfigError
 from rstream.stream import _session
 from rstream.stream._buffered import BufferedSubscriber, queue_of
 from rstream.stream._eviction import evicting_channel
-from rstream.stream._names import resolve_address, with_rate
+from rstream.stream._names import counts_readers, resolve_address, with_rate
 from rstream.stream._options import (
     PREFETCH,
     PublisherOptions,
@@ -84,7 +84,8 @@ def publisher(
         codec: overrides ``type``: a codec, its name (``"raw"``, ``"msgpack"``, ``"arrow"``), or a
             type.
         options: ``channel``, ``stream_id``, ``dir``, ``client``, ``connect_timeout_s``,
-            ``linger_s`` and ``rate``, as :class:`rstream.stream.PublisherOptions` explains them.
+            ``wait_for``, ``linger_s`` and ``rate``, as :class:`rstream.stream.PublisherOptions`
+            explains them.
     Raises:
         ConfigError: an argument cannot be used, or this release does not serve it.
         DriverError: there is no driver, or it refused the channel.
@@ -108,20 +109,32 @@ def publisher_address(
         ConfigError: an argument cannot be used.
     """
     stream, uri, number = resolve_address(name, chosen.channel, chosen.stream_id, is_publisher=True)
-    for key, value in (
-        ("connect_timeout_s", chosen.connect_timeout_s),
-        ("linger_s", chosen.linger_s),
-    ):
-        if not 0 <= value < float("inf"):
-            raise ConfigError(f"{key}={value}: must be 0 or more seconds")
+    _check_waits(chosen, uri)
     return {
         "name": stream,
         "channel": with_rate(uri, chosen.rate),
         "stream_id": number,
         "codec": choose(type, codec),
         "connect_timeout_s": chosen.connect_timeout_s,
+        "wait_for": chosen.wait_for,
         "linger_s": chosen.linger_s,
     }
+
+
+def _check_waits(chosen: PublisherSettings, uri: str) -> None:
+    for key, value in (
+        ("connect_timeout_s", chosen.connect_timeout_s or 0.0),
+        ("linger_s", chosen.linger_s),
+    ):
+        if not 0 <= value < float("inf"):
+            raise ConfigError(f"{key}={value}: must be 0 or more seconds")
+    if chosen.wait_for < 1:
+        raise ConfigError(f"wait_for={chosen.wait_for}: must be at least 1 subscriber")
+    if chosen.wait_for > 1 and not counts_readers(uri):
+        raise ConfigError(
+            f"wait_for={chosen.wait_for}: on {uri} the subscribers are not counted; give the "
+            'channel flow_control="min" or "tagged", or use shared memory'
+        )
 
 
 @overload
@@ -155,7 +168,13 @@ def subscriber(
     codec: CodecLike = None,
     **options: Unpack[SubscriberOptions],
 ) -> Subscriber[Any]:
-    """Open a receiving side of a stream. It gets every message from now on.
+    """Open a receiving side of a stream. It gets every message that is sent from now on.
+
+    A subscriber that comes late gets no history. In shared memory it begins where the slowest
+    reader of the publisher is, as the driver saw it some milliseconds ago. So it also gets messages
+    that one has yet to read. When all readers have gone, it begins where the one that had read most
+    stopped. Over UDP it begins with the next message, unless its driver receives the session
+    already: then as in shared memory.
 
     Args:
         name: the stream's name, or a stream id for raw channels.

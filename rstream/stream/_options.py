@@ -30,14 +30,17 @@ class SendOptions(TypedDict, total=False):
     """How a publisher sends; all of them may be left out.
 
     Attributes:
-        connect_timeout_s: seconds that ``send`` waits for a first subscriber (10).
+        connect_timeout_s: seconds that ``send`` waits for a first subscriber (10); None: for ever.
+        wait_for: subscribers that must be there before the first message is sent (1). More than 1
+            in shared memory, or with ``flow_control="min"`` or ``"tagged"``, which count receivers.
         linger_s: seconds that ``close`` waits for the readers (5).
         rate: how fast it may send, such as ``rate.Fixed("200MB/s")`` or ``rate.Adaptive()``
             (:mod:`rstream.rate`), whatever the channel says. None (default): as the channel says,
             else as the driver's option ``rate`` says, which is unlimited unless set.
     """
 
-    connect_timeout_s: float
+    connect_timeout_s: float | None
+    wait_for: int
     linger_s: float
     rate: RateLimit | None
 
@@ -99,7 +102,8 @@ class SubscriberOptions(TypedDict, total=False):
 class PublisherSettings:
     """:class:`PublisherOptions` with the default of each option that was left out."""
 
-    connect_timeout_s: float = 10.0
+    connect_timeout_s: float | None = 10.0
+    wait_for: int = 1
     linger_s: float = 5.0
     rate: RateLimit | None = None
     channel: Channel | str | None = None

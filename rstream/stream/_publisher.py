@@ -14,7 +14,6 @@ import threading
 import time
 import weakref
 from contextlib import suppress
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from rstream import _core
@@ -22,10 +21,10 @@ from rstream.errors import ClosedError
 from rstream.stream import _steps
 from rstream.stream._end import error_text, is_failure, linger_after
 from rstream.stream._names import KIND_COMPLETE, KIND_ERROR
-from rstream.stream._sender import CHUNK, SET_RATE_TIMEOUT_S, Sender, length_of
+from rstream.stream._sender import CHUNK, SET_RATE_TIMEOUT_S, Sender, at_hand, length_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from types import TracebackType
 
     from rstream.rate import RateLimit
@@ -178,31 +177,43 @@ class Publisher(Sender[T]):
             return self._note_offered(self._offer(data), data)
 
     def send_many(self, objects: Iterable[T], *, timeout_s: float | None = None) -> int:
-        """Send all objects in order, in chunks of 256: the fastest way to send.
+        """Send all objects in order: the fastest way to send a list.
 
-        A chunk is sent when its 256 objects are there; for a slow iterable use :meth:`send`.
+        A list, tuple or range is sent in chunks of 256. Of any other iterable each object is sent
+        before the next one is asked for, because that may take long.
 
         Args:
             objects: what the codec takes.
             timeout_s: most seconds to wait for room for one object.
         Returns:
-            How many were sent: all. On an exception, those before the one that failed were sent,
-            as far as whole chunks go.
+            How many were sent: all.
         Raises:
-            RStreamError: as for :meth:`send`.
+            RStreamError: as for :meth:`send`. The objects before the one that failed were sent.
+            Exception: of the iterable; the objects that it gave before were sent.
         """
         count = 0
-        iterator = iter(objects)
-        while chunk := list(islice(iterator, CHUNK)):
-            if self._bucket is None:
-                with self._lock:
-                    messages = [self._encode(obj) for obj in chunk]
-                self._run(self._send_many_steps(messages, timeout_s))
-            else:
-                for obj in chunk:
-                    self.send(obj, timeout_s=timeout_s)
+        ready = at_hand(objects)
+        if ready is None:
+            for obj in objects:
+                self.send(obj, timeout_s=timeout_s)
+                count += 1
+            return count
+        for start in range(0, len(ready), CHUNK):
+            chunk = ready[start : start + CHUNK]
+            self._send_chunk(chunk, timeout_s)
             count += len(chunk)
         return count
+
+    def _send_chunk(self, chunk: Sequence[T], timeout_s: float | None) -> None:
+        if self._bucket is not None:
+            for obj in chunk:
+                self.send(obj, timeout_s=timeout_s)
+            return
+        with self._lock:
+            messages, failure = self._encode_all(chunk)
+        self._run(self._send_many_steps(messages, timeout_s))
+        if failure is not None:
+            raise failure
 
     def flush(self) -> None:
         """Does nothing: a message that was sent is in the log already."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import deque
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from rstream import _core
 from rstream._channel_uri import ChannelUri
@@ -40,6 +40,9 @@ T = TypeVar("T")
 
 #: A publisher reads the consumed position after this many messages.
 CONSUMED_EVERY = 64
+#: Types of counters: of a local reader, and with the number of receivers of a publication.
+TYPE_SUBSCRIBER_POSITION = 4
+TYPE_RECEIVERS = 17
 
 
 class PublisherFacts(Generic[T]):
@@ -53,7 +56,8 @@ class PublisherFacts(Generic[T]):
         channel: str,
         stream_id: int,
         codec: Codec[T],
-        connect_timeout_s: float,
+        connect_timeout_s: float | None,
+        wait_for: int,
         linger_s: float,
         made_at: str | None = None,
     ) -> None:
@@ -62,7 +66,8 @@ class PublisherFacts(Generic[T]):
         self.name: str = name
         self.channel: str = channel
         self.stream_id: int = stream_id
-        self.connect_timeout_s: float = connect_timeout_s
+        self.connect_timeout_s: float | None = connect_timeout_s
+        self.wait_for: int = wait_for
         self.linger_s: float = linger_s
         self._link = link
         self._codec = codec
@@ -84,13 +89,19 @@ class PublisherFacts(Generic[T]):
     def _join(self, link: Link) -> None:
         added = link.client.add_publication(self.channel, self.stream_id, exclusive=True)
         self._core: _core.Publication = added.core
+        self._accept()
+        self._is_gated = self.wait_for > 1  # no message before so many readers are there
+        if self._is_gated:
+            self._refuse(_core.NOT_CONNECTED)
+        if link.client.is_aeron_driver:
+            self._bucket = self._bucket_for(self.channel)
+
+    def _accept(self) -> None:
         self._offer_one: Callable[[Buffer, int], int] = self._core.offer
         self._offer_parts: Callable[[list[Buffer], int], int] = self._core.offer_parts
         self._offer_many: Callable[[list[Buffer], int, int], tuple[int, int]] = (
             self._core.offer_many
         )
-        if link.client.is_aeron_driver:
-            self._bucket = self._bucket_for(self.channel)
 
     def _refuse(self, reason: int) -> None:
         """From now on every offer is answered with the reason; costs an open publisher nothing."""
@@ -102,6 +113,13 @@ class PublisherFacts(Generic[T]):
         """The bucket for ``rs-rate`` beside Aeron's driver, which does not read that key."""
         text = ChannelUri.parse(channel).get("rs-rate")
         return None if text is None else bucket_of(text, self._core.mtu, time.monotonic_ns())
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            f"{self!r} belongs to its process and cannot be pickled: pass the stream's name and "
+            "open a publisher there, or pass a handle (rstream.ray.open_reader(name).handle), "
+            "whose publisher() opens one anywhere"
+        )
 
     def __repr__(self) -> str:
         return f"<rstream.Publisher {self.name or self.stream_id!r} on {self.channel}>"
@@ -155,7 +173,7 @@ class PublisherFacts(Generic[T]):
         """What a send would wait for now; None: nothing, or this publisher is closed."""
         if self._closed or self._core.is_closed:
             return None
-        if not self._core.is_connected:
+        if not self._core.is_connected or self._is_gated:
             return HeldBy.SUBSCRIBER
         if self._is_over_rate():
             return HeldBy.RATE
@@ -220,6 +238,26 @@ class PublisherFacts(Generic[T]):
     def has_new_demand(self) -> bool:
         """Whether the demand changed since :meth:`demand` was called last; a tenth of its cost."""
         return self._core.has_new_demand
+
+    # ---- the first readers ----
+
+    def _has_readers(self) -> bool:
+        """Whether a reader is there, and as many as it waits for have been there once."""
+        if not self._core.is_connected:
+            return False
+        if self._is_gated and self._reader_count() >= self.wait_for and not self._is_ending:
+            self._is_gated = False
+            self._accept()
+        return not self._is_gated
+
+    def _reader_count(self) -> int:
+        """The number of subscribers in shared memory, else of receivers; reads all counters."""
+        number = self._core.registration_id
+        counters = _core.read_counters(self._link.directory)
+        if self._core.is_ipc:
+            return sum(row[1] == TYPE_SUBSCRIBER_POSITION and row[5] == number for row in counters)
+        found = (row[2] for row in counters if row[1] == TYPE_RECEIVERS and row[3] == number)
+        return next(found, 0)
 
     # ---- what readers consumed ----
 
@@ -326,8 +364,9 @@ class PublisherFacts(Generic[T]):
     def say_alone(self, how_long: str) -> None:
         """Log that it waits for a subscriber."""
         log.warning(
-            "%s: waits for a subscriber, %s; `rstream stat` shows the readers that are there",
+            "%s: waits for %s, %s; `rstream stat` shows the readers that are there",
             self._where(),
+            "a subscriber" if self.wait_for == 1 else f"{self.wait_for} subscribers",
             how_long,
         )
 

@@ -26,7 +26,7 @@ from rstream.stream._publisher_facts import PublisherFacts
 from rstream.stream._steps import Pause, Room, Steps, Work
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Sequence
 
     from typing_extensions import Buffer
 
@@ -64,6 +64,17 @@ class Sender(PublisherFacts[T]):
             return self._offer_parts(data, reserved)
         return self._offer_one(data, reserved)  # pyright: ignore[reportArgumentType] - not a list
 
+    def _encode_all(self, objects: Iterable[T]) -> tuple[list[Encoded], Exception | None]:
+        """The messages of the objects before the first one that fails, and the failure."""
+        messages: list[Encoded] = []
+        encode = self._encode
+        try:
+            for obj in objects:
+                messages.append(encode(obj))  # noqa: PERF401 - keeps those before a failure
+        except Exception as error:
+            return messages, error
+        return messages, None
+
     def _note_offered(self, position: int, data: Encoded) -> int:
         """Count the result of one offer; returns what ``offer()`` returns to its caller."""
         if position > 0:
@@ -72,6 +83,7 @@ class Sender(PublisherFacts[T]):
                 self._bucket.spend(length_of(data))
         elif position == _core.NOT_CONNECTED:
             self._look()
+            self._has_readers()  # the next offer may find enough of them
         elif position == _core.BACK_PRESSURED and self.is_rate_limited:
             return _core.RATE_LIMITED
         return position
@@ -186,18 +198,19 @@ class Sender(PublisherFacts[T]):
         started_ns = time.monotonic_ns()
         has_noticed = False
         self._look()
-        while not self._core.is_connected:
+        limit_s = self.connect_timeout_s
+        while not self._has_readers():
             self._check_accepted()
             now_ns = time.monotonic_ns()
             waited_s = (now_ns - started_ns) / 1e9
             is_late = deadline_ns is not None and now_ns >= deadline_ns
-            if is_late or waited_s >= self.connect_timeout_s:
+            if is_late or (limit_s is not None and waited_s >= limit_s):
                 raise self._alone_error(waited_s)
             if waited_s >= NOTICE_AFTER_S and not has_noticed:
                 has_noticed = True
-                self.say_alone(f"up to {self.connect_timeout_s:g} s")
+                self.say_alone("without a limit" if limit_s is None else f"up to {limit_s:g} s")
             yield from self._wait_once_steps(0.05)
-            if not self._core.is_connected:
+            if not self._core.is_connected or self._is_gated:
                 yield Pause(0.001)
 
     def _wait_consumed_steps(
@@ -230,8 +243,11 @@ class Sender(PublisherFacts[T]):
         return ClosedError(f"{self._where()}: this publisher is closed", channel=self.channel)
 
     def _alone_error(self, waited_s: float) -> NotConnected:
+        missing = "no subscriber"
+        if self._is_gated:
+            missing = f"{self._reader_count()} of {self.wait_for} subscribers"
         return NotConnected(
-            f"{self._where()}: no subscriber for {waited_s:.1f} s",
+            f"{self._where()}: {missing} for {waited_s:.1f} s",
             hint="start the reader with the same driver directory and the same name; over UDP the "
             "endpoint is the reader's address; `rstream stat` lists the readers",
             **self._place(),
@@ -239,7 +255,7 @@ class Sender(PublisherFacts[T]):
 
     def _late_error(self, waited_s: float) -> BackPressured | NotConnected:
         """The error of a message not sent in time: no room, or no reader."""
-        return self._held_error() if self._core.is_connected else self._alone_error(waited_s)
+        return self._held_error() if self._has_readers() else self._alone_error(waited_s)
 
     def _rate_error(self) -> BackPressured:
         error = BackPressured(
@@ -398,6 +414,16 @@ class Sender(PublisherFacts[T]):
         self._closed = True
         self._core.close()
         _session.release(self._link)
+
+
+def at_hand(objects: Iterable[T]) -> Sequence[T] | None:
+    """The objects if all are there at once: a list, tuple or range.
+
+    The next object of another iterable may take long.
+    """
+    if isinstance(objects, (list, tuple, range)):
+        return objects  # pyright: ignore[reportReturnType] - T is int with a range
+    return None
 
 
 def length_of(data: Encoded) -> int:

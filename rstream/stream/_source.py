@@ -45,8 +45,9 @@ OpenReader = Callable[[], Subscriber[T]]
 class StreamSource(abc.Publisher[T], Generic[T]):
     """A stream to subscribe to; made by :func:`rstream.stream.source`.
 
-    Each subscriber reads the stream from the moment when it subscribed. Thread rule: ``subscribe``
-    from any thread; signals come from the executor's thread, serially.
+    Each subscriber reads what is sent from the moment when it subscribed, and begins where
+    :func:`rstream.subscriber` does. Thread rule: ``subscribe`` from any thread; signals come from
+    the executor's thread, serially.
 
     Example::
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Generic, NoReturn, Self, TypeVar
 
 from rstream._unclosed import warn_unclosed
+from rstream.errors import ReadTimeout, StreamEnded
 from rstream.stream import _pump
 
 if TYPE_CHECKING:
@@ -113,6 +115,29 @@ class Subscriber(ABC, Generic[T]):
         """Whether it was closed here."""
         return self._closed
 
+    def get(self, *, timeout_s: float | None = None) -> T:
+        """Wait for the next object and return it; ``for`` and :meth:`batches` cost less.
+
+        Args:
+            timeout_s: most seconds to wait; None: as long as it takes. 0: only what is there.
+        Raises:
+            ReadTimeout: nothing came within ``timeout_s``.
+            StreamEnded: every publisher seen has completed.
+            RStreamError: as :meth:`poll`.
+        """
+        deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
+        while not (items := self.poll(1)):
+            if self.is_ended:
+                raise StreamEnded(f"{self!r}: every publisher has completed the stream")
+            left_s = None if deadline_s is None else deadline_s - time.monotonic()
+            if left_s is not None and left_s <= 0:
+                raise ReadTimeout(
+                    f"{self!r}: no message within {timeout_s:g} s",
+                    hint="`rstream stat` shows whether a publisher sends to this reader",
+                )
+            self.wait(left_s)
+        return items[0]
+
     def batches(self) -> Iterator[list[T]]:
         """Iterate over lists of 1 to :attr:`prefetch` objects, as they have arrived.
 
@@ -124,6 +149,13 @@ class Subscriber(ABC, Generic[T]):
     def __iter__(self) -> Iterator[T]:
         for items in self.batches():
             yield from items
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            f"{self!r} belongs to its process and cannot be pickled: pass the stream's name and "
+            "open a subscriber there; in a Ray actor, rstream.ray.open_reader(name), whose handle "
+            "can be pickled"
+        )
 
     def __enter__(self) -> Self:
         return self

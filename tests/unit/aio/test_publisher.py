@@ -35,7 +35,7 @@ from rstream.errors import (
 )
 from rstream.flow.pacing import TokenBucket
 from rstream.stream import _sender, _session
-from tests.support import until_async
+from tests.support import until, until_async
 
 pytestmark = pytest.mark.anyio
 
@@ -96,6 +96,36 @@ async def test_it_may_be_awaited_and_closed_by_hand(driver_dir, name):
         pub.offer(1)
     assert pub.held_by is None
     await pub.revive()
+
+
+async def test_send_many_sends_what_came_before_an_exception(driver_dir, name):
+    def broken(count):
+        yield from range(count)
+        raise KeyError("broken")
+
+    with stream.subscriber(name, dir=driver_dir) as sub:
+        async with aio.publisher(name, dir=driver_dir, linger_s=0) as pub:
+            with pytest.raises(KeyError, match="broken"):
+                await pub.send_many(broken(100))
+            with pytest.raises(CodecError):
+                await pub.send_many([*range(100, 200), object()])
+            received = []
+            await until_async(lambda: received.extend(sub.poll()) or len(received) == 200)
+            assert received == list(range(200))
+
+
+async def test_send_many_holds_no_object_of_a_generator_back(driver_dir, name):
+    received = []
+    with stream.subscriber(name, dir=driver_dir) as sub:
+
+        def slow():
+            for number in range(3):
+                yield number
+                until(lambda number=number: received.extend(sub.poll()) or number in received)
+
+        async with aio.publisher(name, dir=driver_dir, linger_s=0) as pub:
+            assert await pub.send_many(slow()) == 3
+    assert received == [0, 1, 2]
 
 
 async def test_other_tasks_run_while_it_waits_for_room(driver_dir, name):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import logging
+import pickle
 import threading
 import time
 import zlib
@@ -23,9 +25,11 @@ from rstream.errors import (
     NotConnected,
     NotSupported,
     PublisherLost,
+    ReadTimeout,
     RegistrationError,
     RemoteError,
     SlowConsumer,
+    StreamEnded,
 )
 from tests.support import free_port, until
 
@@ -69,6 +73,56 @@ def test_types_select_their_codecs(driver_dir, name):
         pub.close(linger_s=0)
 
 
+@pytest.mark.parametrize("on_slow", [policy.Block(), policy.Buffer(8)], ids=["plain", "queue"])
+def test_get_waits_for_one_object(driver_dir, name, on_slow):
+    with stream.subscriber(name, dir=driver_dir, on_slow=on_slow) as sub:
+        for timeout_s in (0, 0.05):
+            with pytest.raises(ReadTimeout, match="no message within") as raised:
+                sub.get(timeout_s=timeout_s)
+            assert isinstance(raised.value, TimeoutError)
+        pub = stream.publisher(name, dir=driver_dir)
+        pub.send_many([1, 2])
+        assert [sub.get(timeout_s=10), sub.get()] == [1, 2]
+        thread = in_thread(lambda: (time.sleep(0.02), pub.send(3), pub.close()))
+        assert sub.get() == 3
+        with pytest.raises(StreamEnded):
+            sub.get(timeout_s=10)
+        thread.join(10)
+
+
+def test_a_late_reader_in_shared_memory_begins_where_the_slowest_one_is(driver_dir, name):
+    pub = stream.publisher(name, dir=driver_dir, linger_s=0)
+    with stream.subscriber(name, dir=driver_dir) as slow:
+        pub.send_many(list(range(10)))
+        assert [slow.get(timeout_s=10) for _ in range(3)] == [0, 1, 2]
+        with stream.subscriber(name, dir=driver_dir) as late:
+            first = late.get(timeout_s=10)
+            assert first <= 3  # the driver's knowledge of the slow reader may be older
+            rest = [late.get(timeout_s=10) for _ in range(first + 1, 10)]
+            assert rest == list(range(first + 1, 10))
+        assert slow.get(timeout_s=10) == 3
+    until(lambda: not pub.is_connected)
+    with stream.subscriber(name, dir=driver_dir) as next_one:
+        pub.send(10)
+        assert next_one.get(timeout_s=10) == 10  # where the one that had read most stopped
+    pub.close()
+
+
+def test_a_late_receiver_begins_with_the_next_message(driver_dir, name):
+    port = free_port()
+    channel = f"aeron:udp?control=127.0.0.1:{port}|control-mode=dynamic|fc=min"
+    reader = f"aeron:udp?endpoint=127.0.0.1:0|control=127.0.0.1:{port}"
+    with stream.publisher(name, dir=driver_dir, channel=channel, linger_s=0) as pub:
+        with stream.subscriber(name, dir=driver_dir, channel=reader) as slow:
+            pub.send_many(list(range(10)))
+            assert slow.get(timeout_s=10) == 0
+            with stream.subscriber(name, dir=driver_dir, channel=reader) as late:
+                until(lambda: late.is_connected)
+                pub.send(10)
+                assert late.get(timeout_s=10) == 10
+            assert slow.get(timeout_s=10) == 1
+
+
 @pytest.mark.parametrize("codec", ["raw", bytes, codecs.raw()], ids=["name", "type", "object"])
 def test_every_face_takes_a_codec_by_name_by_type_or_as_an_object(driver_dir, name, codec):
     with (
@@ -82,6 +136,60 @@ def test_every_face_takes_a_codec_by_name_by_type_or_as_an_object(driver_dir, na
         pub.close(linger_s=0)
     stream.source(name, codec=codec, dir=driver_dir)
     stream.sink(f"{name}-sink", codec=codec, dir=driver_dir).cancel()
+
+
+def broken(count):
+    """Give so many numbers, then fail."""
+    yield from range(count)
+    raise KeyError("broken")
+
+
+def test_send_many_sends_what_a_generator_gave_before_its_exception(driver_dir, name):
+    with stream.subscriber(name, int, dir=driver_dir) as sub:
+        with stream.publisher(name, int, dir=driver_dir, linger_s=0) as pub:
+            with pytest.raises(KeyError, match="broken"):
+                pub.send_many(broken(300))
+            received = []
+            until(lambda: received.extend(sub.poll()) or len(received) == 300)
+            assert received == list(range(300))
+
+
+def test_send_many_sends_the_objects_of_a_list_before_the_one_that_cannot_be_encoded(
+    driver_dir, name
+):
+    with stream.subscriber(name, dir=driver_dir) as sub:
+        with stream.publisher(name, dir=driver_dir, linger_s=0) as pub:
+            with pytest.raises(CodecError):
+                pub.send_many([*range(300), object(), 300])
+            received = []
+            until(lambda: received.extend(sub.poll()) or len(received) == 300)
+            assert received == list(range(300))
+            assert pub.statistics()["messages"] == 300
+
+
+def test_send_many_holds_no_object_of_a_generator_back(driver_dir, name):
+    received = []
+    with stream.subscriber(name, int, dir=driver_dir) as sub:
+
+        def slow():
+            for number in range(3):
+                yield number
+                until(lambda number=number: received.extend(sub.poll()) or number in received)
+
+        with stream.publisher(name, int, dir=driver_dir, linger_s=0) as pub:
+            assert pub.send_many(slow()) == 3
+    assert received == [0, 1, 2]
+
+
+def test_pickling_an_open_end_points_to_handles(driver_dir, name):
+    with (
+        stream.subscriber(name, dir=driver_dir) as sub,
+        stream.publisher(name, dir=driver_dir, linger_s=0) as pub,
+    ):
+        with pytest.raises(TypeError, match=r"open_reader\(name\)\.handle"):
+            pickle.dumps(pub)
+        with pytest.raises(TypeError, match=r"open_reader\(name\)"):
+            copy.copy(sub)
 
 
 def test_batches_hold_at_most_prefetch(driver_dir, name):
@@ -132,6 +240,78 @@ def test_a_notice_names_channel_and_stream(driver_dir, name, caplog, monkeypatch
     assert len(notices) == 1
     assert name in notices[0]
     assert "aeron:ipc" in notices[0]
+
+
+def test_without_a_connect_timeout_send_waits_for_ever(driver_dir, name, monkeypatch):
+    now_s = 0.0
+
+    def hours_later():
+        nonlocal now_s
+        now_s += 3600.0
+        return int(now_s * 1e9)
+
+    pub = stream.publisher(name, dir=driver_dir, connect_timeout_s=None, linger_s=0)
+    with monkeypatch.context() as context:
+        context.setattr("rstream.stream._sender.time.monotonic_ns", hours_later)
+        thread = in_thread(pub.send, "hello")
+        until(lambda: now_s > 20 * 3600.0)
+        assert thread.is_alive()
+    with stream.subscriber(name, dir=driver_dir) as sub:
+        until(lambda: sub.poll() == ["hello"])
+    thread.join(10)
+    pub.close()
+
+
+def test_wait_for_two_sends_nothing_before_the_second_reader(driver_dir, name):
+    pub = stream.publisher(name, dir=driver_dir, wait_for=2, connect_timeout_s=0.2, linger_s=0)
+    with stream.subscriber(name, dir=driver_dir) as first:
+        until(lambda: pub.is_connected)
+        assert pub.held_by == "subscriber"
+        assert pub.offer(0) == rstream.NOT_CONNECTED
+        with pytest.raises(NotConnected, match="1 of 2 subscribers"):
+            pub.send(0)
+        with pytest.raises(NotConnected, match="1 of 2 subscribers"):
+            pub.send_many([0, 1])
+        pub.connect_timeout_s = None
+        thread = in_thread(pub.send_many, [1, 2])
+        with stream.subscriber(name, dir=driver_dir) as second:
+            thread.join(10)
+            pub.send(3)
+            for reader in (first, second):
+                items = []
+                until(lambda reader=reader, items=items: items.extend(reader.poll()) or 3 in items)
+                assert items == [1, 2, 3]
+        pub.send(4)
+        until(lambda: first.poll() == [4])
+    pub.close()
+
+
+def test_wait_for_counts_the_receivers_of_a_group(driver_dir, name):
+    port = free_port()
+    channel = f"aeron:udp?control=127.0.0.1:{port}|control-mode=dynamic|fc=min"
+    reader = f"aeron:udp?endpoint=127.0.0.1:0|control=127.0.0.1:{port}"
+    pub = stream.publisher(name, dir=driver_dir, channel=channel, wait_for=2, linger_s=0)
+    with stream.subscriber(name, dir=driver_dir, channel=reader) as first:
+        until(lambda: pub.is_connected)
+        assert pub.offer(0) == rstream.NOT_CONNECTED
+        with stream.subscriber(name, dir=driver_dir, channel=reader) as second:
+            pub.send(1)
+            until(lambda: first.poll() == [1])
+            until(lambda: second.poll() == [1])
+    pub.close()
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"wait_for": 0}, "at least 1"),
+        ({"wait_for": 2, "channel": "aeron:udp?endpoint=127.0.0.1:1"}, "not counted"),
+        ({"connect_timeout_s": -1.0}, "0 or more"),
+    ],
+)
+def test_waits_that_cannot_be_are_refused(driver_dir, name, options, text):
+    with pytest.raises(ConfigError, match=text):
+        stream.publisher(name, dir=driver_dir, **options)
 
 
 def test_send_waits_for_the_first_subscriber(driver_dir, name):
