@@ -189,6 +189,11 @@ int rsti_udp_channel_matches_tag(const rsti_udp_channel_t *udp, const rsti_udp_c
     if (udp->channel_tag == RSTI_CHANNEL_UNSET || udp->channel_tag != existing->channel_tag) {
         return 0;
     }
+    /* The same text means the same socket, whatever its names resolve to by now. */
+    if (!udp->is_multicast && udp->control_mode == existing->control_mode
+        && rsti_udp_channel_has_address(udp) && strcmp(udp->canonical, existing->canonical) == 0) {
+        return 1;
+    }
     const char *different = NULL;
     if (udp->has_explicit_endpoint
         && !rsti_netaddr_equal(&udp->remote_data, &existing->remote_data)) {

@@ -48,12 +48,15 @@ static inline void wake(rst_publication_t *publication)
     }
 }
 
-/* A rate holds the limit of an IPC log, and nothing else wakes the conductor then: a publisher does
- * not while there is room, and a reader cannot pass the publisher. */
+/* A rate holds the limit of an IPC log, or the limit follows the publisher, and nothing else wakes
+ * the conductor then: a publisher does not while there is room, and a reader cannot pass the
+ * publisher. */
 static void ask_for_room(rst_publication_t *publication)
 {
-    if (publication->is_rstream && publication->is_ipc
-        && rsti_load_relaxed_i32(&publication->ext->held_by) == RSTI_HELD_BY_RATE) {
+    if (publication->is_rstream
+        && (rsti_load_relaxed_i32(&publication->ext->is_limit_short) != 0
+            || (publication->is_ipc
+                && rsti_load_relaxed_i32(&publication->ext->held_by) == RSTI_HELD_BY_RATE))) {
         rsti_client_wake_agent(publication->client, RSTI_AGENT_CONDUCTOR);
     }
 }

@@ -21,29 +21,49 @@ static int64_t term_count_at(const rsti_log_params_t *params)
     return (int64_t)(uint32_t)rsti_wrap_sub_i32(params->term_id, params->initial_term_id);
 }
 
-/* The metadata and the term of the start position; everything when the log is not sparse. */
+static int64_t step_of(int64_t term_length)
+{
+    return term_length < RSTI_RESERVE_STEP ? term_length : RSTI_RESERVE_STEP;
+}
+
+/* Reserves the step that begins at position. Steps follow one another from the first one on, so
+ * that all three terms are reserved after so many steps as fit into them. */
+static int reserve_step(rsti_log_file_t *file, int fd, int64_t position, int64_t term_length,
+    const char *dir)
+{
+    const int64_t step = step_of(term_length);
+    const int64_t offset = position % (RSTI_PARTITIONS * term_length);
+    const int result = rsti_file_reserve(fd, offset, step, file->path, dir);
+    if (result != 0) {
+        return result;
+    }
+    file->reserved_bytes += step;
+    file->reserved_terms = (int32_t)((file->reserved_bytes + term_length - 1) / term_length);
+    file->reserved_position = file->reserved_bytes < RSTI_PARTITIONS * term_length ? position + step
+                                                                                   : INT64_MAX;
+    return 0;
+}
+
+/* The metadata and the step of the start position; everything when the log is not sparse. */
 static int reserve_first(rsti_log_file_t *file, int fd, int64_t file_length, const char *dir,
     const rsti_log_params_t *params)
 {
     if (!params->sparse) {
         file->reserved_position = INT64_MAX;
         file->reserved_terms = RSTI_PARTITIONS;
+        file->reserved_bytes = RSTI_PARTITIONS * (int64_t)params->term_length;
         return rsti_file_reserve(fd, 0, file_length, file->path, dir);
     }
     if (ftruncate(fd, (off_t)file_length) != 0) {
         return RST_SET_ERRNO("giving %s its %lld bytes", file->path, (long long)file_length);
     }
-    const int64_t count = term_count_at(params);
     const int64_t term_length = params->term_length;
-    int result = rsti_file_reserve(fd, file_length - RSTI_LOG_METADATA_LENGTH,
+    const int64_t start = term_count_at(params) * term_length + params->term_offset;
+    const int result = rsti_file_reserve(fd, file_length - RSTI_LOG_METADATA_LENGTH,
         RSTI_LOG_METADATA_LENGTH, file->path, dir);
-    if (result == 0) {
-        result = rsti_file_reserve(fd, count % RSTI_PARTITIONS * term_length, term_length,
-            file->path, dir);
-    }
-    file->reserved_position = (count + 1) * term_length;
-    file->reserved_terms = 1;
-    return result;
+    return result != 0
+        ? result
+        : reserve_step(file, fd, start - start % step_of(term_length), term_length, dir);
 }
 
 static int check_params(const rsti_log_params_t *params)
@@ -119,21 +139,14 @@ int rsti_log_file_reserve(rsti_log_file_t *file, int64_t position)
     const int64_t term_length = file->log.term_length;
     char dir[RSTI_PATH_MAX];
     dir_of(file->path, dir, sizeof dir);
-    /* Twice in the life of a log: not worth a descriptor in each of a thousand logs. */
+    /* A few times in the life of a log: not worth a descriptor in each of a thousand logs. */
     const int fd = open(file->path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0) {
         return RST_SET_ERRNO("opening %s to reserve a term", file->path);
     }
     int result = 0;
     while (result == 0 && position >= file->reserved_position) {
-        const int64_t index = file->reserved_position / term_length % RSTI_PARTITIONS;
-        result = rsti_file_reserve(fd, index * term_length, term_length, file->path, dir);
-        if (result == 0) {
-            file->reserved_terms++;
-            file->reserved_position = file->reserved_terms < RSTI_PARTITIONS
-                ? file->reserved_position + term_length
-                : INT64_MAX;
-        }
+        result = reserve_step(file, fd, file->reserved_position, term_length, dir);
     }
     close(fd);
     return result;

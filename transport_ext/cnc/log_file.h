@@ -8,17 +8,21 @@
 typedef struct rsti_log_file_t {
     rsti_log_t log;
     int fd;                    /* -1: terms are reserved through path, no descriptor is kept */
-    int64_t reserved_position; /* terms below are reserved; INT64_MAX when all three are */
-    int32_t reserved_terms;
+    int64_t reserved_position; /* reserved below it; INT64_MAX when all three terms are */
+    int64_t reserved_bytes;    /* of the terms */
+    int32_t reserved_terms;    /* that have reserved bytes */
     char path[1024];
 } rsti_log_file_t;
 
+/* Storage is reserved in steps of so many bytes, or of a term where that is shorter. */
+#define RSTI_RESERVE_STEP (1024 * 1024)
+
 /* Driver: creates <dir>/<kind>/<id>.logbuffer with metadata. Sparse files reserve the metadata and
- * the first term at once and further terms by rsti_log_file_reserve; else everything at once. Full
- * storage: -RST_ESTORAGE naming the size needed. kind: "publications" or "images". */
+ * the step of the start position at once, and further steps by rsti_log_file_reserve; else
+ * everything at once. Full storage: -RST_ESTORAGE naming the size needed. kind: "publications" or "images". */
 int rsti_log_file_create(rsti_log_file_t *file, const char *dir, const char *kind, int64_t id,
     const rsti_log_params_t *params);
-/* Reserves the terms up to the one of position (fallocate) that are not yet: 0 or -RST_ESTORAGE.
+/* Reserves the steps up to the one of position (fallocate) that are not yet: 0 or -RST_ESTORAGE.
  * Cheap when done. For the publisher limit ask for limit + max message length: one message per
  * producer may lie beyond the limit. */
 int rsti_log_file_reserve(rsti_log_file_t *file, int64_t position);

@@ -82,7 +82,9 @@ typedef struct rsti_log_ext_t {
     int64_t conductor_position; /* written by: conductor. A subscriber whose position reaches this
                                  * wakes the conductor (limit to raise, SM to send) */
     int32_t held_by; /* written by: driver. RSTI_HELD_BY_…: why the publisher limit stands still */
-    int32_t pad_b;
+    int32_t is_limit_short; /* written by: conductor. The limit is nearer to the producer than the
+                             * readers allow, because storage is reserved step by step: a publisher
+                             * that is refused wakes the conductor */
     /* written by: driver's sender. The demand of the reader of a network log, from its status
      * messages. Readers of an IPC log write theirs into their counters. Begin 0: none yet. */
     RSTI_MAILBOX(rsti_log_demand_t) demand;

@@ -170,17 +170,15 @@ static int add_subscription(rsti_lab_agents_t *agents, int32_t image)
     const double evict_ns = agents->spec.consumer[(int32_t)reader->spec->consumer].evict_ns;
     int32_t first = 0;
     const int32_t images = image_count_of(&agents->spec, sender, &first);
-    char address[TEXT_MAX], evict[64] = "", socket[64] = "", channel[2 * TEXT_MAX];
+    char address[TEXT_MAX], evict[64] = "", channel[2 * TEXT_MAX];
     address_of(agents, sender, images, image, false, address);
     if (evict_ns < RSTI_LAB_NEVER) {
         (void)snprintf(evict, sizeof evict, "|rs-evict=%.0fns", evict_ns);
     }
-    if (agents->is_real) { /* a window is no longer than the socket's buffer */
-        (void)snprintf(socket, sizeof socket, "|so-rcvbuf=%.0f", reader->spec->buffer_bytes);
-    }
-    (void)snprintf(channel, sizeof channel, "aeron:udp?%s|rcv-wnd=%.0f|cc=%s%s%s", address,
-        reader->spec->buffer_bytes, congestion_names[(int32_t)reader->spec->congestion], evict,
-        socket);
+    /* A window is no longer than the socket's buffer. */
+    (void)snprintf(channel, sizeof channel, "aeron:udp?%s|rcv-wnd=%.0f|so-rcvbuf=%.0f|cc=%s%s",
+        address, reader->spec->buffer_bytes, reader->spec->buffer_bytes,
+        congestion_names[(int32_t)reader->spec->congestion], evict);
     return rsti_lab_host_add(reader->host, RSTI_CMD_ADD_SUBSCRIPTION, channel,
         agents->streams[sender].stream_id);
 }

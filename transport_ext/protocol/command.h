@@ -137,6 +137,9 @@ enum {
     RSTI_COUNTER_MDC_DESTINATIONS = 18,
     RSTI_COUNTER_SENDER_NAKS_RECEIVED = 19,
     RSTI_COUNTER_RECEIVER_NAKS_SENT = 20,
+    /* Which answer of its row a name of name-resolver=csv_table has: 0, 1, or -1 for none; the key
+     * is the name with its length, owner -1. Tests write it. */
+    RSTI_COUNTER_NAME_ENTRY = 2001,
     RSTI_COUNTER_TYPE_OURS = 7300,
     /* "snd-consumed": position that every living receiver of a network publication has consumed, as
      * the last status messages said; stream key, registration id = the publication's. */
@@ -145,9 +148,6 @@ enum {
      * driver and handed to it, all sockets together; no key, owner -1. */
     RSTI_COUNTER_DATAGRAMS_SENT = 7302,
     RSTI_COUNTER_DATAGRAMS_RECEIVED = 7303,
-    /* "rs-name-entry": which answer of its row a name of name-resolver=csv_table has: 0, 1, or -1
-     * for none; channel key (the name), owner -1. Tests write it. */
-    RSTI_COUNTER_NAME_ENTRY = 7304,
     /* Of a network or IPC publication with a law of rate (flow/rate.h); stream key, registration id
      * = the publication's: "rs-rate": bytes per second; "rs-fill-naks": how many were believed;
      * "rs-headroom": the headroom (X in flow/reaction.h) in thousandths, 0 = unknown. */

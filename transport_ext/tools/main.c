@@ -22,6 +22,8 @@
 #endif
 
 #define IDLE_CHECK_MS 250
+#define INVOKER_PAUSE_FIRST_NS 20000L
+#define INVOKER_PAUSE_MAX_NS 1000000L
 
 static int complain(int exit_code)
 {
@@ -59,6 +61,30 @@ static void wait_for_end(rst_driver_t *driver, const sigset_t *ending)
     }
 }
 
+static bool is_set_to(const rst_driver_params_t *params, const char *name, const char *wanted)
+{
+    char value[32];
+    return rst_driver_params_get(params, name, value, sizeof value) == 0
+        && strcmp(value, wanted) == 0;
+}
+
+/* threading=invoker: this thread runs the agents. Nobody wakes it, so that it looks again within
+ * a millisecond while it is idle. */
+static void work_until_end(rst_driver_t *driver, const sigset_t *ending)
+{
+    long pause_ns = 0;
+    while (rst_driver_is_idle(driver) != 1 && rst_driver_is_terminated(driver) != 1) {
+        int64_t deadline;
+        const bool has_worked = rst_driver_do_work(driver, &deadline) > 0;
+        pause_ns = has_worked ? 0 : pause_ns == 0 ? INVOKER_PAUSE_FIRST_NS : 2 * pause_ns;
+        pause_ns = pause_ns > INVOKER_PAUSE_MAX_NS ? INVOKER_PAUSE_MAX_NS : pause_ns;
+        const struct timespec pause = {.tv_sec = 0, .tv_nsec = pause_ns};
+        if (sigtimedwait(ending, NULL, &pause) > 0) {
+            return;
+        }
+    }
+}
+
 static int run(const rst_driver_params_t *params, bool is_verbose)
 {
     sigset_t ending;
@@ -72,7 +98,8 @@ static int run(const rst_driver_params_t *params, bool is_verbose)
                 : opened == -RST_EINVAL       ? EXIT_OPTIONS
                                               : EXIT_FAILED);
     }
-    if (rst_driver_start(driver) != 0) {
+    const bool is_invoker = is_set_to(params, "threading", "invoker");
+    if (!is_invoker && rst_driver_start(driver) != 0) {
         const int exit_code = complain(EXIT_FAILED);
         rst_driver_close(driver);
         return exit_code;
@@ -81,30 +108,13 @@ static int run(const rst_driver_params_t *params, bool is_verbose)
         printf("rstreamd: ready dir=%s pid=%ld\n", rst_driver_dir(driver), (long)getpid());
         (void)fflush(stdout);
     }
-    wait_for_end(driver, &ending);
+    if (is_invoker) {
+        work_until_end(driver, &ending);
+    } else {
+        wait_for_end(driver, &ending);
+    }
     rst_driver_close(driver);
     return 0;
-}
-
-/* The invoker mode needs a thread of the caller, and here is none. */
-static int refuse_invoker(const rst_driver_params_t *params)
-{
-    char threading[32];
-    if (rst_driver_params_get(params, "threading", threading, sizeof threading) == 0
-        && strcmp(threading, "invoker") == 0) {
-        fprintf(stderr,
-            "rstreamd: threading=invoker: for programs that run the agents themselves; "
-            "choose shared, shared-network or dedicated\n");
-        return EXIT_OPTIONS;
-    }
-    return 0;
-}
-
-static bool is_set(const rst_driver_params_t *params, const char *name)
-{
-    char value[8];
-    return rst_driver_params_get(params, name, value, sizeof value) == 0
-        && strcmp(value, "true") == 0;
 }
 
 int main(int argc, char **argv)
@@ -120,11 +130,10 @@ int main(int argc, char **argv)
     } else if (exit_code == 0 && arguments.wants_version) {
         printf("rstreamd %s\n", RST_TOOL_VERSION);
     } else if (exit_code == 0) {
-        if (is_set(params, "print-configuration")) {
+        if (is_set_to(params, "print-configuration", "true")) {
             arguments_print_configuration(params);
         }
-        exit_code = refuse_invoker(params);
-        exit_code = exit_code != 0 ? exit_code : run(params, arguments.is_verbose);
+        exit_code = run(params, arguments.is_verbose);
     }
     rst_driver_params_destroy(params);
     return exit_code;

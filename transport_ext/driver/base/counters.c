@@ -175,6 +175,21 @@ int32_t rsti_sockaddr_counter_allocate(rst_driver_t *driver, const char *name,
     return id;
 }
 
+int32_t rsti_name_counter_allocate(rst_driver_t *driver, const char *name, const char *label)
+{
+    uint8_t key[RSTI_COUNTER_KEY_MAX];
+    const size_t length = strlen(name);
+    RST_ASSERT(sizeof(int32_t) + length <= sizeof key);
+    rsti_put_i32(key, (int32_t)length);
+    memcpy(key + sizeof(int32_t), name, length);
+    const int32_t id = allocate(driver, RSTI_COUNTER_NAME_ENTRY, key, sizeof(int32_t) + length,
+        label);
+    if (id >= 0) {
+        rsti_counters_set_ids(&driver->counters, id, 0, -1, 0);
+    }
+    return id;
+}
+
 void rsti_counter_release(rst_driver_t *driver, int32_t *counter_id)
 {
     if (*counter_id >= 0) {

@@ -42,10 +42,11 @@ int rsti_csv_resolver_parse(rsti_csv_resolver_t *resolver, const char *text)
     return 0;
 }
 
-int rsti_csv_resolve(void *arg, const char *host, int family, struct sockaddr_storage *address)
+int rsti_csv_resolve(const rsti_csv_resolver_t *resolver, const char *host, int family,
+    struct sockaddr_storage *address, bool *is_asked_next)
 {
-    const rsti_csv_resolver_t *resolver = arg;
     const char *answer = host;
+    *is_asked_next = false;
     for (int32_t i = 0; i < resolver->count; i++) {
         const rsti_csv_row_t *row = &resolver->rows[i];
         if (strcmp(row->name, host) == 0) {
@@ -57,7 +58,9 @@ int rsti_csv_resolve(void *arg, const char *host, int family, struct sockaddr_st
             answer = row->answers[choice];
         }
     }
-    return rsti_netaddr_parse_numeric(answer, address)
-        ? 0
-        : resolver->next.resolve(resolver->next.arg, answer, family, address);
+    if (rsti_netaddr_parse_numeric(answer, address)) {
+        return 0;
+    }
+    *is_asked_next = true;
+    return resolver->next.resolve(resolver->next.arg, answer, family, address);
 }

@@ -5,6 +5,7 @@
 
 #include "util/name_resolver.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define RSTI_CSV_ROWS_MAX 32
@@ -23,7 +24,9 @@ typedef struct rsti_csv_resolver_t {
 
 /* "name,first,second|name,first,second|…"; 0 or -RST_EINVAL naming the option and the row. */
 int rsti_csv_resolver_parse(rsti_csv_resolver_t *resolver, const char *text);
-/* The function of the resolver; arg is the table. Called by any thread that looks up names. */
-int rsti_csv_resolve(void *arg, const char *host, int family, struct sockaddr_storage *address);
+/* Resolves a name by the table. *is_asked_next: the answer is that of the next resolver. Called by
+ * any thread that looks up names. */
+int rsti_csv_resolve(const rsti_csv_resolver_t *resolver, const char *host, int family,
+    struct sockaddr_storage *address, bool *is_asked_next);
 
 #endif

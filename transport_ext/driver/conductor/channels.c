@@ -51,6 +51,18 @@ int rsti_channel_check_buffer(const char *name, int64_t asked, int64_t existing,
     return 0;
 }
 
+int rsti_channel_check_room(const rsti_channel_t *channel, const rsti_room_t *room)
+{
+    const int64_t most = room->buffer != 0 ? room->buffer : room->granted;
+    if (most > 0 && room->length > most) {
+        return RST_SET_ERR(RST_ECHANNEL,
+            "channel %s: %s=%" PRId64 " is greater than %s=%" PRId64 "%s: raise %s", channel->uri,
+            room->name, room->length, room->buffer_name, most,
+            room->buffer != 0 ? "" : " of this system", room->buffer_name);
+    }
+    return 0;
+}
+
 /* A channel with neither endpoint nor control is complete only if its tag names an existing
  * socket. */
 int rsti_channel_check_address(const rsti_channel_t *channel, const rsti_udp_channel_t *udp)

@@ -16,9 +16,20 @@ int rsti_channel_check_supported(const rsti_channel_t *channel, bool is_publicat
 /* Refuses a name when another name is in use on the same IPC stream id. The error text has both
  * names. */
 int rsti_channel_check_name(rst_driver_t *driver, const rsti_channel_t *channel, int32_t stream_id);
+/* One length that a socket buffer must hold: mtu in so-sndbuf, rcv-wnd in so-rcvbuf. */
+typedef struct rsti_room_t {
+    const char *name;
+    int64_t length;
+    const char *buffer_name;
+    int64_t buffer;
+    int64_t granted;
+} rsti_room_t;
 /* A socket buffer length in the channel must equal that of the existing socket. */
 int rsti_channel_check_buffer(const char *name, int64_t asked, int64_t existing,
     const rsti_channel_t *channel);
+/* A datagram or window must not be longer than the socket buffer that it needs. buffer 0: the
+ * system's default, of which granted is the length, 0 when it is unknown. */
+int rsti_channel_check_room(const rsti_channel_t *channel, const rsti_room_t *room);
 /* The times of the channel. The driver's defaults fill in those that the channel leaves out. */
 rsti_tether_times_t rsti_tether_times_of(const rst_driver_params_t *params,
     const rsti_channel_t *channel);

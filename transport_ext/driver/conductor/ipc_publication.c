@@ -71,7 +71,9 @@ static void tell_wake_position(rsti_ipc_publication_t *publication, bool has_sub
             position = publication->base.limit - half + 1;
         }
     } else if (has_subscribers) {
-        position = publication->trip_limit - window(publication) + 1;
+        position = publication->base.is_limit_short
+            ? publication->base.limit - RSTI_LIMIT_AHEAD / 2
+            : publication->trip_limit - window(publication) + 1;
     }
     int64_t *word = &publication->base.file.log.metadata->ext.conductor_position;
     if (rsti_load_relaxed_i64(word) != position) {
@@ -105,7 +107,8 @@ static void raise_limit(rst_driver_t *driver, rsti_ipc_publication_t *publicatio
         rsti_publication_clean_up_to(base, least);
 #endif
         if (rsti_publication_raise_limit(driver, base, proposed)) {
-            publication->trip_limit = proposed + window(publication) / 8;
+            publication->trip_limit = base->limit
+                + (base->is_limit_short ? 0 : window(publication) / 8);
         }
     }
 }

@@ -261,7 +261,8 @@ static void update_limit(rst_driver_t *driver, rsti_network_publication_t *publi
                 (void)rsti_publication_raise_limit(driver, base, proposed);
             }
         }
-        wake_position = base->limit - window + window / 8;
+        const int64_t ahead = base->is_limit_short ? RSTI_LIMIT_AHEAD : window;
+        wake_position = base->limit - ahead + ahead / 8;
     } else if (limit > snd_pos) {
         rsti_publication_clean_up_to(base, consumed - base->options.term_length);
         rsti_publication_lower_limit(driver, base, snd_pos);

@@ -142,11 +142,37 @@ void rsti_publication_fini(rst_driver_t *driver, rsti_publication_t *publication
     rsti_free(publication->name);
 }
 
+/* Returns the limit, or a nearer one while storage is reserved step by step, and tells the
+ * producers which of the two it is. */
+static int64_t near_producer(rsti_publication_t *publication, int64_t limit)
+{
+    int64_t near = limit;
+    if (publication->file.reserved_position != INT64_MAX) {
+        near = rsti_min_i64(limit,
+            rsti_log_producer_position(&publication->file.log) + RSTI_LIMIT_AHEAD);
+    }
+    const bool is_short = near < limit;
+    if (is_short != publication->is_limit_short) {
+        publication->is_limit_short = is_short;
+        rsti_store_release_i32(&publication->file.log.metadata->ext.is_limit_short, is_short);
+    }
+    /* Small steps would cost more wake-ups than they give room. */
+    return is_short && near < publication->limit + RSTI_LIMIT_AHEAD / 8 ? publication->limit : near;
+}
+
 bool rsti_publication_raise_limit(rst_driver_t *driver, rsti_publication_t *publication,
     int64_t limit)
 {
     const rsti_publication_options_t *options = &publication->options;
-    const int64_t end = limit + rsti_limit_reach(options->term_length, options->mtu);
+    limit = near_producer(publication, limit);
+    if (limit <= publication->limit) {
+        return false;
+    }
+    /* Several producers may each have a message beyond the limit. */
+    const bool is_shared_by_steps = options->term_length > RSTI_RESERVE_STEP
+        && !publication->is_exclusive;
+    const int64_t end = limit + rsti_limit_reach(options->term_length, options->mtu)
+        + (is_shared_by_steps ? rsti_max_message_length(options->term_length) : 0);
     if (rsti_log_file_reserve(&publication->file, end) < 0) {
         if (!publication->is_storage_error) {
             RST_APPEND_ERR("publication limit of stream %" PRId32 " session %" PRId32
@@ -176,6 +202,8 @@ void rsti_publication_lower_limit(rst_driver_t *driver, rsti_publication_t *publ
 
 void rsti_publication_clean_up_to(rsti_publication_t *publication, int64_t position)
 {
+    /* Positions are those of other processes. Memory that is not reserved was never written. */
+    position = rsti_min_i64(position, publication->file.reserved_position);
     while (publication->clean_position < position
         && rsti_log_clean_up_to(&publication->file.log, &publication->clean_position, position)
             > 0) {

@@ -30,9 +30,7 @@ static rsti_publication_t *find_shared(rst_driver_t *driver, const rsti_send_end
         if (!publication->is_exclusive && publication->stream_id == stream_id
             && publication->life == RSTI_LIFE_ACTIVE && !publication->is_revoked
             && (endpoint == NULL || rsti_publication_endpoint(publication) == endpoint)
-            && publication->response_correlation_id == rsti_response_id_of(channel)
-            && (channel->session_id == RSTI_CHANNEL_UNSET
-                || channel->session_id == publication->session_id)) {
+            && publication->response_correlation_id == rsti_response_id_of(channel)) {
             return publication;
         }
     }
@@ -47,6 +45,7 @@ static int check_shared(const rsti_publication_t *publication, const rsti_channe
         int64_t asked;
         int64_t existing;
     } pairs[] = {
+        {"session-id", channel->session_id, publication->session_id},
         {"mtu", channel->mtu, options->mtu},
         {"term-length", channel->term_length, options->term_length},
         {"init-term-id", channel->initial_term_id, options->initial_term_id},
@@ -96,6 +95,13 @@ static int make_options(rst_driver_t *driver, const rsti_channel_t *channel, boo
     return 0;
 }
 
+static int check_mtu(const rst_driver_t *driver, const rsti_channel_t *channel, int32_t mtu,
+    const rsti_send_endpoint_t *endpoint)
+{
+    const rsti_room_t room = {"mtu", mtu, "so-sndbuf", endpoint->so_sndbuf, driver->probe.sndbuf};
+    return rsti_channel_check_room(channel, &room);
+}
+
 static rsti_publication_t *create(rst_driver_t *driver, const rsti_channel_t *channel,
     const rsti_command_t *command, rsti_send_endpoint_t *endpoint)
 {
@@ -103,6 +109,7 @@ static rsti_publication_t *create(rst_driver_t *driver, const rsti_channel_t *ch
     rsti_publication_options_t options;
     rsti_rate_choice_t rate;
     if (make_options(driver, channel, is_network, &options) < 0
+        || (is_network && check_mtu(driver, channel, options.mtu, endpoint) < 0)
         || rsti_rate_of_channel(driver, channel, &rate) < 0) {
         return NULL;
     }

@@ -69,8 +69,10 @@ static int create_endpoint(rst_driver_t *driver, rsti_receive_endpoint_t **endpo
     made->is_manual = channel->control_mode == RSTI_CONTROL_MANUAL;
     made->registration_id = registration_id;
     made->client_id = client_id;
-    made->so_rcvbuf = channel->so_rcvbuf;
-    made->so_sndbuf = channel->so_sndbuf;
+    made->so_rcvbuf = channel->so_rcvbuf == RSTI_CHANNEL_UNSET ? driver->params.so_rcvbuf
+                                                               : channel->so_rcvbuf;
+    made->so_sndbuf = channel->so_sndbuf == RSTI_CHANNEL_UNSET ? driver->params.so_sndbuf
+                                                               : channel->so_sndbuf;
     made->channel_status_id = RSTI_NULL_COUNTER;
     made->receiver_id = conductor->next_receiver_id++;
     if (conductor->next_receiver_id == 0) {

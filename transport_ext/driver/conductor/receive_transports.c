@@ -7,11 +7,6 @@
 #include "util/error.h"
 #include "util/netaddr.h"
 
-static int32_t buffer_length(int64_t asked, int64_t standard)
-{
-    return (int32_t)(asked == RSTI_CHANNEL_UNSET ? standard : asked);
-}
-
 static int take_slot(rsti_receive_endpoint_t *endpoint, rsti_receive_transport_t *transport)
 {
     for (int32_t slot = 0; slot < RSTI_RECEIVE_TRANSPORTS_MAX; slot++) {
@@ -33,8 +28,8 @@ static int open_socket(rst_driver_t *driver, rsti_receive_transport_t *transport
     const rsti_udp_channel_t *udp = &transport->udp;
     rsti_socket_params_t params = {
         .bind_address = udp->remote_data, /* endpoint= is the address of the reader */
-        .so_sndbuf = buffer_length(endpoint->so_sndbuf, driver->params.so_sndbuf),
-        .so_rcvbuf = buffer_length(endpoint->so_rcvbuf, driver->params.so_rcvbuf),
+        .so_sndbuf = (int32_t)endpoint->so_sndbuf,
+        .so_rcvbuf = (int32_t)endpoint->so_rcvbuf,
     };
     if (udp->is_multicast) {
         params.bind_address = (struct sockaddr_storage){0};

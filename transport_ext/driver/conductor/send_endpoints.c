@@ -56,13 +56,12 @@ static int open_group(rst_driver_t *driver, rsti_send_endpoint_t *endpoint,
     return 0;
 }
 
-static int open_sockets(rst_driver_t *driver, rsti_send_endpoint_t *endpoint,
-    const rsti_channel_t *channel)
+static int open_sockets(rst_driver_t *driver, rsti_send_endpoint_t *endpoint)
 {
     const rsti_udp_channel_t *udp = &endpoint->udp;
     rsti_socket_params_t params = {
-        .so_sndbuf = or_default(channel->so_sndbuf, driver->params.so_sndbuf),
-        .so_rcvbuf = or_default(channel->so_rcvbuf, driver->params.so_rcvbuf),
+        .so_sndbuf = (int32_t)endpoint->so_sndbuf,
+        .so_rcvbuf = (int32_t)endpoint->so_rcvbuf,
         .interface_address = udp->interface_address,
         .interface_index = udp->interface_index,
         .multicast_ttl = endpoint->ttl,
@@ -118,10 +117,9 @@ static int allocate_counters(rst_driver_t *driver, rsti_send_endpoint_t *endpoin
     return 0;
 }
 
-static int open_or_tell(rst_driver_t *driver, rsti_send_endpoint_t *endpoint,
-    const rsti_channel_t *channel)
+static int open_or_tell(rst_driver_t *driver, rsti_send_endpoint_t *endpoint)
 {
-    const int result = open_sockets(driver, endpoint, channel);
+    const int result = open_sockets(driver, endpoint);
     if (result < 0) {
         rsti_counter_store(driver, endpoint->channel_status_id, RSTI_CHANNEL_ERRORED);
     }
@@ -151,8 +149,8 @@ static int create_endpoint(rst_driver_t *driver, rsti_send_endpoint_t **endpoint
         return -RST_ENOMEM;
     }
     made->udp = *udp;
-    made->so_sndbuf = channel->so_sndbuf;
-    made->so_rcvbuf = channel->so_rcvbuf;
+    made->so_sndbuf = or_default(channel->so_sndbuf, driver->params.so_sndbuf);
+    made->so_rcvbuf = or_default(channel->so_rcvbuf, driver->params.so_rcvbuf);
     made->channel_status_id = RSTI_NULL_COUNTER;
     made->local_sockaddr_id = RSTI_NULL_COUNTER;
     made->destination_count_id = RSTI_NULL_COUNTER;
@@ -167,7 +165,7 @@ static int create_endpoint(rst_driver_t *driver, rsti_send_endpoint_t **endpoint
         made->is_connected = driver->params.connect != 0 && made->destinations == NULL
             && udp->control_mode != RSTI_CONTROL_RESPONSE;
         if (allocate_status(driver, made, channel, registration_id, client_id) == 0
-            && open_or_tell(driver, made, channel) == 0
+            && open_or_tell(driver, made) == 0
             && allocate_counters(driver, made, channel, registration_id, client_id) == 0) {
             *endpoint = made;
             return 0;

@@ -101,6 +101,14 @@ static int check_conflict(rst_driver_t *driver, const rsti_subscription_t *made,
     return 0;
 }
 
+static int check_window(const rst_driver_t *driver, const rsti_channel_t *channel,
+    const rsti_subscription_t *made, const rsti_receive_endpoint_t *endpoint)
+{
+    const rsti_room_t room = {
+        "rcv-wnd", made->window, "so-rcvbuf", endpoint->so_rcvbuf, driver->probe.rcvbuf};
+    return rsti_channel_check_room(channel, &room);
+}
+
 int rsti_subscription_add_interest(rst_driver_t *driver, const rsti_subscription_t *subscription)
 {
     rsti_interest_t *interest = rsti_alloc(sizeof *interest);
@@ -215,6 +223,7 @@ static int add_subscription(rst_driver_t *driver, const rsti_command_t *command)
     if (subscription == NULL
         || (endpoint != NULL
             && (check_conflict(driver, subscription, endpoint) < 0
+                || check_window(driver, channel, subscription, endpoint) < 0
                 || use_endpoint(driver, subscription, endpoint) < 0))) {
         const int result = -rst_last_error_code();
         if (subscription != NULL) {

@@ -20,7 +20,7 @@ struct rsti_receive_endpoint_t {
     int32_t channel_status_id;
     int64_t registration_id;
     int64_t client_id;
-    int64_t so_rcvbuf; /* as asked for by the first channel; RSTI_CHANNEL_UNSET */
+    int64_t so_rcvbuf; /* of the first channel or the driver; 0: the system's */
     int64_t so_sndbuf;
     int64_t receiver_id;
     bool has_group_tag;

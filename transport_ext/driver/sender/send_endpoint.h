@@ -23,7 +23,7 @@ struct rsti_send_endpoint_t {
     bool is_readable; /* written by: the agent's thread */
     int32_t channel_status_id;
     int32_t local_sockaddr_id;
-    int64_t so_sndbuf; /* as asked for by the first channel; RSTI_CHANNEL_UNSET */
+    int64_t so_sndbuf; /* of the first channel or the driver; 0: the system's */
     int64_t so_rcvbuf;
     bool is_connected; /* data_socket */
     bool is_group; /* multicast or several destinations: group rules for NAKs and flow control */

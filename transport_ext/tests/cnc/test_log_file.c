@@ -108,6 +108,32 @@ TEST(terms_are_reserved_one_by_one)
     rsti_log_file_close(&file, true);
 }
 
+/* N27: long terms are reserved step by step, also when the log begins within a term: after three
+ * terms of steps the first term is complete too. */
+TEST(long_terms_are_reserved_step_by_step)
+{
+    const int64_t term = 4 * (int64_t)RSTI_RESERVE_STEP;
+    char dir[512];
+    rsti_log_file_t file;
+    rsti_log_params_t params = sparse_params;
+    params.term_length = (int32_t)term;
+    params.term_id = params.initial_term_id + 2;
+    params.term_offset = 2 * RSTI_RESERVE_STEP + 4096;
+    make_dir(dir, sizeof dir, "steps");
+    CHECK_EQ(rsti_log_file_create(&file, dir, "publications", 1, &params), 0);
+    CHECK_EQ(reserved_bytes(file.path), RSTI_RESERVE_STEP + 4096);
+    const int64_t first = 2 * term + 2 * RSTI_RESERVE_STEP;
+    CHECK_EQ(file.reserved_position, first + RSTI_RESERVE_STEP);
+    CHECK_EQ(rsti_log_file_reserve(&file, first + RSTI_RESERVE_STEP), 0);
+    CHECK_EQ(reserved_bytes(file.path), 2 * RSTI_RESERVE_STEP + 4096);
+    CHECK_EQ(file.reserved_terms, 1);
+    CHECK_EQ(rsti_log_file_reserve(&file, first + 3 * term - 1), 0);
+    CHECK_EQ(reserved_bytes(file.path), 3 * term + 4096);
+    CHECK_EQ(file.reserved_terms, 3);
+    CHECK_EQ(file.reserved_position, INT64_MAX);
+    rsti_log_file_close(&file, true);
+}
+
 /* A log that begins in a later term reserves that term's partition, not the first one. */
 TEST(start_position_decides_which_term_is_first)
 {
@@ -293,6 +319,7 @@ TEST(full_storage_stops_before_the_term)
 }
 
 TEMP_DIR_MAIN(RUN(driver_and_client_share_it), RUN(terms_are_reserved_one_by_one),
-    RUN(start_position_decides_which_term_is_first), RUN(not_sparse_takes_everything_at_once),
-    RUN(only_logs_below_the_directory_can_be_named), RUN(truncated_logs_are_refused),
-    RUN(hostile_metadata_never_leads_outside), RUN(full_storage_stops_before_the_term))
+    RUN(long_terms_are_reserved_step_by_step), RUN(start_position_decides_which_term_is_first),
+    RUN(not_sparse_takes_everything_at_once), RUN(only_logs_below_the_directory_can_be_named),
+    RUN(truncated_logs_are_refused), RUN(hostile_metadata_never_leads_outside),
+    RUN(full_storage_stops_before_the_term))

@@ -362,7 +362,7 @@ static inline void link_run(link_t *l, int64_t ns)
 static inline bool link_stream(link_t *l, const char *reader, const char *publisher)
 {
     char channel[256];
-    snprintf(channel, sizeof channel, "aeron:udp?endpoint=10.0.0.2:24600|%s", reader);
+    snprintf(channel, sizeof channel, "aeron:udp?endpoint=10.0.0.2:24600|so-rcvbuf=16m|%s", reader);
     (void)add(l->sides[1].h, RSTI_CMD_ADD_SUBSCRIPTION, channel, 10);
     snprintf(channel, sizeof channel, "aeron:udp?endpoint=10.0.0.2:24600|%s", publisher);
     (void)add(l->sides[0].h, RSTI_CMD_ADD_PUBLICATION, channel, 10);

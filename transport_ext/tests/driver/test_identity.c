@@ -142,7 +142,7 @@ TEST(explicit_session_clashes_with_the_living)
     CHECK_EQ(answer(h, RSTI_RSP_ON_ERROR, id)->response.error_code, RSTI_DRIVER_GENERIC_ERROR);
     id = add(h, XPUB, UDP "|session-id=9", 11); /* N6: another stream */
     CHECK(answer(h, RSTI_RSP_EXCLUSIVE_PUBLICATION_READY, id) != NULL);
-    const rsti_publication_t *other = published(h, PUB, UDP "|session-id=10");
+    const rsti_publication_t *other = published(h, XPUB, UDP "|session-id=10");
     CHECK(other != first);
     (void)take_away(h, RSTI_CMD_REMOVE_PUBLICATION, other->registration_id);
     pass(h);
@@ -170,6 +170,7 @@ TEST(shared_parameters_must_agree)
             {"init-term-id=3|term-id=5|term-offset=64", "term-id=5"},
             {"init-term-id=3|term-id=4|term-offset=96", "term-offset=96"},
             {"ssc=true", "ssc=true"},
+            {"session-id=-7", "session-id=-7"},
         };
         for (size_t i = 0; i < sizeof different / sizeof different[0]; i++) {
             snprintf(channel, sizeof channel, "%s%s", kinds[kind], different[i][0]);
@@ -179,6 +180,45 @@ TEST(shared_parameters_must_agree)
         CHECK_EQ(first->ref_count, 2);
         harness_close(h);
     }
+}
+
+/* N18: socket buffers of a channel: what it leaves out is the driver's, and the lengths that must
+ * fit are checked when it is added. */
+TEST(socket_buffers_of_channels)
+{
+    harness_t *h = harness_open();
+    h->driver->params.so_sndbuf = 128 * 1024;
+    (void)published(h, XPUB, UDP);
+    (void)published(h, XPUB, UDP "|so-sndbuf=128k|so-rcvbuf=128k"); /* as the driver's */
+    check_refused(h, XPUB, UDP "|so-sndbuf=64k", "so-sndbuf=65536");
+    (void)published(h, XPUB, "aeron:udp?endpoint=127.0.0.1:24402|so-sndbuf=1k|mtu=1024");
+    check_refused(h, XPUB, "aeron:udp?endpoint=127.0.0.1:24402|mtu=1056", "mtu=1056");
+    check_refused(h, XPUB, "aeron:udp?endpoint=127.0.0.1:24403|so-sndbuf=1k|mtu=1056",
+        "mtu=1056 is greater than so-sndbuf=1024");
+    CHECK_EQ(h->driver->conductor->send_endpoints.count, 2);
+    int64_t id = add(h, SUB, UDP, 10);
+    CHECK(answer(h, RSTI_RSP_SUBSCRIPTION_READY, id) != NULL);
+    id = add(h, SUB, UDP "|so-rcvbuf=128k|so-sndbuf=128k", 11);
+    CHECK(answer(h, RSTI_RSP_SUBSCRIPTION_READY, id) != NULL);
+    check_refused(h, SUB, UDP "|rcv-wnd=131104", "rcv-wnd=131104 is greater than so-rcvbuf=131072");
+    check_refused(h, SUB, "aeron:udp?endpoint=127.0.0.1:24404|so-rcvbuf=64k",
+        "rcv-wnd=131072 is greater than so-rcvbuf=65536");
+    CHECK_EQ(h->driver->conductor->receive_endpoints.count, 1);
+    harness_close(h);
+}
+
+/* The system's own buffers count where neither channel nor driver names one. */
+TEST(socket_buffers_of_the_system)
+{
+    harness_t *h = harness_open();
+    h->driver->params.so_rcvbuf = 0;
+    h->driver->probe = (rsti_socket_probe_t){.rcvbuf = 8192, .sndbuf = 4096};
+    check_refused(h, XPUB, UDP "|mtu=4128", "so-sndbuf=4096 of this system");
+    (void)published(h, XPUB, UDP "|mtu=4096");
+    check_refused(h, SUB, UDP "|rcv-wnd=8224", "so-rcvbuf=8192 of this system");
+    const int64_t id = add(h, SUB, UDP "|rcv-wnd=8k", 11);
+    CHECK(answer(h, RSTI_RSP_SUBSCRIPTION_READY, id) != NULL);
+    harness_close(h);
 }
 
 /* N20, docs/reference/aeron/memory.md 18: a given start position appears in log and counters, also
@@ -221,5 +261,6 @@ TEST(start_position_is_everywhere)
 }
 
 CHECK_MAIN(RUN(tags_find_sockets), RUN(spies_find_tags), RUN(session_by_tag),
+    RUN(socket_buffers_of_channels), RUN(socket_buffers_of_the_system),
     RUN(session_ids_avoid_others), RUN(explicit_session_clashes_with_the_living),
     RUN(shared_parameters_must_agree), RUN(start_position_is_everywhere))

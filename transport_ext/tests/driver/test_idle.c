@@ -11,7 +11,7 @@ static void connect_publication(harness_t *h, int32_t number)
 {
     char channel[96];
     snprintf(channel, sizeof channel, "aeron:udp?endpoint=" READER "|session-id=%" PRId32, number);
-    (void)add(h, RSTI_CMD_ADD_PUBLICATION, channel, 10);
+    (void)add(h, RSTI_CMD_ADD_EXCLUSIVE_PUBLICATION, channel, 10);
     const rsti_network_publication_t *publication =
         h->driver->conductor->publications.items[h->driver->conductor->publications.count - 1];
     const rsti_sm_t sm = {

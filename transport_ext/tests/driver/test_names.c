@@ -194,6 +194,39 @@ TEST(an_unknown_endpoint_is_refused_by_name)
     harness_close(h);
 }
 
+/* N15, L6: a channel with a tag means its socket also after its name got another address. */
+TEST(a_tagged_channel_survives_a_new_address)
+{
+    static const struct {
+        int32_t type, ready;
+        const char *channel;
+    } rows[] = {
+        {RSTI_CMD_ADD_PUBLICATION, RSTI_RSP_PUBLICATION_READY,
+            "aeron:udp?endpoint=reader:24400|tags=7"},
+        {RSTI_CMD_ADD_SUBSCRIPTION, RSTI_RSP_SUBSCRIPTION_READY,
+            "aeron:udp?control=writer:24400|control-mode=dynamic|tags=7"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        table_t table;
+        harness_t *h = open_with(&table, "127.0.0.1");
+        int64_t id = add(h, rows[i].type, rows[i].channel, STREAM);
+        CHECK(answer(h, rows[i].ready, id) != NULL);
+        table.answer = "127.0.0.2";
+        id = add(h, rows[i].type, rows[i].channel, STREAM);
+        CHECK(answer(h, rows[i].ready, id) != NULL);
+        advance_alive(h, 8000 * MS, 100 * MS);
+        h->answer_count = 0;
+        id = add(h, rows[i].type, rows[i].channel, STREAM);
+        CHECK(answer(h, rows[i].ready, id) != NULL);
+        id = add(h, rows[i].type, "aeron:udp?tags=7", STREAM);
+        CHECK(answer(h, rows[i].ready, id) != NULL);
+        const int64_t other = add(h, rows[i].type, "aeron:udp?endpoint=127.0.0.9:24400|tags=7",
+            STREAM);
+        CHECK(answer(h, RSTI_RSP_ON_ERROR, other) != NULL);
+        harness_close(h);
+    }
+}
+
 /* N15, P: the name table that tests of drivers of other programs use. */
 TEST(a_table_gives_the_answer_that_its_counter_says)
 {
@@ -203,11 +236,21 @@ TEST(a_table_gives_the_answer_that_its_counter_says)
     snprintf(driver->params.name_resolver_args, sizeof driver->params.name_resolver_args,
         "reader,127.0.0.1,127.0.0.2|other,[::1,localhost");
     CHECK_EQ(rsti_names_init(driver), 0);
-    int64_t *choice = rsti_counter_address(&driver->counters.counters,
-        rsti_counters_find(&driver->counters.counters, RSTI_COUNTER_NAME_ENTRY, 0));
+    const int32_t counter_id = rsti_counters_find(&driver->counters.counters,
+        RSTI_COUNTER_NAME_ENTRY, 0);
+    int64_t *choice = rsti_counter_address(&driver->counters.counters, counter_id);
+    /* Aeron's tests find the counter by its type and key. */
+    CHECK_EQ(RSTI_COUNTER_NAME_ENTRY, 2001);
+    const rsti_counter_metadata_t *metadata = &driver->counters.counters.metadata[counter_id];
+    CHECK_EQ(memcmp(metadata->key, "\6\0\0\0reader", 10), 0);
+    CHECK_STR(metadata->label,
+        "NameEntry{name='reader', initialResolutionHost='127.0.0.1', "
+        "reResolutionHost='127.0.0.2'}");
+    driver->params.resolver_threshold_ns = -1; /* the clock stands still during a look-up */
     (void)add(h, RSTI_CMD_ADD_PUBLICATION, "aeron:udp?endpoint=reader:24400", STREAM);
     advance_alive(h, 1000 * MS, 100 * MS);
     CHECK(went_to(h, OLD));
+    CHECK(counter(h, RSTI_SYSTEM_NAME_RESOLVER_TIME_EXCEEDED) > 0);
     rsti_store_release_i64(choice, 1);
     advance_alive(h, 7000 * MS, 100 * MS);
     CHECK(went_to(h, NEW));
@@ -382,6 +425,7 @@ CHECK_MAIN(RUN(a_silent_endpoint_is_looked_up_again),
     RUN(numbers_and_living_peers_are_not_looked_up),
     RUN(a_manual_destination_may_be_resolved_later_and_move), RUN(removed_names_are_not_looked_up),
     RUN(response_channels_are_not_looked_up), RUN(an_unknown_endpoint_is_refused_by_name),
+    RUN(a_tagged_channel_survives_a_new_address),
     RUN(a_table_gives_the_answer_that_its_counter_says), RUN(bad_tables_and_kinds_are_refused),
     RUN(lookups_are_asked_for_until_they_are_there),
     RUN(answers_grow_old_however_often_they_are_asked_for), RUN(too_many_names_at_once_are_refused))

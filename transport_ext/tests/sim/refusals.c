@@ -209,7 +209,8 @@ static bool add_own(const sim_part_t *self, own_t *own)
         write_channel(self, "aeron:udp?control-mode=manual|control=H:T", channel, sizeof channel),
         STREAM, true);
     own->plain = sim_part_subscribe(self,
-        write_channel(self, "aeron:udp?endpoint=H:Q|so-rcvbuf=65536|reliable=true|rejoin=true",
+        write_channel(self,
+            "aeron:udp?endpoint=H:Q|so-rcvbuf=65536|rcv-wnd=65536|reliable=true|rejoin=true",
             channel, sizeof channel),
         STREAM);
     own->merged = sim_part_subscribe(self, "aeron:udp?control-mode=manual", STREAM);

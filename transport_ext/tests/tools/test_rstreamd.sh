@@ -169,7 +169,9 @@ AERON_DIR=$dir AERON_DIR_DELETE_ON_SHUTDOWN=true launch
 expect "pid in cnc.dat" "$pid" "$(number_at 40)"
 finish_driver "a driver with variables alone"
 expect "directory, variable" no "$([ -e "$dir" ] && echo yes || echo no)"
-expect_code 2 "threading=invoker" "-Daeron.dir=$dir" -Daeron.threading.mode=INVOKER
+launch "-Daeron.dir=$dir" -Daeron.threading.mode=INVOKER -Daeron.dir.delete.on.shutdown=true
+expect "threads of an invoker: its main thread runs the agents" "" "$(threads)"
+finish_driver "an invoker"
 expect_code 2 "aeron.threading.mode=NONE" "-Daeron.dir=$dir" -Daeron.threading.mode=NONE
 expect_code 2 "client-liveness-timeout=1s: must be longer than timer-interval=1s" \
     "-Daeron.dir=$dir" -Daeron.client.liveness.timeout=1s
