@@ -10,6 +10,9 @@ typedef struct rsti_log_file_t {
     int fd;                    /* -1: terms are reserved through path, no descriptor is kept */
     int64_t reserved_position; /* terms below are reserved; INT64_MAX when all three are */
     int32_t reserved_terms;
+    bool
+        is_refused; /* of the driver: the last reservation failed, and is tried again at retry_ns */
+    int64_t retry_ns;
     char path[1024];
 } rsti_log_file_t;
 

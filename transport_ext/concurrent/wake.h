@@ -53,6 +53,7 @@ _Static_assert(sizeof(rsti_cnc_ext_t) == 76, "CnC extension");
 #define RSTI_HELD_BY_WINDOW 0 /* the readers, or nothing */
 #define RSTI_HELD_BY_RATE 1 /* a publisher of IPC that is refused wakes the conductor */
 #define RSTI_HELD_BY_BUDGET 2 /* flow/budget.h */
+/* Missing storage has no number here: rsti_log_storage_t says it, together with its sizes. */
 
 #define RSTI_WAKE_SLOTS 64
 
@@ -68,6 +69,12 @@ typedef struct rsti_log_demand_t {
     int64_t messages; /* wanted from that position on; INT64_MAX: no limit; -1: not told */
 } rsti_log_demand_t;
 
+/* Why the log cannot grow: the file system has no room for its next term. */
+typedef struct rsti_log_storage_t {
+    int64_t needed; /* bytes; 0: nothing is missing. Written last */
+    int64_t usable; /* bytes that were free in the driver directory at the last attempt */
+} rsti_log_storage_t;
+
 /* At byte 512 of the log metadata. */
 typedef struct rsti_log_ext_t {
     int32_t magic;
@@ -75,7 +82,8 @@ typedef struct rsti_log_ext_t {
     int32_t name_hash; /* 16 bit; 0 = unnamed. written by: driver, once */
     int32_t name_length;
     char name[240]; /* the stream's name, IPC and network logs of rstream clients */
-    uint8_t pad_a[256];
+    rsti_log_storage_t storage; /* written by: conductor */
+    uint8_t pad_a[240];
     /* offset 512 in here = 1024 in the metadata, own cache line */
     int32_t data_armed; /* summary: some slot is armed for data */
     int32_t limit_armed;
@@ -90,6 +98,7 @@ typedef struct rsti_log_ext_t {
         noop; /* written by: driver's receiver. Number of the newest NOOP of its source; 0: none */
     rsti_wake_slot_t slots[RSTI_WAKE_SLOTS];
 } rsti_log_ext_t;
+_Static_assert(offsetof(rsti_log_ext_t, storage) == 256, "log extension");
 _Static_assert(offsetof(rsti_log_ext_t, data_armed) == 512, "log extension");
 _Static_assert(offsetof(rsti_log_ext_t, demand) == 536, "log extension");
 _Static_assert(offsetof(rsti_log_ext_t, slots) == 576, "log extension");
