@@ -14,7 +14,7 @@
  *   log metadata, offset 512: rsti_log_ext_t (the waiters for data in this log or for its limit,
  *     and the subscriber position at which the conductor wants to be woken);
  *   heartbeat counter's value record, offset 32: rsti_heartbeat_ext_t (this client speaks rstream,
- *     so the driver need not fall back to bounded polling for it).
+ *     so the driver need not fall back to bounded polling for it; and which process it is).
  * Aeron never writes these; an Aeron file has zeros there. */
 #ifndef RSTI_CONCURRENT_WAKE_H
 #define RSTI_CONCURRENT_WAKE_H
@@ -126,12 +126,17 @@ typedef struct rsti_position_ext_t {
 #define RSTI_POSITION_EXT_VERSION 1
 
 typedef struct rsti_heartbeat_ext_t {
-    int32_t magic;
+    int32_t magic; /* written last */
     int32_t version;
     int64_t pid;
     int32_t conductor_armed; /* the client's conductor sleeps on FIFO <client id>.0 */
     int32_t pad;
+    /* With these two the driver knows the death of the client at once (cnc/death_watch.h); 0: not
+     * known. */
+    int64_t start_time; /* of the process, in clock ticks since the machine started */
+    int64_t pid_namespace; /* in which its pid counts: an inode number */
 } rsti_heartbeat_ext_t;
+_Static_assert(sizeof(rsti_heartbeat_ext_t) == 40, "heartbeat extension");
 
 /* Slot of this waiter in the log, taken if needed; -1 when all 64 are taken, or when the ids are
  * not in 1 … 2^47 - 1 and 0 … 65535 (poll instead). Waiters on this log with the same ids share

@@ -275,13 +275,14 @@ static void check_active(rst_driver_t *driver, rsti_image_t *image, int64_t now_
     }
 }
 
-/* An image is removed RSTI_DRAIN_SM_TIMEOUTS status message timeouts after the end of its stream.
- * Aeron clients get the same time after they have read everything. They forget an image when they
+/* An image is removed RSTI_DRAIN_SM_TIMEOUTS status message timeouts after the end of its stream, or
+ * RSTI_LEFT_SM_TIMEOUTS of them after its last subscriber has left. Aeron clients get the same time after they have read everything. They forget an image when they
  * are told, and until then their users look for its end. */
 static void check_draining(rst_driver_t *driver, rsti_image_t *image, int64_t now_ns,
     int64_t *next_deadline_ns)
 {
-    const int64_t wait_ns = RSTI_DRAIN_SM_TIMEOUTS * driver->params.sm_timeout_ns;
+    const int64_t wait_ns = driver->params.sm_timeout_ns
+        * (image->subscribers.count == 0 ? RSTI_LEFT_SM_TIMEOUTS : RSTI_DRAIN_SM_TIMEOUTS);
     const bool is_revoked = rsti_load_acquire_i32(&image->is_revoked) != 0;
     const bool is_drained = is_revoked || rsti_image_is_drained(image);
     int64_t due_ns = image->life_changed_ns + wait_ns;
