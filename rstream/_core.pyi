@@ -21,6 +21,7 @@ RATE_LIMITED: Final = -7
 HELD_BY_WINDOW: Final = 0
 HELD_BY_RATE: Final = 1
 HELD_BY_BUDGET: Final = 2
+HELD_BY_STORAGE: Final = 3
 ADMIN_ACTION: Final = -3
 CLOSED: Final = -4
 MAX_POSITION_EXCEEDED: Final = -5
@@ -75,8 +76,9 @@ def read_holders(dir: str, /) -> list[tuple[int, bool, int, int, int, int, int, 
     source or "").
     """
 
-def read_held_by(dir: str, registration_id: int, /) -> int:
-    """The cause of a publication's limit: HELD_BY_WINDOW, HELD_BY_RATE or HELD_BY_BUDGET.
+def read_held_by(dir: str, registration_id: int, /) -> tuple[int, int, int]:
+    """(the cause of a publication's limit: HELD_BY_…, bytes that its next term needs, bytes usable;
+    both 0 unless the cause is HELD_BY_STORAGE).
 
     Raises SystemCallError when its log file is missing.
     """
@@ -211,8 +213,11 @@ class Publication:
         """Whether ``demand`` has grown since it was read last; True after the end."""
     @property
     def held_by(self) -> int:
-        """The cause of the limit: HELD_BY_WINDOW, HELD_BY_RATE or HELD_BY_BUDGET; CLOSED after the
-        end.
+        """The cause of the limit: HELD_BY_…; CLOSED after the end."""
+    @property
+    def storage(self) -> tuple[int, int]:
+        """(bytes that the next term needs, bytes usable); (0, 0) unless ``held_by`` is
+        HELD_BY_STORAGE.
         """
     @property
     def next_frame(self) -> tuple[int, int] | None:

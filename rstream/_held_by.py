@@ -22,10 +22,12 @@ class HeldBy(enum.StrEnum):
     """The readers' driver grants this host no more unconsumed bytes."""
     SUBSCRIBER = "subscriber"
     """No subscriber is connected."""
+    STORAGE = "storage"
+    """The driver directory has no room for the next term of the stream's log."""
 
     @classmethod
     def from_core(cls, number: int) -> HeldBy:
-        """The member for a number of the C core (``_core.HELD_BY_WINDOW``, ``_RATE``, ``_BUDGET``).
+        """The member for a number of the C core (``_core.HELD_BY_WINDOW`` and its siblings).
 
         Any other number means ``WINDOW``: a closed publication, or a driver that does not say.
         """
@@ -33,4 +35,4 @@ class HeldBy(enum.StrEnum):
 
 
 #: The numbers of ``_core``, written out: this module is below ``_core``. A test compares them.
-_FROM_CORE: Final = {0: HeldBy.WINDOW, 1: HeldBy.RATE, 2: HeldBy.BUDGET}
+_FROM_CORE: Final = {0: HeldBy.WINDOW, 1: HeldBy.RATE, 2: HeldBy.BUDGET, 3: HeldBy.STORAGE}

@@ -109,8 +109,8 @@ class Publication(Handle[_core.Publication]):
     def held_by(self) -> HeldBy:
         """What an offer waits for when :attr:`position_limit` is reached.
 
-        This explains BACK_PRESSURED: window, rate or budget. Beside an Aeron driver it is always
-        the window.
+        This explains BACK_PRESSURED: window, rate, budget or storage. Beside an Aeron driver it is
+        always the window.
         """
         return HeldBy.from_core(self.core.held_by)
 

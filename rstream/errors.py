@@ -187,9 +187,19 @@ class VersionMismatch(DriverError):
 
 
 class StorageError(DriverError):
-    """Not enough shared memory, disk or memory; the text names the size needed."""
+    """Not enough shared memory, disk or memory; the text names the size needed.
+
+    Attributes:
+        needed: bytes that the next term of a publisher's log needs; 0: not known here.
+        missing: how many of them the driver directory does not have.
+        held_by: ``"storage"`` (:class:`rstream.HeldBy`), as in :class:`BackPressured`.
+    """
 
     default_code = "RST_ESTORAGE"
+
+    needed: int = 0
+    missing: int = 0
+    held_by: HeldBy = HeldBy.STORAGE
 
 
 class TransportError(RStreamError):

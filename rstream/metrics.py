@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from typing import Any
 
 from rstream import _core
 from rstream._facts import SlowestReader, slowest_reader_of
@@ -143,6 +144,8 @@ class PublicationState:
         subscribers: subscribers in shared memory.
         slowest: the reader that has consumed least; None: no reader, or an Aeron driver.
         held_by: what the publication waits for; None: it may send.
+        storage_needed, storage_usable: bytes that its next term needs, and that are usable in the
+            directory; both 0 unless ``held_by`` is storage.
         rate: its rate; None: unlimited, or an Aeron driver.
     """
 
@@ -160,6 +163,8 @@ class PublicationState:
     subscribers: int
     slowest: SlowestReader | None = None
     held_by: HeldBy | None = None
+    storage_needed: int = 0
+    storage_usable: int = 0
     rate: RateState | None = None
 
     @property
@@ -275,7 +280,7 @@ def publications(driver_dir: str) -> list[PublicationState]:
         dataclasses.replace(
             state,
             slowest=_as_of_now(state, slowest.get(state.registration_id)),
-            held_by=_held_by(driver_dir, state),
+            **_held_by(driver_dir, state),
             rate=_rate(found, state.registration_id),
         )
         for state in _publications(_stream_counters(found))
@@ -298,19 +303,20 @@ def _rate(found: list[Counter], registration_id: int) -> RateState | None:
     )
 
 
-def _held_by(driver_dir: str, state: PublicationState) -> HeldBy | None:
-    """What holds a publication back; None: nothing does.
+def _held_by(driver_dir: str, state: PublicationState) -> dict[str, Any]:
+    """What holds a publication back, as fields of its state; none: nothing does.
 
     Only a full window shows in the counters. A rate leaves the limit a little above the position,
-    so the driver notes rate and budget in the log's metadata.
+    so the driver notes rate, budget and missing storage in the log's metadata.
     """
     try:
-        held_by = HeldBy.from_core(_core.read_held_by(driver_dir, state.registration_id))
+        number, needed, usable = _core.read_held_by(driver_dir, state.registration_id)
     except RStreamError:
-        held_by = HeldBy.WINDOW  # the publication was closed a moment ago
-    if held_by is HeldBy.WINDOW and state.position < state.limit:
-        return None
-    return held_by
+        number = needed = usable = 0  # the publication was closed a moment ago
+    held_by = HeldBy.from_core(number)
+    if held_by in (HeldBy.WINDOW, HeldBy.STORAGE) and state.position < state.limit:
+        return {}
+    return {"held_by": held_by, "storage_needed": needed, "storage_usable": usable}
 
 
 def _as_of_now(state: PublicationState, reader: SlowestReader | None) -> SlowestReader | None:

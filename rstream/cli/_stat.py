@@ -28,6 +28,7 @@ HELD_BY: Final = {
     HeldBy.RATE: "waits: its rate holds it back",
     HeldBy.BUDGET: "waits: as much is unread as the readers' host grants: the budget holds it back",
     HeldBy.SUBSCRIBER: "waits: no subscriber (same directory? same name or stream id?)",
+    HeldBy.STORAGE: "waits: no room in the driver directory for the next term of its log",
 }
 ENDED: Final = "ended: its publisher has closed it, and a reader has not consumed everything yet"
 NO_RECEIVER: Final = "waits: no receiver has answered (the endpoint must be the reader's address)"
@@ -173,6 +174,11 @@ def _what_it_waits_for(state: metrics.PublicationState) -> str:
         return "flows"
     if _is_ended(state):
         return ENDED
+    if state.held_by is HeldBy.STORAGE:
+        return (
+            f"{HELD_BY[state.held_by]}: it needs {state.storage_needed:,} bytes, "
+            f"{state.storage_usable:,} are usable (enlarge the file system, or use smaller terms)"
+        )
     is_unnamed = state.slowest is None and state.held_by is HeldBy.WINDOW
     return HELD_BY[state.held_by] + (
         " (only rstream's own driver tells which one)" if is_unnamed else ""

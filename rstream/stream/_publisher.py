@@ -139,6 +139,8 @@ class Publisher(Sender[T]):
             NotConnected: no subscriber for ``connect_timeout_s`` (a notice is logged after 2 s).
             RemoteError: the last reader left with an error.
             BackPressured: no room within ``timeout_s``.
+            StorageError: the driver directory has had no room for two seconds, or for
+                ``timeout_s``; the text says how much is missing.
             ClosedError: closed here.
         """
         with self._lock:

@@ -17,6 +17,7 @@ from rstream.errors import (
     MessageTooLarge,
     NotConnected,
     RStreamError,
+    StorageError,
 )
 from rstream.stream import _session
 from rstream.stream._end import cut_text
@@ -42,6 +43,8 @@ T = TypeVar("T")
 CHUNK = 256
 #: Seconds without a subscriber after which send logs that it waits.
 NOTICE_AFTER_S = 2.0
+#: Seconds that send waits for storage in the driver directory, however long its timeout is.
+STORAGE_PATIENCE_S = 2.0
 #: Seconds between two looks of a wait at the state of the client.
 WAIT_SLICE_S = 0.5
 #: Most seconds that a change of rate waits for the driver.
@@ -109,12 +112,14 @@ class Sender(PublisherFacts[T]):
         started_ns = time.monotonic_ns()
         deadline_ns = None if timeout_s is None else started_ns + int(timeout_s * 1e9)
         rounds = 0
+        storage_since_ns = 0
         self._waits += 1
         try:
             while True:
                 if reason == _core.NOT_CONNECTED:
                     yield from self._wait_reader_steps(deadline_ns)
                 elif reason == _core.BACK_PRESSURED:
+                    storage_since_ns = self._check_storage(storage_since_ns)
                     yield from self._wait_room_steps(deadline_ns, rounds)
                     rounds += 1
                 elif reason != _core.ADMIN_ACTION:
@@ -179,6 +184,15 @@ class Sender(PublisherFacts[T]):
             if remaining_s <= 0:
                 raise self._held_error()
         yield from self._wait_once_steps(remaining_s, rounds)
+
+    def _check_storage(self, since_ns: int) -> int:
+        """Raise when storage has been missing for too long; returns since when it is (0: not)."""
+        if self._core.held_by != _core.HELD_BY_STORAGE:
+            return 0
+        now_ns = time.monotonic_ns()
+        if since_ns and now_ns - since_ns >= STORAGE_PATIENCE_S * 1e9:
+            raise self._held_error()
+        return since_ns or now_ns
 
     def _wait_once_steps(self, timeout_s: float, rounds: int = 0) -> Steps[None]:
         self._note_consumed()
@@ -253,7 +267,7 @@ class Sender(PublisherFacts[T]):
             **self._place(),
         )
 
-    def _late_error(self, waited_s: float) -> BackPressured | NotConnected:
+    def _late_error(self, waited_s: float) -> BackPressured | StorageError | NotConnected:
         """The error of a message not sent in time: no room, or no reader."""
         return self._held_error() if self._has_readers() else self._alone_error(waited_s)
 
@@ -266,10 +280,24 @@ class Sender(PublisherFacts[T]):
         error.held_by = HeldBy.RATE
         return error
 
-    def _held_error(self) -> BackPressured:
+    def _storage_error(self, needed: int, usable: int) -> StorageError:
+        error = StorageError(
+            f"{self._where()}: no room: its log stands at position {self._core.position}, the next "
+            f"term needs {needed} bytes, and {usable} are usable in {self._link.directory}: "
+            f"{needed - usable} bytes are missing",
+            hint="enlarge that file system (Docker: --shm-size), use smaller terms (term-length) "
+            "or fewer streams, or choose another driver directory (RSTREAM_DIR)",
+        )
+        error.needed, error.missing = needed, max(0, needed - usable)
+        return error
+
+    def _held_error(self) -> BackPressured | StorageError:
         """The error when there was no room in time; ``held_by`` names the cause."""
         if self.is_rate_limited:
             return self._rate_error()
+        needed, usable = self._core.storage
+        if needed > 0:
+            return self._storage_error(needed, usable)
         held_by = HeldBy.from_core(self._core.held_by)
         is_budget = held_by is HeldBy.BUDGET
         budget = ", and as much is under way as their driver grants this host" if is_budget else ""

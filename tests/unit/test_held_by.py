@@ -12,6 +12,7 @@ from rstream import HeldBy, _core, errors
         (_core.HELD_BY_WINDOW, HeldBy.WINDOW),
         (_core.HELD_BY_RATE, HeldBy.RATE),
         (_core.HELD_BY_BUDGET, HeldBy.BUDGET),
+        (_core.HELD_BY_STORAGE, HeldBy.STORAGE),
         (_core.CLOSED, HeldBy.WINDOW),
     ],
 )
@@ -20,6 +21,8 @@ def test_numbers_of_the_core(number, member):
 
 
 def test_members_are_the_words_that_users_compare_with():
-    assert [str(member) for member in HeldBy] == ["window", "rate", "budget", "subscriber"]
+    words = ["window", "rate", "budget", "subscriber", "storage"]
+    assert [str(member) for member in HeldBy] == words
+    assert errors.StorageError("no room").held_by == "storage"
     assert errors.BackPressured("no room").held_by == "window"
     assert rstream.HeldBy is HeldBy

@@ -137,6 +137,11 @@ static int init_wake(rst_client_t *client)
     if (client->wake_fd < 0) {
         return client->wake_fd;
     }
+    client->process = rsti_process_self();
+    client->life_fd = rsti_life_hold(client->dir, client->client_id);
+    if (client->life_fd < 0) {
+        rsti_error_clear(); /* the driver learns of a death from the process or the heartbeat */
+    }
     return rsti_waker_create(&client->waker, client->dir);
 }
 
@@ -187,6 +192,7 @@ RST_API int rst_client_open(rst_client_t **client, const rst_client_params_t *pa
     opened->generation = rsti_load_relaxed_i32(&rsti_fork_generation);
     opened->lock_fd = -1;
     opened->wake_fd = -1;
+    opened->life_fd = -1;
     init_locks(opened);
     int result = init_params(opened, params);
     if (result == 0) {
@@ -201,6 +207,7 @@ RST_API int rst_client_open(rst_client_t **client, const rst_client_params_t *pa
     if (result < 0) {
         if (opened->is_rstream && opened->wake_fd >= 0) {
             rsti_wake_fifo_remove(opened->dir, opened->client_id, 0);
+            rsti_life_remove(opened->dir, opened->client_id);
         }
         rsti_client_unref(opened);
         return result;
@@ -226,6 +233,7 @@ static void kick_conductor(void *arg)
 static void remove_fifos_locked(rst_client_t *client)
 {
     rsti_wake_fifo_remove(client->dir, client->client_id, 0);
+    rsti_life_remove(client->dir, client->client_id);
     for (size_t i = 0; i < client->waiters.count; i++) {
         const rsti_wake_target_t *target = client->waiters.items[i];
         rsti_wake_fifo_remove(client->dir, client->client_id, target->waiter_id);

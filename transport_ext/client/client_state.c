@@ -24,9 +24,8 @@ static void free_client(rst_client_t *client)
     if (client->waker != NULL) {
         rsti_waker_destroy(client->waker);
     }
-    if (client->wake_fd >= 0) {
-        rsti_fd_close(client->wake_fd);
-    }
+    rsti_fd_close(client->wake_fd);
+    rsti_fd_close(client->life_fd);
     rsti_client_disconnect(client);
     rsti_hash_map_fini(&client->pending);
     rsti_hash_map_fini(&client->publications);

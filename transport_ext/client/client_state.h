@@ -18,6 +18,7 @@
 #include "client/outbox.h"
 #include "client/wake_target.h"
 #include "cnc/cnc_file.h"
+#include "cnc/death_watch.h"
 #include "cnc/driver_dir.h"
 #include "cnc/wake_fifo.h"
 #include "concurrent/agent.h"
@@ -51,6 +52,8 @@ struct rst_client_t {
     rsti_waker_t *waker; /* NULL beside an Aeron driver */
     int lock_fd;         /* of driver.lock; -1 beside an Aeron driver */
     int wake_fd;         /* the conductor sleeps on it */
+    int life_fd;         /* its hang-up tells the driver that this process died; -1: none */
+    rsti_process_t process;
     rsti_agent_runner_t runner;
 
     pthread_mutex_t lock;

@@ -15,7 +15,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #define WATCH_INTERVAL_NS (100 * RSTI_NS_PER_MS)
 #define POLL_AWAITING_NS RSTI_NS_PER_MS
@@ -52,7 +51,9 @@ static void adopt_heartbeat(rst_client_t *client, int32_t counter_id)
     if (client->is_rstream) {
         rsti_heartbeat_ext_t *ext = heartbeat_ext(client);
         rsti_store_relaxed_i32(&ext->conductor_armed, 0);
-        rsti_store_relaxed_i64(&ext->pid, (int64_t)getpid());
+        rsti_store_relaxed_i64(&ext->pid, client->process.pid);
+        rsti_store_relaxed_i64(&ext->start_time, client->process.start_time);
+        rsti_store_relaxed_i64(&ext->pid_namespace, client->process.pid_namespace);
         rsti_store_relaxed_i32(&ext->version, RSTI_EXT_VERSION);
         rsti_store_release_i32(&ext->magic, RSTI_EXT_MAGIC);
     }

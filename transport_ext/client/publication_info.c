@@ -62,14 +62,17 @@ RST_API int64_t rst_publication_available_window(const rst_publication_t *public
             - rsti_log_producer_position(&publication->log->file.log));
 }
 
-RST_API int64_t rst_publication_held_by(const rst_publication_t *publication)
+RST_API int64_t rst_publication_held_by(const rst_publication_t *publication,
+    rst_storage_t *storage)
 {
+    if (storage != NULL) {
+        *storage = (rst_storage_t){0};
+    }
     if (!rsti_publication_is_usable(publication)) {
         return rsti_publication_refuse(publication);
     }
-    return publication->is_rstream
-        ? rsti_held_by_told(rsti_load_relaxed_i32(&publication->ext->held_by))
-        : RST_HELD_BY_WINDOW;
+    return publication->is_rstream ? rsti_held_by_told(publication->ext, storage)
+                                   : RST_HELD_BY_WINDOW;
 }
 
 RST_API int64_t rst_publication_next_frame(const rst_publication_t *publication, int32_t *term_id,

@@ -47,8 +47,10 @@ static void on_error(rst_client_t *client, const rsti_response_t *response)
 {
     rsti_pending_t *pending = awaited(client, response->correlation_id);
     if (pending != NULL && !drop_cancelled(client, pending, 0)) {
-        rsti_pending_fail(client, pending, RST_EREGISTRATION, response->error_code,
-            response->log_file.text, (size_t)response->log_file.length);
+        const int code = response->error_code == RSTI_DRIVER_STORAGE_SPACE ? RST_ESTORAGE
+                                                                           : RST_EREGISTRATION;
+        rsti_pending_fail(client, pending, code, response->error_code, response->log_file.text,
+            (size_t)response->log_file.length);
     }
 }
 

@@ -79,10 +79,13 @@ RST_API int rst_tool_holders(rst_tool_t *tool,
     return walk.count;
 }
 
-RST_API int64_t rst_tool_held_by(rst_tool_t *tool, int64_t registration_id)
+RST_API int64_t rst_tool_held_by(rst_tool_t *tool, int64_t registration_id, rst_storage_t *storage)
 {
     if (tool == NULL) {
         return RST_SET_ERR(RST_EINVAL, "tool is NULL");
+    }
+    if (storage != NULL) {
+        *storage = (rst_storage_t){0};
     }
     const char *dir = rsti_tool_dir(tool);
     char path[RSTI_PATH_MAX];
@@ -96,9 +99,8 @@ RST_API int64_t rst_tool_held_by(rst_tool_t *tool, int64_t registration_id)
         return result;
     }
     const rsti_log_ext_t *ext = &file.log.metadata->ext;
-    const int64_t held_by = ext->magic == RSTI_EXT_MAGIC
-        ? rsti_held_by_told(rsti_load_relaxed_i32(&ext->held_by))
-        : RST_HELD_BY_WINDOW;
+    const int64_t held_by = ext->magic == RSTI_EXT_MAGIC ? rsti_held_by_told(ext, storage)
+                                                         : RST_HELD_BY_WINDOW;
     (void)rsti_log_file_close(&file, false);
     return held_by;
 }

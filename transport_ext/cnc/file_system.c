@@ -1,6 +1,8 @@
 /* file_system.c: see file_system.h. */
 #include "cnc/file_system.h"
 
+#include "util/error.h"
+
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -24,4 +26,13 @@ int64_t rsti_storage_usable(const char *dir)
         return INT64_MAX;
     }
     return usable;
+}
+
+int rsti_storage_error(const char *what, int64_t needed, int64_t usable, const char *dir)
+{
+    return RST_SET_ERR(RST_ESTORAGE,
+        "%s needs %lld bytes, %lld usable in %s: %lld bytes are missing; enlarge that file system "
+        "(Docker: --shm-size), use smaller terms (term-length) or fewer streams, or choose another "
+        "driver directory (RSTREAM_DIR)",
+        what, (long long)needed, (long long)usable, dir, (long long)(needed - usable));
 }

@@ -10,5 +10,8 @@
 void rsti_fd_close(int fd);
 /* The bytes that files in dir may still take of the file system; INT64_MAX: unknown. */
 int64_t rsti_storage_usable(const char *dir);
+/* Sets the error "what needs so many bytes", with the number that is missing and with ways to get
+ * it. Returns -RST_ESTORAGE. */
+int rsti_storage_error(const char *what, int64_t needed, int64_t usable, const char *dir);
 
 #endif

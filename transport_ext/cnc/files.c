@@ -4,6 +4,7 @@
 #include "cnc/file_system.h"
 #include "cnc/map_guard.h"
 #include "util/error.h"
+#include "util/int_math.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -79,6 +80,11 @@ static bool is_storage_error(int errno_value)
 int rsti_file_reserve(int fd, int64_t offset, int64_t length, const char *path, const char *dir)
 {
     int errno_value;
+    /* An attempt takes what is there before it fails, and other logs miss that meanwhile. */
+    const int64_t usable = rsti_storage_usable(dir);
+    if (usable < length) {
+        return rsti_storage_error(path, length, usable, dir);
+    }
     do {
         errno_value = posix_fallocate(fd, (off_t)offset, (off_t)length);
     } while (errno_value == EINTR);
@@ -86,10 +92,8 @@ int rsti_file_reserve(int fd, int64_t offset, int64_t length, const char *path, 
         return 0;
     }
     if (is_storage_error(errno_value)) {
-        return RST_SET_ERR(RST_ESTORAGE,
-            "%s needs %lld bytes, %lld usable in %s: free some, or choose another directory or "
-            "smaller terms",
-            path, (long long)length, (long long)rsti_storage_usable(dir), dir);
+        return rsti_storage_error(path, length, rsti_min_i64(rsti_storage_usable(dir), length),
+            dir);
     }
     return rsti_error_set_errno(errno_value, "reserving %lld bytes of %s", (long long)length, path);
 }

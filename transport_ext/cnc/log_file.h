@@ -11,6 +11,8 @@ typedef struct rsti_log_file_t {
     int64_t reserved_position; /* reserved below it; INT64_MAX when all three terms are */
     int64_t reserved_bytes;    /* of the terms */
     int32_t reserved_terms;    /* that have reserved bytes */
+    bool is_refused;  /* of the driver: the last reservation failed; tried again at retry_ns */
+    int64_t retry_ns;
     char path[1024];
 } rsti_log_file_t;
 

@@ -14,7 +14,7 @@
  *   log metadata, offset 512: rsti_log_ext_t (the waiters for data in this log or for its limit,
  *     and the subscriber position at which the conductor wants to be woken);
  *   heartbeat counter's value record, offset 32: rsti_heartbeat_ext_t (this client speaks rstream,
- *     so the driver need not fall back to bounded polling for it).
+ *     so the driver need not fall back to bounded polling for it; and which process it is).
  * Aeron never writes these; an Aeron file has zeros there. */
 #ifndef RSTI_CONCURRENT_WAKE_H
 #define RSTI_CONCURRENT_WAKE_H
@@ -53,6 +53,7 @@ _Static_assert(sizeof(rsti_cnc_ext_t) == 76, "CnC extension");
 #define RSTI_HELD_BY_WINDOW 0 /* the readers, or nothing */
 #define RSTI_HELD_BY_RATE 1 /* a publisher of IPC that is refused wakes the conductor */
 #define RSTI_HELD_BY_BUDGET 2 /* flow/budget.h */
+/* Missing storage has no number here: rsti_log_storage_t says it, together with its sizes. */
 
 #define RSTI_WAKE_SLOTS 64
 
@@ -68,6 +69,12 @@ typedef struct rsti_log_demand_t {
     int64_t messages; /* wanted from that position on; INT64_MAX: no limit; -1: not told */
 } rsti_log_demand_t;
 
+/* Why the log cannot grow: the file system has no room for its next term. */
+typedef struct rsti_log_storage_t {
+    int64_t needed; /* bytes; 0: nothing is missing. Written last */
+    int64_t usable; /* bytes that were free in the driver directory at the last attempt */
+} rsti_log_storage_t;
+
 /* At byte 512 of the log metadata. */
 typedef struct rsti_log_ext_t {
     int32_t magic;
@@ -75,7 +82,8 @@ typedef struct rsti_log_ext_t {
     int32_t name_hash; /* 16 bit; 0 = unnamed. written by: driver, once */
     int32_t name_length;
     char name[240]; /* the stream's name, IPC and network logs of rstream clients */
-    uint8_t pad_a[256];
+    rsti_log_storage_t storage; /* written by: conductor */
+    uint8_t pad_a[240];
     /* offset 512 in here = 1024 in the metadata, own cache line */
     int32_t data_armed; /* summary: some slot is armed for data */
     int32_t limit_armed;
@@ -92,6 +100,7 @@ typedef struct rsti_log_ext_t {
         noop; /* written by: driver's receiver. Number of the newest NOOP of its source; 0: none */
     rsti_wake_slot_t slots[RSTI_WAKE_SLOTS];
 } rsti_log_ext_t;
+_Static_assert(offsetof(rsti_log_ext_t, storage) == 256, "log extension");
 _Static_assert(offsetof(rsti_log_ext_t, data_armed) == 512, "log extension");
 _Static_assert(offsetof(rsti_log_ext_t, demand) == 536, "log extension");
 _Static_assert(offsetof(rsti_log_ext_t, slots) == 576, "log extension");
@@ -119,12 +128,17 @@ typedef struct rsti_position_ext_t {
 #define RSTI_POSITION_EXT_VERSION 1
 
 typedef struct rsti_heartbeat_ext_t {
-    int32_t magic;
+    int32_t magic; /* written last */
     int32_t version;
     int64_t pid;
     int32_t conductor_armed; /* the client's conductor sleeps on FIFO <client id>.0 */
     int32_t pad;
+    /* With these two the driver knows the death of the client at once (cnc/death_watch.h); 0: not
+     * known. */
+    int64_t start_time; /* of the process, in clock ticks since the machine started */
+    int64_t pid_namespace; /* in which its pid counts: an inode number */
 } rsti_heartbeat_ext_t;
+_Static_assert(sizeof(rsti_heartbeat_ext_t) == 40, "heartbeat extension");
 
 /* Slot of this waiter in the log, taken if needed; -1 when all 64 are taken, or when the ids are
  * not in 1 … 2^47 - 1 and 0 … 65535 (poll instead). Waiters on this log with the same ids share

@@ -295,7 +295,8 @@ int rsti_threads_prepare(rst_driver_t *driver)
             .spin_ns = driver->params.idle_spin_ns,
         };
     }
-    return 0;
+    rsti_driver_thread_t *conducting = driver->thread_of[RSTI_AGENT_CONDUCTOR];
+    return conducting == NULL ? 0 : rsti_conductor_watch_deaths(driver, &conducting->poller);
 }
 
 int rsti_threads_start(rst_driver_t *driver)

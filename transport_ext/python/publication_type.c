@@ -310,7 +310,25 @@ PUBLICATION_POSITION(position_limit, rst_publication_position_limit)
 PUBLICATION_POSITION(consumed_position, rst_publication_consumed_position)
 PUBLICATION_POSITION(available_window, rst_publication_available_window)
 PUBLICATION_POSITION(channel_status, rst_publication_channel_status)
-PUBLICATION_POSITION(held_by, rst_publication_held_by)
+
+static PyObject *publication_get_held_by(PyObject *object, void *closure)
+{
+    rsti_py_publication_t *self = (rsti_py_publication_t *)object;
+    (void)closure;
+    return rsti_py_position_result(self,
+        self->handle.is_closed ? RST_CLOSED : rst_publication_held_by(self->publication, NULL));
+}
+
+static PyObject *publication_get_storage(PyObject *object, void *closure)
+{
+    rsti_py_publication_t *self = (rsti_py_publication_t *)object;
+    rst_storage_t storage = {0};
+    (void)closure;
+    if (!self->handle.is_closed) {
+        (void)rst_publication_held_by(self->publication, &storage);
+    }
+    return Py_BuildValue("LL", (long long)storage.needed, (long long)storage.usable);
+}
 
 #define PUBLICATION_STATE(name, expression)                                                        \
     static PyObject *publication_get_##name(PyObject *object, void *closure)                       \
@@ -390,7 +408,11 @@ static PyGetSetDef publication_getset[] = {
     {"has_new_demand", rsti_py_publication_get_has_new_demand, NULL,
         "Whether demand has changed since it was read last.", NULL},
     {"held_by", publication_get_held_by, NULL,
-        "The reason of the limit: HELD_BY_WINDOW, HELD_BY_RATE or HELD_BY_BUDGET.", NULL},
+        "The reason of the limit: HELD_BY_WINDOW, HELD_BY_RATE, HELD_BY_BUDGET or "
+        "HELD_BY_STORAGE.",
+        NULL},
+    {"storage", publication_get_storage, NULL,
+        "(bytes that the log's next term needs, bytes usable); (0, 0): none are missing.", NULL},
     {"channel_status", publication_get_channel_status, NULL,
         "-1 errored, 0 initialising, 1 active, 2 closing.", NULL},
     {"local_addresses", rsti_py_handle_get_local_addresses, NULL, "Bound UDP addresses.", NULL},

@@ -348,16 +348,18 @@ static PyObject *read_held_by(PyObject *module, PyObject *const *args, Py_ssize_
 {
     rst_tool_t *tool;
     int64_t registration_id, held_by;
+    rst_storage_t storage;
 
     if (!rsti_py_check_count("read_held_by", count, 2, 2)
         || !rsti_py_get_int64(args[1], &registration_id)
         || open_tool(module, args[0], &tool) == NULL) {
         return NULL;
     }
-    held_by = rst_tool_held_by(tool, registration_id);
+    held_by = rst_tool_held_by(tool, registration_id, &storage);
     rst_tool_close(tool);
     return held_by < 0 ? rsti_py_raise(rsti_py_state_of_module(module), (int)held_by)
-                       : PyLong_FromLongLong(held_by);
+                       : Py_BuildValue("LLL", (long long)held_by, (long long)storage.needed,
+                             (long long)storage.usable);
 }
 
 static int append_losses(rst_tool_t *tool, PyObject *list)
@@ -483,7 +485,7 @@ PyMethodDef rsti_py_tool_methods[] = {
     {"read_holders", read_holders, METH_O, "Who holds the publications of a directory back."},
     {"read_held_by", RSTI_PY_FASTCALL(read_held_by), METH_FASTCALL,
         "read_held_by($module, dir, registration_id, /)\n--\n\n"
-        "What the limit of a publication of a directory waits for when it is reached."},
+        "(HELD_BY_…, bytes that the log's next term needs, bytes usable) of a publication."},
     {"terminate", RSTI_PY_FASTCALL(terminate), METH_FASTCALL,
         "terminate($module, dir, token, /)\n--\n\nAsk the driver of the directory to end."},
     {"aeron_names", aeron_names, METH_NOARGS,

@@ -25,7 +25,6 @@ typedef struct rsti_publication_t {
     bool is_network;
     bool is_exclusive;
     bool is_revoked;
-    bool is_storage_error; /* the last reservation failed: logged once */
     rsti_life_t life;
     int32_t session_id;
     int32_t stream_id;

@@ -9,6 +9,12 @@
 #include "driver/conductor/subscriptions.h"
 #include "driver/receiver/image.h"
 
+#define DEATHS_MAX 16
+/* A thread that does not sleep on the watch looks this often. */
+#define DEATHS_INTERVAL_NS (10 * RSTI_NS_PER_MS)
+/* Longest wait for the commands that a dead client sent. */
+#define DEATH_WAIT_MAX_NS RSTI_NS_PER_S
+
 static void clear_wake_slots(rst_driver_t *driver, int64_t client_id)
 {
     const rsti_conductor_t *conductor = driver->conductor;
@@ -58,7 +64,8 @@ static void remove_client(rst_driver_t *driver, rsti_driver_client_t *client)
     clear_wake_slots(driver, client_id);
     rsti_wake_fifo_remove_client(driver->dir, client_id);
     rsti_ptr_array_remove(&conductor->clients, client);
-    rsti_client_destroy(client);
+    conductor->dead_count -= client->is_dead;
+    rsti_client_destroy(driver, client);
     if (conductor->clients.count == 0) {
         conductor->clientless_since_ns = conductor->now_ns;
     }
@@ -90,6 +97,70 @@ void rsti_clients_check(rst_driver_t *driver, int64_t now_ns)
     rsti_store_relaxed_i32(&driver->is_idle, is_idle);
 }
 
+/* ---- deaths ---- */
+
+static void mark_dead(rsti_conductor_t *conductor, rsti_driver_client_t *client)
+{
+    if (client != NULL && !client->is_dead) {
+        client->is_dead = true;
+        rsti_death_watch_remove(&conductor->deaths, &client->watch_fd); /* told once is enough */
+        conductor->dead_since_ns = conductor->dead_count++ == 0 ? conductor->now_ns
+                                                                : conductor->dead_since_ns;
+    }
+}
+
+/* The client tells its process together with its mark. */
+static void watch(rst_driver_t *driver, rsti_driver_client_t *client,
+    const rsti_heartbeat_ext_t *ext)
+{
+    const rsti_process_t told = {
+        .pid = rsti_load_relaxed_i64(&ext->pid),
+        .start_time = rsti_load_relaxed_i64(&ext->start_time),
+        .pid_namespace = rsti_load_relaxed_i64(&ext->pid_namespace),
+    };
+    client->is_asked = true;
+    client->watched = rsti_death_watch_add(&driver->conductor->deaths, driver->dir,
+        client->client_id, &told, &client->watch_fd);
+    if (client->watched == RSTI_WATCHED_DEAD) {
+        mark_dead(driver->conductor, client);
+    }
+}
+
+static void look_for_deaths(rst_driver_t *driver, int64_t now_ns)
+{
+    rsti_conductor_t *conductor = driver->conductor;
+    if (!conductor->has_deaths && now_ns < conductor->deaths_due_ns) {
+        return;
+    }
+    int64_t ids[DEATHS_MAX];
+    conductor->has_deaths = false;
+    conductor->deaths_due_ns = now_ns + DEATHS_INTERVAL_NS;
+    const int count = rsti_death_watch_poll(&conductor->deaths, ids, DEATHS_MAX);
+    for (int i = 0; i < count; i++) {
+        mark_dead(conductor, rsti_client_find(driver, ids[i]));
+    }
+}
+
+int64_t rsti_deaths_check(rst_driver_t *driver, int64_t now_ns)
+{
+    rsti_conductor_t *conductor = driver->conductor;
+    look_for_deaths(driver, now_ns);
+    if (conductor->dead_count == 0) {
+        return 0;
+    }
+    if (rsti_rb_has_records(&driver->to_driver.rb)
+        && now_ns < conductor->dead_since_ns + DEATH_WAIT_MAX_NS) {
+        return conductor->is_looking_up ? 0 : 1;
+    }
+    for (size_t i = conductor->clients.count; i > 0; i--) {
+        rsti_driver_client_t *client = conductor->clients.items[i - 1];
+        if (client->is_dead) {
+            remove_client(driver, client);
+        }
+    }
+    return 1;
+}
+
 /* Aeron clients never wake the driver. While one is connected, every agent sleeps only for a short
  * time. A new rstream client shows its mark within milliseconds, so a client without the mark is
  * checked again soon. */
@@ -98,11 +169,12 @@ void rsti_clients_check_foreign(rst_driver_t *driver, int64_t now_ns)
     rsti_conductor_t *conductor = driver->conductor;
     bool has_foreign = false;
     for (size_t i = 0; i < conductor->clients.count; i++) {
-        const rsti_driver_client_t *client = conductor->clients.items[i];
-        const rsti_heartbeat_ext_t *ext = (const rsti_heartbeat_ext_t *)(const void *)
-                                              driver->counters.counters.values[client->heartbeat_id]
-                                                  .spare;
-        has_foreign = has_foreign || rsti_load_acquire_i32(&ext->magic) != RSTI_EXT_MAGIC;
+        rsti_driver_client_t *client = conductor->clients.items[i];
+        const rsti_heartbeat_ext_t *ext = rsti_client_ext(driver, client);
+        has_foreign = has_foreign || ext == NULL;
+        if (ext != NULL && !client->is_asked) {
+            watch(driver, client, ext);
+        }
     }
     for (int32_t i = 0; i < driver->thread_count; i++) {
         const bool has_conductor = &driver->threads[i] == driver->thread_of[RSTI_AGENT_CONDUCTOR];

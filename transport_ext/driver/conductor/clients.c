@@ -20,16 +20,18 @@ rsti_driver_client_t *rsti_client_find(rst_driver_t *driver, int64_t client_id)
     return NULL;
 }
 
+rsti_heartbeat_ext_t *rsti_client_ext(rst_driver_t *driver, const rsti_driver_client_t *client)
+{
+    rsti_heartbeat_ext_t *ext = (rsti_heartbeat_ext_t *)(void *)driver->counters.counters
+                                    .values[client->heartbeat_id]
+                                    .spare;
+    return rsti_load_acquire_i32(&ext->magic) == RSTI_EXT_MAGIC ? ext : NULL;
+}
+
 bool rsti_client_is_rstream(rst_driver_t *driver, int64_t client_id)
 {
     const rsti_driver_client_t *client = rsti_client_find(driver, client_id);
-    if (client == NULL) {
-        return false;
-    }
-    const rsti_heartbeat_ext_t *ext = (const rsti_heartbeat_ext_t *)(const void *)
-                                          driver->counters.counters.values[client->heartbeat_id]
-                                              .spare;
-    return rsti_load_acquire_i32(&ext->magic) == RSTI_EXT_MAGIC;
+    return client != NULL && rsti_client_ext(driver, client) != NULL;
 }
 
 static int32_t allocate_heartbeat(rst_driver_t *driver, int64_t client_id)
@@ -58,6 +60,7 @@ rsti_driver_client_t *rsti_client_get(rst_driver_t *driver, int64_t client_id)
         return NULL;
     }
     client->client_id = client_id;
+    client->watch_fd = -1;
     client->heartbeat_changed_ns = driver->conductor->now_ns;
     client->heartbeat_id = allocate_heartbeat(driver, client_id);
     if (client->heartbeat_id < 0 || rsti_ptr_array_add(&driver->conductor->clients, client) < 0) {
@@ -95,8 +98,9 @@ void rsti_client_link_publication(rsti_driver_client_t *client, int64_t registra
     publication->ref_count++;
 }
 
-void rsti_client_destroy(rsti_driver_client_t *client)
+void rsti_client_destroy(rst_driver_t *driver, rsti_driver_client_t *client)
 {
+    rsti_death_watch_remove(&driver->conductor->deaths, &client->watch_fd);
     rsti_free(client->publications);
     rsti_free(client->counters);
     rsti_free(client);
@@ -111,11 +115,8 @@ void rsti_clients_wake(rst_driver_t *driver)
     conductor->has_responses = false;
     for (size_t i = 0; i < conductor->clients.count; i++) {
         const rsti_driver_client_t *client = conductor->clients.items[i];
-        rsti_heartbeat_ext_t *ext = (rsti_heartbeat_ext_t *)(void *)driver->counters.counters
-                                        .values[client->heartbeat_id]
-                                        .spare;
-        if (rsti_load_acquire_i32(&ext->magic) == RSTI_EXT_MAGIC
-            && rsti_wake_take_word(&ext->conductor_armed)) {
+        rsti_heartbeat_ext_t *ext = rsti_client_ext(driver, client);
+        if (ext != NULL && rsti_wake_take_word(&ext->conductor_armed)) {
             rsti_waker_wake(driver->waker, client->client_id, 0);
         }
     }

@@ -91,6 +91,10 @@ int rsti_conductor_create(rst_driver_t *driver, uint64_t seed)
     conductor->clientless_since_ns = conductor->now_ns;
     conductor->image_error_due_ns = conductor->now_ns;
     conductor->rejection_due_ns = conductor->now_ns;
+    conductor->deaths_due_ns = conductor->now_ns;
+    if (rsti_death_watch_open(&conductor->deaths) < 0) {
+        return -rst_last_error_code();
+    }
     conductor->ring_moved_ns = conductor->now_ns;
     conductor->next_session_id = (int32_t)(uint32_t)rsti_rng_next(&conductor->rng);
     conductor->next_receiver_id = (int64_t)rsti_rng_next(&conductor->rng);
@@ -113,11 +117,17 @@ int rsti_conductor_open_names(rst_driver_t *driver)
     return rsti_names_init(driver);
 }
 
+int rsti_conductor_watch_deaths(rst_driver_t *driver, rsti_poller_t *poller)
+{
+    rsti_conductor_t *conductor = driver->conductor;
+    return rsti_poller_add(poller, conductor->deaths.epoll_fd, &conductor->has_deaths);
+}
+
 static void free_objects(rst_driver_t *driver)
 {
     rsti_conductor_t *conductor = driver->conductor;
     for (size_t i = 0; i < conductor->clients.count; i++) {
-        rsti_client_destroy(conductor->clients.items[i]);
+        rsti_client_destroy(driver, conductor->clients.items[i]);
     }
     for (size_t i = 0; i < conductor->images.count; i++) {
         rsti_publication_image_destroy(driver, conductor->images.items[i]);
@@ -163,6 +173,7 @@ void rsti_conductor_destroy(rst_driver_t *driver)
     rsti_port_manager_fini(&conductor->sender_ports);
     rsti_port_manager_fini(&conductor->receiver_ports);
     rsti_agent_inbox_close(driver, RSTI_AGENT_CONDUCTOR);
+    rsti_death_watch_close(&conductor->deaths);
     rsti_free(conductor);
     driver->conductor = NULL;
 }
@@ -347,6 +358,7 @@ int64_t rsti_conductor_do_work(void *arg, int64_t now_ns, int64_t *next_deadline
     } else if (rsti_rb_has_records(&driver->to_driver.rb)) {
         rsti_lower_deadline(next_deadline_ns, now_ns + ROOM_POLL_NS);
     }
+    work += rsti_deaths_check(driver, now_ns);
     rsti_reresolutions_poll(driver, now_ns, next_deadline_ns);
     rsti_damaged_files_check(driver);
     rsti_images_rebuild(driver, now_ns, next_deadline_ns);

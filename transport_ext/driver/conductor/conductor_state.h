@@ -7,6 +7,7 @@
 #define RSTI_DRIVER_CONDUCTOR_CONDUCTOR_STATE_H
 
 #include "channel/channel.h"
+#include "cnc/death_watch.h"
 #include "driver/base/driver_state.h"
 #include "driver/base/port_manager.h"
 #include "util/ptr_array.h"
@@ -15,6 +16,9 @@
 #define RSTI_RESPONSE_MAX 8192
 /* An image stays for this many status message timeouts after the end of its stream. */
 #define RSTI_DRAIN_SM_TIMEOUTS 5
+/* An image whose last subscriber has left stays for this many: its sender is told three times, and
+ * the port is free again soon. */
+#define RSTI_LEFT_SM_TIMEOUTS 2
 
 /* A name that must be resolved again because its address no longer answers. */
 typedef struct rsti_reresolution_t {
@@ -39,6 +43,11 @@ struct rsti_conductor_t {
     int64_t rejection_due_ns;   /* no rejection of an image is logged before */
     int64_t clients_check_due_ns;
     int64_t clientless_since_ns;
+    rsti_death_watch_t deaths;
+    bool has_deaths; /* written by the poller of the conductor's thread */
+    int32_t dead_count; /* dead clients that are not removed yet */
+    int64_t dead_since_ns; /* the first of them */
+    int64_t deaths_due_ns; /* no look before, unless has_deaths */
     int64_t ring_head;
     int64_t ring_moved_ns;
     int32_t next_session_id;

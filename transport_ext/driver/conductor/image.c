@@ -12,6 +12,7 @@
 #include "driver/conductor/image_loss.h"
 #include "driver/conductor/image_noop.h"
 #include "driver/conductor/image_window.h"
+#include "driver/conductor/logs.h"
 #include "driver/conductor/receive_endpoints.h"
 #include "driver/conductor/subscriber_news.h"
 #include "util/error.h"
@@ -89,17 +90,15 @@ static bool make_room(rst_driver_t *driver, rsti_image_t *image, int64_t positio
         && rsti_log_clean_up_to(&image->file.log, &image->clean_position, position - term_length)
             > 0) {
     }
-    if (rsti_log_file_reserve(&image->file, position + term_length / 2) < 0) {
-        if (!image->is_storage_error) {
-            RST_APPEND_ERR("image of stream %d session %d: its window stays at position %lld",
-                image->stream_id, image->session_id, (long long)image->next_sm_position);
-            rsti_driver_log_trail(driver, "conductor");
-            image->is_storage_error = true;
-        }
-        rsti_error_clear();
+    const int reserved = rsti_log_reserve(driver, &image->file, position + term_length / 2);
+    if (reserved < 0) {
+        RST_APPEND_ERR("image of stream %d session %d: its window stays at position %lld",
+            image->stream_id, image->session_id, (long long)image->next_sm_position);
+        rsti_driver_log_trail(driver, "conductor");
+    }
+    if (reserved != 0) {
         return false;
     }
-    image->is_storage_error = false;
     rsti_store_release_i64(&image->room_until,
         rsti_max_i64(rsti_load_relaxed_i64(&image->room_until), position + term_length / 2));
     return true;
@@ -164,7 +163,7 @@ int64_t rsti_image_rebuild(rst_driver_t *driver, rsti_image_t *image, int64_t no
         image->ack_due_ns = now_ns + ACK_INTERVAL_NS; /* limits the rate of acknowledgements */
     } else if (least + half_term - rsti_load_relaxed_i64(&image->room_until)
             >= half_term / ROOM_STEPS
-        && !image->is_storage_error) {
+        && !image->file.is_refused) {
         (void)make_room(driver, image, least);
     }
     if (hwm <= image->next_sm_position || !image->is_acked_soon) {
@@ -277,13 +276,14 @@ static void check_active(rst_driver_t *driver, rsti_image_t *image, int64_t now_
     }
 }
 
-/* An image is removed RSTI_DRAIN_SM_TIMEOUTS status message timeouts after the end of its stream.
- * Aeron clients get the same time after they have read everything. They forget an image when they
+/* An image is removed RSTI_DRAIN_SM_TIMEOUTS status message timeouts after the end of its stream, or
+ * RSTI_LEFT_SM_TIMEOUTS of them after its last subscriber has left. Aeron clients get the same time after they have read everything. They forget an image when they
  * are told, and until then their users look for its end. */
 static void check_draining(rst_driver_t *driver, rsti_image_t *image, int64_t now_ns,
     int64_t *next_deadline_ns)
 {
-    const int64_t wait_ns = RSTI_DRAIN_SM_TIMEOUTS * driver->params.sm_timeout_ns;
+    const int64_t wait_ns = driver->params.sm_timeout_ns
+        * (image->subscribers.count == 0 ? RSTI_LEFT_SM_TIMEOUTS : RSTI_DRAIN_SM_TIMEOUTS);
     const bool is_revoked = rsti_load_acquire_i32(&image->is_revoked) != 0;
     const bool is_drained = is_revoked || rsti_image_is_drained(image);
     int64_t due_ns = image->life_changed_ns + wait_ns;

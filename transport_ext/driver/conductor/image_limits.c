@@ -1,7 +1,7 @@
 /* image_limits.c: see image_limits.h. */
 #include "driver/conductor/image_limits.h"
 
-#include "cnc/driver_dir.h"
+#include "cnc/file_system.h"
 #include "driver/receiver/image.h"
 #include "util/error.h"
 

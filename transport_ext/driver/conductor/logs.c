@@ -1,6 +1,7 @@
 /* logs.c: see logs.h. */
 #include "driver/conductor/logs.h"
 
+#include "cnc/file_system.h"
 #include "driver/base/driver_state.h"
 #include "util/alloc.h"
 #include "util/error.h"
@@ -26,12 +27,11 @@ int rsti_log_check_storage(rst_driver_t *driver, int32_t term_length)
     }
     const int64_t needed = rsti_log_file_length(term_length, (int32_t)params->page_size);
     const int64_t usable = rsti_storage_usable(driver->dir);
+    char what[64];
     switch (rsti_storage_judge(usable, needed, params->low_storage_warning)) {
     case RSTI_STORAGE_FULL:
-        return RST_SET_ERR(RST_ESTORAGE,
-            "a log with term-length=%" PRId32 " needs %" PRId64 " bytes, %" PRId64
-            " are usable in %s",
-            term_length, needed, usable, driver->dir);
+        snprintf(what, sizeof what, "a log with term-length=%" PRId32, term_length);
+        return rsti_storage_error(what, needed, usable, driver->dir);
     case RSTI_STORAGE_LOW:
         /* The text leaves out the free bytes: equal texts share one entry with a count. */
         (void)RST_SET_ERR(RST_ESTORAGE,
@@ -44,6 +44,41 @@ int rsti_log_check_storage(rst_driver_t *driver, int32_t term_length)
         break;
     }
     return 0;
+}
+
+static void tell_storage(rst_driver_t *driver, rsti_log_file_t *file, int64_t needed)
+{
+    rsti_log_storage_t *told = &file->log.metadata->ext.storage;
+    rsti_store_relaxed_i64(&told->usable, needed == 0 ? 0 : rsti_storage_usable(driver->dir));
+    rsti_store_release_i64(&told->needed, needed);
+}
+
+int rsti_log_reserve(rst_driver_t *driver, rsti_log_file_t *file, int64_t position)
+{
+    const int64_t now_ns = driver->conductor->now_ns;
+    if (position < file->reserved_position) {
+        return 0;
+    }
+    if (file->is_refused && now_ns < file->retry_ns) {
+        return 1;
+    }
+    const bool was_refused = file->is_refused;
+    file->is_refused = rsti_log_file_reserve(file, position) < 0;
+    if (!file->is_refused) {
+        if (was_refused) {
+            tell_storage(driver, file, 0);
+        }
+        return 0;
+    }
+    file->retry_ns = now_ns + RSTI_RESERVE_RETRY_NS;
+    if (rst_last_error_code() == RST_ESTORAGE) {
+        tell_storage(driver, file, rsti_min_i64(file->log.term_length, RSTI_RESERVE_STEP));
+    }
+    if (was_refused) {
+        rsti_error_clear();
+        return 1;
+    }
+    return -rst_last_error_code();
 }
 
 /* True: the file is closed and removed. False: the file is unchanged, and the failure is counted.

@@ -173,18 +173,16 @@ bool rsti_publication_raise_limit(rst_driver_t *driver, rsti_publication_t *publ
         && !publication->is_exclusive;
     const int64_t end = limit + rsti_limit_reach(options->term_length, options->mtu)
         + (is_shared_by_steps ? rsti_max_message_length(options->term_length) : 0);
-    if (rsti_log_file_reserve(&publication->file, end) < 0) {
-        if (!publication->is_storage_error) {
-            RST_APPEND_ERR("publication limit of stream %" PRId32 " session %" PRId32
-                           " stays at position %" PRId64,
-                publication->stream_id, publication->session_id, publication->limit);
-            rsti_driver_log_trail(driver, "conductor");
-            publication->is_storage_error = true;
-        }
-        rsti_error_clear();
+    const int reserved = rsti_log_reserve(driver, &publication->file, end);
+    if (reserved < 0) {
+        RST_APPEND_ERR("publication limit of stream %" PRId32 " session %" PRId32
+                       " stays at position %" PRId64,
+            publication->stream_id, publication->session_id, publication->limit);
+        rsti_driver_log_trail(driver, "conductor");
+    }
+    if (reserved != 0) {
         return false;
     }
-    publication->is_storage_error = false;
     publication->limit = limit;
     driver->conductor->moved_limits++;
     rsti_store_release_i64(publication->pub_lmt, limit);
@@ -230,6 +228,7 @@ void rsti_publication_drain(rst_driver_t *driver, rsti_publication_t *publicatio
     rsti_store_release_i64(publication->pub_lmt, publication->limit);
     publication->end_position = position;
     rsti_store_release_i64(&metadata->end_of_stream_position, position);
+    rsti_store_release_i64(&metadata->ext.storage.needed, 0); /* an ended log does not grow */
     rsti_publication_set_life(publication, RSTI_LIFE_DRAINING, now_ns);
     rsti_driver_wake_log(driver, &publication->file.log, RSTI_WAIT_DATA);
     rsti_driver_wake_log(driver, &publication->file.log, RSTI_WAIT_LIMIT);

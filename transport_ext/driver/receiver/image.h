@@ -93,7 +93,6 @@ struct rsti_image_t {
     int64_t rebuilt_hwm; /* hwm and rebuild position of the last scan; unchanged: no new scan */
     int64_t rebuilt_from;
     int64_t loss_due_ns;
-    bool is_storage_error;
     char *reject_reason;
     /* written by: conductor, atomic */
     RSTI_MAILBOX(rsti_image_sm_t) sm;

@@ -196,7 +196,14 @@ RST_API int64_t rst_publication_set_rate(rst_publication_t *publication, const c
 #define RST_HELD_BY_WINDOW 0 /* the readers, or nothing */
 #define RST_HELD_BY_RATE 1
 #define RST_HELD_BY_BUDGET 2 /* the peer's budget of bytes on the way to it; UDP unicast */
-RST_API int64_t rst_publication_held_by(const rst_publication_t *publication);
+#define RST_HELD_BY_STORAGE 3 /* the driver directory has no room for the log's next term */
+typedef struct rst_storage_t {
+    int64_t needed; /* bytes; 0: storage holds nothing back */
+    int64_t usable; /* bytes */
+} rst_storage_t;
+/* storage may be NULL; it is all 0 unless the reason is RST_HELD_BY_STORAGE. */
+RST_API int64_t rst_publication_held_by(const rst_publication_t *publication,
+    rst_storage_t *storage);
 
 /* The state of the channel's endpoint, from its counter: -1 errored, 0 initialising, 1 active, 2
  * closing. IPC and spies have no endpoint: 1. RST_CLOSED: the handle is closed. */
@@ -415,8 +422,9 @@ typedef struct rst_holder_t {
 /* Calls per publication and kind of reader; returns how many. Drivers of rstream only. */
 RST_API int rst_tool_holders(rst_tool_t *tool,
     void (*on_holder)(void *arg, const rst_holder_t *holder), void *arg);
-/* The reason of a publication's limit: RST_HELD_BY_…, read from its log. */
-RST_API int64_t rst_tool_held_by(rst_tool_t *tool, int64_t registration_id);
+/* The reason of a publication's limit: RST_HELD_BY_…, read from its log. storage may be NULL; see
+ * rst_publication_held_by. */
+RST_API int64_t rst_tool_held_by(rst_tool_t *tool, int64_t registration_id, rst_storage_t *storage);
 /* Asks the driver of dir (NULL: the default one) to end. It ends if its termination-validator
  * accepts the token. There is no answer but the end of the driver, or an error in its error log.
  * -RST_EINVAL: the token is longer than 384 bytes; -RST_EFULL. */

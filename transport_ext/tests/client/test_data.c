@@ -269,16 +269,23 @@ TEST(rate_limited_producer_wakes_the_conductor)
     const int fd = rsti_wake_fifo_create(fake.dir, 0, 2);
     fake.cnc.ext->agent_fifo[RSTI_AGENT_CONDUCTOR] = 2;
     rsti_wake_arm_word(&fake.cnc.ext->agent_armed[RSTI_AGENT_CONDUCTOR]);
-    CHECK_EQ(rst_publication_held_by(publication), RST_HELD_BY_WINDOW);
+    CHECK_EQ(rst_publication_held_by(publication, NULL), RST_HELD_BY_WINDOW);
     CHECK_EQ(rst_publication_offer(publication, "x", 1, 0), RST_BACK_PRESSURED);
     CHECK_EQ(rsti_wake_fifo_wait(fd, RSTI_NS_PER_MS), 0); /* the window: its readers do */
     rsti_store_release_i32(&log->file.log.metadata->ext.held_by, RSTI_HELD_BY_RATE);
-    CHECK_EQ(rst_publication_held_by(publication), RST_HELD_BY_RATE);
+    CHECK_EQ(rst_publication_held_by(publication, NULL), RST_HELD_BY_RATE);
     CHECK_EQ(rst_publication_offer(publication, "x", 1, 0), RST_BACK_PRESSURED);
     CHECK_EQ(rsti_wake_fifo_wait(fd, RSTI_NS_PER_S), 1);
     rsti_store_release_i32(&log->file.log.metadata->ext.held_by, 77); /* a later release's */
-    CHECK_EQ(rst_publication_held_by(publication), RST_HELD_BY_WINDOW);
-    CHECK_EQ(rst_publication_held_by(NULL), RST_ERROR);
+    CHECK_EQ(rst_publication_held_by(publication, NULL), RST_HELD_BY_WINDOW);
+    /* without storage the log cannot grow, whatever else holds it back */
+    rst_storage_t storage;
+    CHECK_EQ(rst_publication_held_by(publication, &storage), RST_HELD_BY_WINDOW);
+    CHECK(storage.needed == 0 && storage.usable == 0);
+    log->file.log.metadata->ext.storage = (rsti_log_storage_t){65536, 4096};
+    CHECK_EQ(rst_publication_held_by(publication, &storage), RST_HELD_BY_STORAGE);
+    CHECK(storage.needed == 65536 && storage.usable == 4096);
+    CHECK_EQ(rst_publication_held_by(NULL, NULL), RST_ERROR);
     rsti_fd_close(fd);
     end();
 }

@@ -1,6 +1,6 @@
 /* test_log_file.c: logs are sparse, and writable only where storage is reserved; files and names
  * from other processes are checked before they are mapped. */
-#include "cnc/driver_dir.h"
+#include "cnc/file_system.h"
 #include "cnc/log_file.h"
 #include "util/error.h"
 #include "util/rng.h"

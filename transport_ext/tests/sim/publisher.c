@@ -223,7 +223,7 @@ static void check_demand(const sim_publisher_t *self)
                  ", the end is %" PRId64,
             self->index, demand.reader_count, demand.messages, demand.position, position);
     }
-    if (rst_publication_held_by(self->publication) == RST_HELD_BY_BUDGET) {
+    if (rst_publication_held_by(self->publication, NULL) == RST_HELD_BY_BUDGET) {
         sim_count("publisher: held by a budget");
     }
     if (demand.reader_count > 0 && demand.messages != INT64_MAX) {
