@@ -7,7 +7,7 @@
 #include "driver/base/driver_state.h"
 
 /* Makes driver->sender, and opens its inbox. 0 or -RST_ENOMEM. Called when the driver opens. */
-int rsti_sender_create(rst_driver_t *driver);
+int rsti_sender_create(rst_driver_t *driver, uint64_t seed);
 /* Frees driver->sender, which may be NULL. Called when the driver closes. */
 void rsti_sender_destroy(rst_driver_t *driver);
 /* Runs one pass; arg is the sender. Called by the sender's thread. */
