@@ -184,7 +184,7 @@ static int open_all(rst_driver_t *driver, const rsti_media_t *media, uint64_t se
     }
     if (open_media(driver, media) < 0 || open_cnc(driver) < 0 || open_loss_report(driver) < 0
         || rsti_waker_create(&driver->waker, driver->dir) < 0
-        || rsti_conductor_create(driver, seed) < 0 || rsti_sender_create(driver) < 0
+        || rsti_conductor_create(driver, seed) < 0 || rsti_sender_create(driver, seed) < 0
         || rsti_receiver_create(driver) < 0 || rsti_threads_prepare(driver) < 0
         || rsti_conductor_open_names(driver) < 0) {
         return -rst_last_error_code();

@@ -96,7 +96,6 @@ int rsti_conductor_create(rst_driver_t *driver, uint64_t seed)
         return -rst_last_error_code();
     }
     conductor->ring_moved_ns = conductor->now_ns;
-    conductor->next_session_id = (int32_t)(uint32_t)rsti_rng_next(&conductor->rng);
     conductor->next_receiver_id = (int64_t)rsti_rng_next(&conductor->rng);
     if (conductor->next_receiver_id == 0) {
         conductor->next_receiver_id = 1;

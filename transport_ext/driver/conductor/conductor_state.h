@@ -50,7 +50,6 @@ struct rsti_conductor_t {
     int64_t deaths_due_ns; /* no look before, unless has_deaths */
     int64_t ring_head;
     int64_t ring_moved_ns;
-    int32_t next_session_id;
     int64_t next_receiver_id;
     int32_t wildcard_count;
     rsti_port_manager_t sender_ports, receiver_ports;

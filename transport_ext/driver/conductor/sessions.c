@@ -8,6 +8,8 @@
 
 #include <inttypes.h>
 
+#define RANDOM_ATTEMPTS 64
+
 static bool find_session(rst_driver_t *driver, const rsti_send_endpoint_t *endpoint,
     bool is_network, int32_t stream_id, int32_t session_id)
 {
@@ -86,23 +88,32 @@ static bool is_known(rst_driver_t *driver, const rsti_session_scope_t *scope, in
     return find_session(driver, scope->endpoint, scope->endpoint != NULL, stream_id, session_id);
 }
 
+static bool is_reserved(const rst_driver_params_t *params, int32_t id)
+{
+    return id >= params->reserved_session_low && id <= params->reserved_session_high;
+}
+
 int32_t rsti_session_next(rst_driver_t *driver, const rsti_session_scope_t *scope,
     int32_t stream_id)
 {
     const rst_driver_params_t *params = &driver->params;
     rsti_conductor_t *conductor = driver->conductor;
-    for (;;) { /* ends: there are more ids outside the reserved range than publications */
-        const int32_t id = conductor->next_session_id;
-        if (id >= params->reserved_session_low && id <= params->reserved_session_high) {
-            conductor->next_session_id = rsti_wrap_add_i32((int32_t)params->reserved_session_high,
-                1);
-            continue;
-        }
-        conductor->next_session_id = rsti_wrap_add_i32(id, 1);
-        if (!is_known(driver, scope, stream_id, id)) {
+    int32_t id = 0;
+    /* Random, because a host that has seen one session must not know the next one. At least half of
+     * all ids are not reserved. */
+    for (int32_t i = 0; i < RANDOM_ATTEMPTS; i++) {
+        id = (int32_t)(uint32_t)rsti_rng_next(&conductor->rng);
+        if (!is_reserved(params, id) && !is_known(driver, scope, stream_id, id)) {
             return id;
         }
     }
+    /* Ends: there are more ids outside the reserved range than publications. */
+    while (is_reserved(params, id) || is_known(driver, scope, stream_id, id)) {
+        id = rsti_wrap_add_i32(is_reserved(params, id) ? (int32_t)params->reserved_session_high
+                                                       : id,
+            1);
+    }
+    return id;
 }
 
 void rsti_on_next_session_id(rst_driver_t *driver, const rsti_command_t *command)

@@ -16,7 +16,7 @@ typedef struct rsti_session_scope_t {
     /* unique among all publications of the stream, IPC and UDP */
     bool is_any_kind;
 } rsti_session_scope_t;
-/* The next session id that no publication in the scope uses. */
+/* A random session id that no publication in the scope uses. */
 int32_t rsti_session_next(rst_driver_t *driver, const rsti_session_scope_t *scope,
     int32_t stream_id);
 /* True when an active or draining publication has this session id. endpoint NULL: IPC. */

@@ -86,6 +86,17 @@ bool rsti_destinations_on_sm(rsti_destination_tracker_t *tracker, int64_t receiv
     return append(tracker, &destination);
 }
 
+bool rsti_destinations_have(const rsti_destination_tracker_t *tracker,
+    const struct sockaddr_storage *address)
+{
+    for (int32_t i = 0; i < tracker->count; i++) {
+        if (rsti_netaddr_equal(&tracker->items[i].address, address)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void rsti_destinations_expire(rsti_destination_tracker_t *tracker, int64_t now_ns)
 {
     if (tracker->is_manual || now_ns < tracker->expiry_due_ns) {

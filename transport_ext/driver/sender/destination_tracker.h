@@ -1,8 +1,8 @@
 /* destination_tracker.h: the destinations of a multi-destination publication
- * (docs/reference/aeron/wire.md 13.1). Dynamic destinations are the receivers that sent a status
- * message in the last 5 s. Manual destinations are added by clients; each learns the id of its
- * receiver from the first status message that comes from its address. Pure: addresses and time are
- * arguments. Called by the sender alone. */
+ * (docs/reference/aeron/wire.md 13.1). Dynamic destinations are the receivers that proved
+ * themselves (proven.h) in the last 5 s. Manual destinations are added by clients; each learns the
+ * id of its receiver from the first status message that comes from its address. Pure: addresses and
+ * time are arguments. Called by the sender alone. */
 #ifndef RSTI_DRIVER_SENDER_DESTINATION_TRACKER_H
 #define RSTI_DRIVER_SENDER_DESTINATION_TRACKER_H
 
@@ -43,9 +43,12 @@ typedef struct rsti_destination_tracker_t {
 } rsti_destination_tracker_t;
 
 void rsti_destinations_init(rsti_destination_tracker_t *tracker, bool is_manual);
-/* Records the sender of an accepted status message. False when there is no room for it. */
+/* Records the sender of a status message that proves it. False when there is no room for it. */
 bool rsti_destinations_on_sm(rsti_destination_tracker_t *tracker, int64_t receiver_id,
     const struct sockaddr_storage *source, int64_t now_ns);
+/* Whether one of them has this address. */
+bool rsti_destinations_have(const rsti_destination_tracker_t *tracker,
+    const struct sockaddr_storage *address);
 /* Removes the dynamic destinations that sent no status message for 5 s. */
 void rsti_destinations_expire(rsti_destination_tracker_t *tracker, int64_t now_ns);
 /* Add and remove a manual destination. False when there is no room, or no destination with that

@@ -18,8 +18,13 @@
 
 #define RSTI_RESEND_BYTES_PER_S (8 * 1024 * 1024) /* a minimum for retransmissions: resend.c */
 /* Receivers whose liveness is tracked: of a unicast channel, and of a group. */
-#define RSTI_RECEIVERS_MAX 64
+#define RSTI_RECEIVERS_MAX 1
 #define RSTI_GROUP_RECEIVERS_MAX 256
+/* After so long without a status message a receiver at another address may take the place. */
+#define RSTI_RECEIVER_BINDING_NS RSTI_NS_PER_S
+/* What an item of a status message has told expires when it is not repeated for so long, although
+ * it should be. A receiver repeats its items at least once a second. */
+#define RSTI_ITEM_NS (3 * RSTI_NS_PER_S)
 #define RSTI_HEARTBEAT_INTERVAL_NS (100 * RSTI_NS_PER_MS)
 #define RSTI_SETUP_INTERVAL_NS (100 * RSTI_NS_PER_MS)
 
@@ -32,6 +37,8 @@ typedef struct rsti_live_receiver_t {
     int32_t window;   /* of that message */
     int64_t arrival_rate; /* bytes per second, 0: unknown */
     int64_t rtt_ns;   /* as an rstream receiver measured it; 0: unknown, or an Aeron receiver */
+    int64_t rtt_position; /* sent position when rtt_ns was told */
+    int64_t rtt_moved_ns; /* data sent later was consumed from this time on; 0: not yet */
     rsti_packed_address_t source; /* slowest_receiver.c; AF_UNSPEC: not known yet */
 } rsti_live_receiver_t;
 

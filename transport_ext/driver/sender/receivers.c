@@ -10,6 +10,7 @@
 #include "driver/sender/send_budget.h"
 #include "driver/sender/send_endpoint.h"
 #include "driver/sender/send_rate.h"
+#include "driver/sender/setup.h"
 #include "driver/sender/slowest_receiver.h"
 #include "driver/sender/sm_items_in.h"
 
@@ -110,20 +111,40 @@ static void on_receivers_changed(rsti_sender_t *sender, rsti_network_publication
     }
 }
 
-/* A receiver beyond the capacity replaces the receiver that was silent longest. The publication
- * stays connected, and the consumed position is that of the receivers in the list. */
+static bool is_from(const rsti_live_receiver_t *receiver, const struct sockaddr_storage *source)
+{
+    const struct sockaddr_storage known = rsti_netaddr_unpack(&receiver->source);
+    return rsti_netaddr_equal(&known, source);
+}
+
+/* A unicast publication has one receiver. Another one takes its place when it has the same address,
+ * which means that it was started again, or when the first one is silent. Until then its frames
+ * count for nothing: a second receiver must not change the demand, the budget or the limit of the
+ * first one. */
+static bool is_bound_to_other(const rsti_network_publication_t *publication,
+    const struct sockaddr_storage *source, int64_t now_ns)
+{
+    return !publication->is_group && publication->receiver_count > 0
+        && !is_from(&publication->receivers[0], source)
+        && now_ns <= publication->receivers[0].last_sm_ns + RSTI_RECEIVER_BINDING_NS;
+}
+
+/* In a group a receiver beyond the capacity replaces the receiver that was silent longest. The
+ * publication stays connected, and the consumed position is that of the receivers in the list. */
 static void touch_receiver(rsti_sender_t *sender, rsti_network_publication_t *publication,
-    const rsti_sm_facts_t *facts, int64_t now_ns)
+    const rsti_sm_facts_t *facts, const struct sockaddr_storage *source, int64_t now_ns)
 {
     int32_t oldest = 0;
     for (int32_t i = 0; i < publication->receiver_count; i++) {
-        if (publication->receivers[i].receiver_id == facts->receiver_id) {
-            publication->receivers[i].last_sm_ns = now_ns;
-            publication->receivers[i].position = facts->position;
-            publication->receivers[i].window = facts->window;
+        rsti_live_receiver_t *receiver = &publication->receivers[i];
+        if (receiver->receiver_id == facts->receiver_id) {
+            receiver->last_sm_ns = now_ns;
+            receiver->position = facts->position;
+            receiver->window = facts->window;
+            receiver->source = rsti_netaddr_pack(source);
             return;
         }
-        if (publication->receivers[i].last_sm_ns < publication->receivers[oldest].last_sm_ns) {
+        if (receiver->last_sm_ns < publication->receivers[oldest].last_sm_ns) {
             oldest = i;
         }
     }
@@ -135,15 +156,18 @@ static void touch_receiver(rsti_sender_t *sender, rsti_network_publication_t *pu
         .last_sm_ns = now_ns,
         .position = facts->position,
         .window = facts->window,
+        .source = rsti_netaddr_pack(source),
     };
     on_receivers_changed(sender, publication);
 }
 
+/* False: there is no such receiver, or the frame came from another address. */
 static bool remove_receiver(rsti_sender_t *sender, rsti_network_publication_t *publication,
-    int64_t receiver_id)
+    int64_t receiver_id, const struct sockaddr_storage *source)
 {
     for (int32_t i = 0; i < publication->receiver_count; i++) {
-        if (publication->receivers[i].receiver_id == receiver_id) {
+        if (publication->receivers[i].receiver_id == receiver_id
+            && is_from(&publication->receivers[i], source)) {
             publication->receivers[i] = publication->receivers[--publication->receiver_count];
             on_receivers_changed(sender, publication);
             return true;
@@ -193,19 +217,12 @@ void rsti_network_publication_on_idle(rsti_sender_t *sender,
     expire_receivers(sender, publication, now_ns);
 }
 
-static void on_setup_elicited(rsti_network_publication_t *publication, const rsti_sm_facts_t *facts,
-    int64_t now_ns)
-{
-    publication->is_setup_elicited = true;
-    publication->flow.strategy->on_setup_elicited(&publication->flow, facts, now_ns);
-}
-
 static void note_receiver(rsti_sender_t *sender, rsti_network_publication_t *publication,
     const rsti_sm_t *sm, const rsti_sm_items_t *items, const rsti_sm_facts_t *facts,
-    int64_t snd_pos, int64_t now_ns)
+    const struct sockaddr_storage *source, int64_t now_ns)
 {
     if (!facts->is_eos) {
-        touch_receiver(sender, publication, facts, now_ns);
+        touch_receiver(sender, publication, facts, source, now_ns);
         rsti_send_rate_on_status(&publication->send_rate, facts->receiver_id, facts->position,
             facts->window, now_ns);
         rsti_send_budget_on_consumed(publication, facts->position);
@@ -214,9 +231,9 @@ static void note_receiver(rsti_sender_t *sender, rsti_network_publication_t *pub
         rsti_store_release_i32(&publication->has_unicast_eos, 0);
         return;
     }
-    (void)remove_receiver(sender, publication, facts->receiver_id);
+    (void)remove_receiver(sender, publication, facts->receiver_id, source);
     if (publication->receiver_count == 0) {
-        tell_last_consumed(publication, rsti_min_i64(facts->position, snd_pos));
+        tell_last_consumed(publication, facts->position);
         /* A group may have further receivers that this sender does not know yet. */
         rsti_store_release_i32(&publication->has_unicast_eos, !publication->is_group);
         rsti_driver_wake_agent(sender->driver, RSTI_AGENT_CONDUCTOR);
@@ -269,19 +286,9 @@ static bool is_given_up(rsti_network_publication_t *publication, int64_t receive
     return noop->is_dead;
 }
 
-bool rsti_network_publication_on_sm(rsti_sender_t *sender, rsti_network_publication_t *publication,
-    const rsti_sm_t *sm, int64_t now_ns)
+static rsti_sm_facts_t facts_of(const rsti_network_publication_t *publication, const rsti_sm_t *sm)
 {
-    rst_driver_t *driver = sender->driver;
     const rsti_log_t *log = &publication->base.file.log;
-    const int64_t snd_pos = rsti_load_relaxed_i64(&publication->position);
-    if (!rsti_sm_is_valid(sm, log->term_length)) {
-        rsti_driver_count(driver, RSTI_SYSTEM_INVALID_PACKETS, 1);
-        return false;
-    }
-    rsti_driver_count(driver, RSTI_SYSTEM_SM_RECEIVED, 1);
-    rsti_sm_items_t items;
-    check_tail(sender, publication, sm, rsti_sm_items_decode(&items, sm), now_ns);
     rsti_sm_facts_t facts = {
         .position = rsti_position(sm->consumption_term_id, sm->consumption_term_offset,
             log->position_bits, log->initial_term_id),
@@ -290,38 +297,79 @@ bool rsti_network_publication_on_sm(rsti_sender_t *sender, rsti_network_publicat
         .is_eos = (sm->frame.flags & RSTI_SM_FLAG_EOS) != 0,
     };
     facts.has_group_tag = rsti_sm_group_tag(sm, &facts.group_tag);
-    if ((sm->frame.flags & RSTI_SM_FLAG_SEND_SETUP) != 0) {
-        if (snd_pos < rsti_load_acquire_i64(&publication->end_position)) {
-            on_setup_elicited(publication, &facts, now_ns);
-        }
-        return true;
+    return facts;
+}
+
+bool rsti_network_publication_is_seen_by(const rsti_network_publication_t *publication,
+    const rsti_sm_t *sm)
+{
+    return rsti_proven_by(facts_of(publication, sm).position,
+        rsti_load_relaxed_i64(&publication->position), publication->base.options.term_length);
+}
+
+void rsti_network_publication_on_setup_asked(rsti_network_publication_t *publication,
+    const rsti_sm_t *sm, int64_t now_ns)
+{
+    if (rsti_network_publication_has_setup(publication)) {
+        const rsti_sm_facts_t facts = facts_of(publication, sm);
+        publication->is_setup_elicited = true;
+        publication->flow.strategy->on_setup_elicited(&publication->flow, &facts, now_ns);
     }
+}
+
+/* A status message that is not accepted: from too far away, or not from the receiver. */
+static rsti_sm_result_t reject(rsti_sender_t *sender, const rsti_network_publication_t *publication,
+    const rsti_sm_t *sm)
+{
+    rsti_driver_count(sender->driver, RSTI_SYSTEM_SM_REJECTED, 1);
+    return publication->is_group && rsti_network_publication_is_seen_by(publication, sm)
+        ? RSTI_SM_LATE
+        : RSTI_SM_REJECTED;
+}
+
+rsti_sm_result_t rsti_network_publication_on_sm(rsti_sender_t *sender,
+    rsti_network_publication_t *publication, const rsti_sm_t *sm,
+    const struct sockaddr_storage *source, int64_t now_ns)
+{
+    const rsti_log_t *log = &publication->base.file.log;
+    const int64_t snd_pos = rsti_load_relaxed_i64(&publication->position);
+    rsti_sm_items_t items;
+    if (is_bound_to_other(publication, source, now_ns)) {
+        return reject(sender, publication, sm);
+    }
+    check_tail(sender, publication, sm, rsti_sm_items_decode(&items, sm), now_ns);
+    rsti_sm_facts_t facts = facts_of(publication, sm);
     if (!rsti_sm_is_in_window(facts.position, snd_pos, log->term_length)) {
-        rsti_driver_count(driver, RSTI_SYSTEM_SM_REJECTED, 1);
         if (rsti_network_publication_holds(publication, facts.position, snd_pos)) {
             rsti_network_publication_on_laggard(sender, publication, sm, &items, &facts, now_ns);
         }
-        return false;
+        return reject(sender, publication, sm);
     }
+    /* Nobody has consumed what was not sent. */
+    facts.position = rsti_min_i64(facts.position, snd_pos);
     if (is_given_up(publication, sm->receiver_id, &items, now_ns)) {
-        return false;
+        return RSTI_SM_REJECTED;
     }
-    note_receiver(sender, publication, sm, &items, &facts, snd_pos, now_ns);
+    if (!publication->is_group && publication->receiver_count > 0
+        && publication->receivers[0].receiver_id != facts.receiver_id && !facts.is_eos) {
+        publication->receiver_count = 0; /* it takes the place of the former one */
+    }
+    note_receiver(sender, publication, sm, &items, &facts, source, now_ns);
     publication->has_initial_connection = true;
     take_limit(sender, publication,
         publication->flow.strategy->on_status_message(&publication->flow, &facts,
             publication->limit, now_ns));
     update_connected(sender, publication);
-    return true;
+    return RSTI_SM_ACCEPTED;
 }
 
 void rsti_network_publication_drop(rsti_sender_t *sender, rsti_network_publication_t *publication,
     const rsti_err_t *err, const char *text, const struct sockaddr_storage *source, int64_t now_ns)
 {
-    publication->flow.strategy->on_error(&publication->flow, err->receiver_id, now_ns);
-    if (!remove_receiver(sender, publication, err->receiver_id)) {
+    if (!remove_receiver(sender, publication, err->receiver_id, source)) {
         return;
     }
+    publication->flow.strategy->on_error(&publication->flow, err->receiver_id, now_ns);
     update_connected(sender, publication);
     rsti_agent_command_t command = {
         .registration_id = publication->base.registration_id,

@@ -8,8 +8,21 @@
 #include "driver/sender/sender_state.h"
 #include "protocol/frame.h"
 
-/* Handles a status message. Returns whether it was accepted. */
-bool rsti_network_publication_on_sm(rsti_sender_t *sender, rsti_network_publication_t *publication,
+typedef enum rsti_sm_result_t {
+    RSTI_SM_REJECTED, /* it changed nothing */
+    RSTI_SM_LATE, /* it changed nothing, but a receiver of the group sent it: it is far behind */
+    RSTI_SM_ACCEPTED
+} rsti_sm_result_t;
+
+/* Handles a valid status message that does not ask for a SETUP. */
+rsti_sm_result_t rsti_network_publication_on_sm(rsti_sender_t *sender,
+    rsti_network_publication_t *publication, const rsti_sm_t *sm,
+    const struct sockaddr_storage *source, int64_t now_ns);
+/* Whether its sender has seen our SETUP (proven.h). */
+bool rsti_network_publication_is_seen_by(const rsti_network_publication_t *publication,
+    const rsti_sm_t *sm);
+/* Handles a status message that asks for a SETUP: the next pass sends one to all receivers. */
+void rsti_network_publication_on_setup_asked(rsti_network_publication_t *publication,
     const rsti_sm_t *sm, int64_t now_ns);
 /* Called in a pass that sent nothing: updates the limit and drops silent receivers. */
 void rsti_network_publication_on_idle(rsti_sender_t *sender,

@@ -45,7 +45,7 @@ void rsti_send_budget_on_consumed(rsti_network_publication_t *publication, int64
 }
 
 void rsti_send_budget_on_told(rsti_network_publication_t *publication, int64_t receiver_id,
-    const rsti_sm_budget_t *told)
+    const rsti_sm_budget_t *told, int64_t now_ns)
 {
     rsti_stream_budget_t *stream = &publication->budget;
     rsti_connection_budget_t *connection = &publication->endpoint->budget;
@@ -59,14 +59,25 @@ void rsti_send_budget_on_told(rsti_network_publication_t *publication, int64_t r
         *stream = (rsti_stream_budget_t){
             .number = connection->number,
             .acknowledged = told->position,
+            .told_ns = now_ns,
         };
         connection->unacknowledged_bytes += snd_pos - told->position;
         connection->stream_count++;
     }
     if (told->position >= stream->acknowledged) {
         acknowledge(publication, told->position);
+        stream->told_ns = now_ns;
         stream->granted_bytes = told->stream_bytes;
         connection->granted_bytes = told->connection_bytes;
+    }
+}
+
+void rsti_send_budget_check(rsti_network_publication_t *publication)
+{
+    if (is_counted(publication) && publication->receiver_count == 1
+        && publication->receivers[0].last_sm_ns > publication->budget.told_ns + RSTI_ITEM_NS) {
+        rsti_send_budget_forget(publication);
+        publication->is_setup_elicited = true;
     }
 }
 

@@ -17,11 +17,15 @@ typedef struct rsti_network_publication_t rsti_network_publication_t;
 
 /* The only receiver sent budget words. Impossible and outdated words change nothing. */
 void rsti_send_budget_on_told(rsti_network_publication_t *publication, int64_t receiver_id,
-    const rsti_sm_budget_t *told);
+    const rsti_sm_budget_t *told, int64_t now_ns);
 /* A status message of the only receiver names a consumed position. That position is acknowledged
  * too, because budget words may be missing: a destination that was removed and added again sends
  * none until it gets our SETUP. */
 void rsti_send_budget_on_consumed(rsti_network_publication_t *publication, int64_t position);
+/* The budget holds the publication. A receiver repeats the words of a budget that holds a stream at
+ * least once a second. When status messages come for RSTI_ITEM_NS without them, the budget is
+ * forgotten and the receiver gets a SETUP, after which it tells its budget again, if it has one. */
+void rsti_send_budget_check(rsti_network_publication_t *publication);
 /* Stops counting the publication: its receivers changed, or it is closed. */
 void rsti_send_budget_forget(rsti_network_publication_t *publication);
 /* Returns the position up to which the budgets allow sending, at most limit. The message that uses

@@ -18,6 +18,7 @@ typedef struct rsti_stream_budget_t {
     int64_t number; /* of its connection; 0, or the number of a former one: not counted */
     int64_t granted_bytes;
     int64_t acknowledged; /* position */
+    int64_t told_ns;      /* when its receiver granted it last */
 } rsti_stream_budget_t;
 
 #endif

@@ -170,6 +170,15 @@ int32_t rsti_send_endpoint_send(rsti_sender_t *sender, rsti_send_endpoint_t *end
     return sent;
 }
 
+void rsti_send_endpoint_send_to(rsti_sender_t *sender, const rsti_send_endpoint_t *endpoint,
+    const void *frame, size_t length, const struct sockaddr_storage *address)
+{
+    rsti_datagram_t datagram = {.data = (uint8_t *)(uintptr_t)frame, .length = length};
+    set_address(&datagram, 1, address);
+    (void)send_quietly(sender->driver, endpoint->data_socket, &datagram, 1);
+    rsti_error_clear(); /* a log of it would let strangers fill the error log */
+}
+
 static void tell_destination_count(rst_driver_t *driver, const rsti_send_endpoint_t *endpoint)
 {
     const int32_t id = endpoint->destination_count_id;
@@ -179,9 +188,12 @@ static void tell_destination_count(rst_driver_t *driver, const rsti_send_endpoin
     }
 }
 
-void rsti_send_endpoint_on_sm(rsti_sender_t *sender, rsti_send_endpoint_t *endpoint,
+void rsti_send_endpoint_on_proof(rsti_sender_t *sender, rsti_send_endpoint_t *endpoint,
     int64_t receiver_id, const struct sockaddr_storage *source, int64_t now_ns)
 {
+    if (!rsti_send_endpoint_is_open(endpoint)) {
+        (void)rsti_proven_add(&endpoint->proven, source, now_ns);
+    }
     if (endpoint->destinations == NULL) {
         return;
     }

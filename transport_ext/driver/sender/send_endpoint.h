@@ -7,7 +7,9 @@
 
 #include "channel/channel.h"
 #include "driver/base/proxies.h"
+#include "driver/sender/challenge.h"
 #include "driver/sender/destination_tracker.h"
+#include "driver/sender/proven.h"
 #include "driver/sender/send_budget_state.h"
 #include "driver/sender/sender_state.h"
 #include "media/media.h"
@@ -41,6 +43,10 @@ struct rsti_send_endpoint_t {
     struct sockaddr_storage data_address; /* of a channel with one destination, if not connected */
     int64_t last_sm_ns; /* last status message for any of its publications */
     rsti_destination_tracker_t *destinations; /* NULL: one destination */
+    rsti_proven_t proven;
+    rsti_kept_sm_t kept[RSTI_CHALLENGE_PLACES];
+    int32_t answer_bucket,
+        answer_place; /* of the publication whose SETUP goes to a stranger next */
     rsti_connection_budget_t budget;
     rsti_network_publication_t *buckets[RSTI_SEND_BUCKETS]; /* chained by (stream, session) */
     struct rsti_send_endpoint_t *next;
@@ -54,6 +60,12 @@ typedef struct rsti_manual_destination_t {
     char endpoint[RSTI_CHANNEL_HOST_MAX];
 } rsti_manual_destination_t;
 
+/* Any host can become a destination: the address that gets the data must be proven first. */
+static inline bool rsti_send_endpoint_is_open(const rsti_send_endpoint_t *endpoint)
+{
+    return endpoint->udp.control_mode == RSTI_CONTROL_DYNAMIC
+        || endpoint->udp.control_mode == RSTI_CONTROL_RESPONSE;
+}
 /* Link and unlink a publication, and find one by its ids (NULL: there is none). */
 void rsti_send_endpoint_link(rsti_send_endpoint_t *endpoint,
     rsti_network_publication_t *publication);
@@ -65,8 +77,12 @@ rsti_network_publication_t *rsti_send_endpoint_find(const rsti_send_endpoint_t *
  * counted, and the sender tries again soon. */
 int32_t rsti_send_endpoint_send(rsti_sender_t *sender, rsti_send_endpoint_t *endpoint,
     rsti_datagram_t *datagrams, int32_t count);
-/* Records the receiver of an accepted status message as a destination. */
-void rsti_send_endpoint_on_sm(rsti_sender_t *sender, rsti_send_endpoint_t *endpoint,
+/* Sends a control frame to one address only, from a socket that is not connected. */
+void rsti_send_endpoint_send_to(rsti_sender_t *sender, const rsti_send_endpoint_t *endpoint,
+    const void *frame, size_t length, const struct sockaddr_storage *address);
+/* A status message came from a source that is proven, or is proven by it. The source becomes a
+ * destination when these are dynamic. */
+void rsti_send_endpoint_on_proof(rsti_sender_t *sender, rsti_send_endpoint_t *endpoint,
     int64_t receiver_id, const struct sockaddr_storage *source, int64_t now_ns);
 /* Commands of the conductor: a manual destination is added or removed, a name has an address. */
 void rsti_send_endpoint_on_destination(rsti_sender_t *sender, int32_t type,

@@ -9,6 +9,7 @@
 #include "driver/sender/send_budget.h"
 #include "driver/sender/send_endpoint.h"
 #include "driver/sender/send_rate.h"
+#include "driver/sender/setup.h"
 #include "driver/sender/tail.h"
 #include "driver/sender/transmit.h"
 
@@ -23,33 +24,15 @@ static bool is_at_end(const rsti_network_publication_t *publication, int64_t snd
 }
 
 static void check_setup(rsti_sender_t *sender, rsti_network_publication_t *publication,
-    int64_t snd_pos, int64_t now_ns, int64_t *next_deadline_ns)
+    int64_t now_ns, int64_t *next_deadline_ns)
 {
-    const rsti_log_t *log = &publication->base.file.log;
     if ((publication->has_initial_connection && !publication->is_setup_elicited)
-        || is_at_end(publication, snd_pos) || is_revoked(publication)
+        || !rsti_network_publication_has_setup(publication)
         || rsti_network_publication_is_waiting(publication)) {
         return;
     }
     if (now_ns > publication->last_setup_ns + RSTI_SETUP_INTERVAL_NS) {
-        const bool is_request = !publication->base.is_response
-            && publication->base.response_correlation_id >= 0;
-        const uint8_t flags = (uint8_t)(RSTI_SETUP_FLAG_RSTREAM
-            | (publication->send_rate.is_limited ? RSTI_SETUP_FLAG_FILL : 0)
-            | (publication->is_group ? RSTI_SETUP_FLAG_GROUP : 0)
-            | (is_request ? RSTI_SETUP_FLAG_SEND_RESPONSE : 0));
-        const rsti_setup_t setup = {
-            .frame = {RSTI_SETUP_LENGTH, 0, flags, RSTI_FRAME_SETUP},
-            .term_offset = rsti_position_offset(snd_pos, log->term_length),
-            .session_id = publication->base.session_id,
-            .stream_id = publication->base.stream_id,
-            .initial_term_id = log->initial_term_id,
-            .active_term_id = rsti_position_term_id(snd_pos, log->position_bits,
-                log->initial_term_id),
-            .term_length = log->term_length,
-            .mtu = publication->base.options.mtu,
-            .ttl = publication->endpoint->ttl,
-        };
+        const rsti_setup_t setup = rsti_network_publication_setup(publication);
         if (publication->is_setup_elicited) {
             publication->flow.strategy->on_setup(&publication->flow, publication->limit, now_ns);
         }
@@ -154,7 +137,7 @@ static void tell_holder(const rsti_network_publication_t *publication, int32_t h
 }
 
 /* Returns the limit of flow control and the budgets. */
-static int64_t budgeted_limit(rsti_sender_t *sender, const rsti_network_publication_t *publication,
+static int64_t budgeted_limit(rsti_sender_t *sender, rsti_network_publication_t *publication,
     int64_t snd_pos)
 {
     const int64_t most = sender->driver->params.max_messages_per_send
@@ -162,6 +145,7 @@ static int64_t budgeted_limit(rsti_sender_t *sender, const rsti_network_publicat
     const int64_t limit = rsti_send_budget_limit(publication, snd_pos, publication->limit, most);
     if (limit <= snd_pos && publication->limit > snd_pos) {
         tell_holder(publication, RSTI_HELD_BY_BUDGET);
+        rsti_send_budget_check(publication);
     } else if (publication->budget.number != 0 && !publication->send_rate.is_limited) {
         tell_holder(publication, RSTI_HELD_BY_WINDOW);
     }
@@ -251,7 +235,7 @@ int64_t rsti_network_publication_send(rsti_sender_t *sender,
     rsti_network_publication_t *publication, int64_t now_ns, int64_t *next_deadline_ns)
 {
     const int64_t snd_pos = rsti_load_relaxed_i64(&publication->position);
-    check_setup(sender, publication, snd_pos, now_ns, next_deadline_ns);
+    check_setup(sender, publication, now_ns, next_deadline_ns);
     rsti_network_publication_send_again(sender, publication, now_ns, next_deadline_ns);
     /* A revocation discards unsent data. Receivers drop their images when they get it. After later
      * data they would ask for a SETUP and read the rest as a new stream. */
@@ -266,16 +250,26 @@ int64_t rsti_network_publication_send(rsti_sender_t *sender,
     return bytes;
 }
 
+/* With several destinations the asker alone gets the answer. With manual ones it must be one of
+ * them, or proven. */
 void rsti_network_publication_on_rttm(rsti_sender_t *sender,
-    rsti_network_publication_t *publication, const rsti_rttm_t *rttm)
+    rsti_network_publication_t *publication, const rsti_rttm_t *rttm,
+    const struct sockaddr_storage *source)
 {
+    const rsti_send_endpoint_t *endpoint = publication->endpoint;
     if ((rttm->frame.flags & RSTI_RTTM_FLAG_REPLY) == 0) {
         return;
     }
     rsti_rttm_t answer = *rttm;
     answer.frame = (rsti_frame_header_t){RSTI_RTTM_LENGTH, 0, 0, RSTI_FRAME_RTTM};
     answer.reception_delta = 0;
-    (void)rsti_network_publication_send_frame(sender, publication, &answer, sizeof answer);
+    const bool is_open = rsti_send_endpoint_is_open(endpoint);
+    if (endpoint->destinations == NULL && !is_open) {
+        (void)rsti_network_publication_send_frame(sender, publication, &answer, sizeof answer);
+    } else if (is_open || rsti_destinations_have(endpoint->destinations, source)
+        || rsti_proven_has(&endpoint->proven, source, sender->now_ns)) {
+        rsti_send_endpoint_send_to(sender, endpoint, &answer, sizeof answer, source);
+    }
 }
 
 void rsti_network_publication_on_response_setup(rsti_sender_t *sender,

@@ -17,7 +17,8 @@ void rsti_network_publication_tell_end(rsti_sender_t *sender,
     rsti_network_publication_t *publication);
 /* Answers a receiver that measures the round trip. */
 void rsti_network_publication_on_rttm(rsti_sender_t *sender,
-    rsti_network_publication_t *publication, const rsti_rttm_t *rttm);
+    rsti_network_publication_t *publication, const rsti_rttm_t *rttm,
+    const struct sockaddr_storage *source);
 /* A receiver named the session of its response publication: the conductor is told. */
 void rsti_network_publication_on_response_setup(rsti_sender_t *sender,
     const rsti_network_publication_t *publication, const rsti_rsp_setup_t *setup);

@@ -4,18 +4,16 @@
 #include "driver/base/driver_state.h"
 #include "driver/base/proxies.h"
 #include "driver/base/socket_poll.h"
-#include "driver/sender/receivers.h"
-#include "driver/sender/resend.h"
+#include "driver/sender/control_in.h"
 #include "driver/sender/send_budget.h"
 #include "driver/sender/send_endpoint.h"
 #include "driver/sender/send_publication.h"
 #include "driver/sender/send_rate.h"
-#include "driver/sender/slowest_receiver.h"
 #include "util/alloc.h"
-#include "util/netaddr.h"
+#include "util/rng.h"
 
 #define COMMANDS_MAX 16
-#define UNKNOWN_TERM_LENGTH 1073741824 /* the longest, for a publication that is not known here */
+#define CONTROL_READS_MAX 64 /* bursts of one socket in one pass */
 #define SHORT_SEND_RETRY_NS INT64_C(50000)
 
 static void add_publication(rsti_sender_t *sender, rsti_network_publication_t *publication)
@@ -112,7 +110,7 @@ static void on_command(void *agent, int32_t type, const rsti_agent_command_t *co
     }
 }
 
-int rsti_sender_create(rst_driver_t *driver)
+int rsti_sender_create(rst_driver_t *driver, uint64_t seed)
 {
     rsti_sender_t *sender = rsti_alloc(sizeof *sender);
     if (sender == NULL) {
@@ -120,6 +118,10 @@ int rsti_sender_create(rst_driver_t *driver)
     }
     driver->sender = sender;
     sender->driver = driver;
+    rsti_rng_t rng;
+    rsti_rng_init(&rng, ~seed); /* not the conductor's numbers, which peers can see */
+    sender->secret[0] = rsti_rng_next(&rng);
+    sender->secret[1] = rsti_rng_next(&rng);
     sender->control_buffers = rsti_alloc((size_t)RSTI_CONTROL_BURST * RSTI_CONTROL_BUFFER);
     if (sender->control_buffers == NULL) {
         return -RST_ENOMEM;
@@ -150,82 +152,11 @@ void rsti_sender_destroy(rst_driver_t *driver)
     driver->sender = NULL;
 }
 
-/* A status message for an unknown publication still tells the address of a receiver. */
-static void on_sm(rsti_sender_t *sender, rsti_send_endpoint_t *endpoint,
-    rsti_network_publication_t *publication, const rsti_sm_t *sm,
-    const struct sockaddr_storage *source, int64_t now_ns)
-{
-    if (rsti_netaddr_port(source) == 0) {
-        rsti_driver_count(sender->driver, RSTI_SYSTEM_INVALID_PACKETS, 1);
-        return; /* not a valid destination: every send to it would fail */
-    }
-    if (publication != NULL) {
-        if (!rsti_network_publication_on_sm(sender, publication, sm, now_ns)) {
-            return;
-        }
-        rsti_slowest_on_sm(sender, publication, sm->receiver_id, source, now_ns);
-        if (publication->base.is_response && (sm->frame.flags & RSTI_SM_FLAG_SEND_SETUP) != 0) {
-            publication->response_address = *source;
-        }
-        endpoint->last_sm_ns = now_ns;
-    } else if (!rsti_sm_is_valid(sm, UNKNOWN_TERM_LENGTH)) {
-        rsti_driver_count(sender->driver, RSTI_SYSTEM_INVALID_PACKETS, 1);
-        return;
-    }
-    rsti_send_endpoint_on_sm(sender, endpoint, sm->receiver_id, source, now_ns);
-}
-
-static void on_control_frame(rsti_sender_t *sender, rsti_send_endpoint_t *endpoint,
-    const rsti_datagram_t *datagram, int64_t now_ns)
-{
-    const uint8_t *data = datagram->data;
-    const size_t length = datagram->length;
-    /* Every frame that concerns a publication names session and stream at the same place. */
-    const int16_t type = ((const rsti_frame_header_t *)(const void *)data)->type;
-    if (type != RSTI_FRAME_SM && type != RSTI_FRAME_NAK && type != RSTI_FRAME_RTTM
-        && type != RSTI_FRAME_ERR && type != RSTI_FRAME_RSP_SETUP) {
-        return;
-    }
-    rsti_network_publication_t *publication = rsti_send_endpoint_find(endpoint,
-        rsti_get_i32(data + 12), rsti_get_i32(data + 8));
-    if (type == RSTI_FRAME_ERR) {
-        rsti_driver_count(sender->driver, RSTI_SYSTEM_ERROR_FRAMES_RECEIVED, 1);
-        if (!rsti_err_is_valid((const rsti_err_t *)(const void *)data, length)) {
-            rsti_driver_count(sender->driver, RSTI_SYSTEM_INVALID_PACKETS, 1);
-            return;
-        }
-    }
-    if (type == RSTI_FRAME_SM) {
-        on_sm(sender, endpoint, publication, (const void *)data, &datagram->address, now_ns);
-        return;
-    }
-    if (publication == NULL) {
-        return;
-    }
-    switch (type) {
-    case RSTI_FRAME_NAK:
-        rsti_network_publication_on_nak(sender, publication, (const void *)data, now_ns);
-        break;
-    case RSTI_FRAME_RSP_SETUP:
-        rsti_network_publication_on_response_setup(sender, publication, (const void *)data);
-        break;
-    case RSTI_FRAME_RTTM:
-        rsti_network_publication_on_rttm(sender, publication, (const void *)data);
-        break;
-    default:
-        rsti_network_publication_on_err(sender, publication, (const void *)data, &datagram->address,
-            now_ns);
-        break;
-    }
-}
-
-static int64_t poll_endpoint(rsti_sender_t *sender, rsti_send_endpoint_t *endpoint, int64_t now_ns)
+/* Reads one burst. Returns how many datagrams there were; negative: an error, which is logged. */
+static int read_burst(rsti_sender_t *sender, rsti_send_endpoint_t *endpoint, int64_t now_ns,
+    int64_t *bytes)
 {
     rst_driver_t *driver = sender->driver;
-    if (!rsti_driver_should_poll(driver, RSTI_AGENT_SENDER, endpoint->socket, endpoint->is_readable,
-            now_ns)) {
-        return 0;
-    }
     const int burst = (int)driver->params.sender_burst;
     for (int i = 0; i < burst; i++) {
         sender->control[i].length = RSTI_CONTROL_BUFFER;
@@ -234,18 +165,32 @@ static int64_t poll_endpoint(rsti_sender_t *sender, rsti_send_endpoint_t *endpoi
         sender->control, burst);
     if (count < 0) {
         rsti_driver_log_trail(driver, "sender");
+        return count;
+    }
+    for (int i = 0; i < count; i++) {
+        *bytes += (int64_t)sender->control[i].length;
+    }
+    rsti_send_endpoint_on_control(sender, endpoint, sender->control, count, now_ns);
+    return count;
+}
+
+/* Reads the socket until it is empty: a flood of NAKs must not keep status messages waiting. A pass
+ * that reads CONTROL_READS_MAX bursts goes on in the next one, so that data is sent in between. */
+static int64_t poll_endpoint(rsti_sender_t *sender, rsti_send_endpoint_t *endpoint, int64_t now_ns)
+{
+    rst_driver_t *driver = sender->driver;
+    int64_t bytes = 0;
+    if (!rsti_driver_should_poll(driver, RSTI_AGENT_SENDER, endpoint->socket, endpoint->is_readable,
+            now_ns)) {
         return 0;
     }
-    endpoint->is_readable = count == burst; /* fewer: the socket is empty */
-    int64_t bytes = 0;
-    for (int i = 0; i < count; i++) {
-        const rsti_datagram_t *datagram = &sender->control[i];
-        bytes += (int64_t)datagram->length;
-        if (!rsti_frame_is_acceptable(datagram->data, datagram->length)) {
-            rsti_driver_count(driver, RSTI_SYSTEM_INVALID_PACKETS, 1);
-            continue;
-        }
-        on_control_frame(sender, endpoint, datagram, now_ns);
+    const int burst = (int)driver->params.sender_burst;
+    int count = burst;
+    for (int i = 0; i < CONTROL_READS_MAX && count == burst; i++) {
+        count = read_burst(sender, endpoint, now_ns, &bytes);
+    }
+    if (count >= 0) {
+        endpoint->is_readable = count == burst; /* fewer: the socket is empty */
     }
     if (bytes > 0) {
         rsti_driver_count(driver, RSTI_SYSTEM_BYTES_RECEIVED, bytes);

@@ -20,6 +20,7 @@ struct rsti_sender_t {
     int64_t ends[RSTI_MEDIA_BURST_MAX]; /* position behind each datagram */
     rsti_datagram_t control[RSTI_CONTROL_BURST];
     uint8_t *control_buffers;
+    uint64_t secret[2]; /* key of the stamps: challenge.h */
     int64_t now_ns; /* of this pass */
     int64_t names_due_ns; /* next check for names whose addresses are silent */
     bool has_names;       /* result of the last check */

@@ -9,17 +9,6 @@ static rsti_counter_value_t *record_of(int64_t *value)
     return (rsti_counter_value_t *)(void *)value;
 }
 
-void rsti_slowest_on_sm(rsti_sender_t *sender, rsti_network_publication_t *publication,
-    int64_t receiver_id, const struct sockaddr_storage *source, int64_t now_ns)
-{
-    for (int32_t i = 0; i < publication->receiver_count; i++) {
-        if (publication->receivers[i].receiver_id == receiver_id) {
-            publication->receivers[i].source = rsti_netaddr_pack(source);
-        }
-    }
-    rsti_slowest_on_receivers(sender, publication, now_ns);
-}
-
 void rsti_slowest_on_receivers(rsti_sender_t *sender, rsti_network_publication_t *publication,
     int64_t now_ns)
 {

@@ -6,12 +6,7 @@
 #include "driver/sender/network_publication.h"
 #include "driver/sender/sender_state.h"
 
-#include <sys/socket.h>
-
-/* An accepted status message came from source. */
-void rsti_slowest_on_sm(rsti_sender_t *sender, rsti_network_publication_t *publication,
-    int64_t receiver_id, const struct sockaddr_storage *source, int64_t now_ns);
-/* The set of receivers changed. */
+/* A status message was accepted, or the set of receivers changed. */
 void rsti_slowest_on_receivers(rsti_sender_t *sender, rsti_network_publication_t *publication,
     int64_t now_ns);
 

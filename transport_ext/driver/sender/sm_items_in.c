@@ -13,16 +13,42 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-static void on_round_trip(rsti_network_publication_t *publication, const rsti_sm_t *sm,
-    const rsti_sm_items_t *items)
+static rsti_live_receiver_t *find(const rsti_network_publication_t *publication,
+    int64_t receiver_id)
 {
     for (int32_t i = 0; i < publication->receiver_count; i++) {
-        if (publication->receivers[i].receiver_id == sm->receiver_id) {
-            publication->receivers[i].rtt_ns = items->rtt_ns;
-            publication->receivers[i].arrival_rate = items->arrival_rate;
+        if (publication->receivers[i].receiver_id == receiver_id) {
+            return &publication->receivers[i];
         }
     }
+    return NULL;
+}
+
+static void on_round_trip(rsti_network_publication_t *publication, rsti_live_receiver_t *receiver,
+    const rsti_sm_items_t *items)
+{
+    receiver->rtt_ns = items->rtt_ns;
+    receiver->arrival_rate = items->arrival_rate;
+    receiver->rtt_position = rsti_load_relaxed_i64(&publication->position);
+    receiver->rtt_moved_ns = 0;
     rsti_network_publication_update_repair(publication);
+}
+
+/* A receiver measures while data moves. When it has consumed data that was sent after its last
+ * measurement, and measures nothing for RSTI_ITEM_NS from then on, its round trip is not known. */
+static void check_round_trip(rsti_network_publication_t *publication,
+    rsti_live_receiver_t *receiver, int64_t now_ns)
+{
+    if (receiver->rtt_ns == 0 || receiver->position <= receiver->rtt_position) {
+        return;
+    }
+    if (receiver->rtt_moved_ns == 0) {
+        receiver->rtt_moved_ns = now_ns;
+    } else if (now_ns > receiver->rtt_moved_ns + RSTI_ITEM_NS) {
+        receiver->rtt_ns = 0;
+        receiver->arrival_rate = 0;
+        rsti_network_publication_update_repair(publication);
+    }
 }
 
 static void on_fill(rsti_sender_t *sender, rsti_network_publication_t *publication,
@@ -106,8 +132,11 @@ void rsti_network_publication_on_items(rsti_sender_t *sender,
     rsti_network_publication_t *publication, const rsti_sm_t *sm, const rsti_sm_items_t *items,
     int64_t now_ns)
 {
-    if (items->rtt_ns > 0 && items->rtt_ns <= RSTI_RTT_MAX_NS) {
-        on_round_trip(publication, sm, items);
+    rsti_live_receiver_t *receiver = find(publication, sm->receiver_id);
+    if (receiver != NULL && items->rtt_ns > 0 && items->rtt_ns <= RSTI_RTT_MAX_NS) {
+        on_round_trip(publication, receiver, items);
+    } else if (receiver != NULL) {
+        check_round_trip(publication, receiver, now_ns);
     }
     if (items->has_fill) {
         on_fill(sender, publication, sm, items, now_ns);
@@ -119,6 +148,6 @@ void rsti_network_publication_on_items(rsti_sender_t *sender,
         rsti_network_publication_on_demand(sender, publication, &items->demand);
     }
     if (items->has_budget) {
-        rsti_send_budget_on_told(publication, sm->receiver_id, &items->budget);
+        rsti_send_budget_on_told(publication, sm->receiver_id, &items->budget, now_ns);
     }
 }

@@ -66,6 +66,8 @@ typedef struct harness_t {
     /* a send to this address returns bad_result; ss_family 0: none */
     struct sockaddr_storage bad_address;
     int bad_result; /* 0: the socket is full; negative: an error */
+    bool is_mute; /* hosts do not answer what a sender asks to prove them (sender/challenge.h) */
+    int challenge_count;
     rst_driver_t *driver;
     rsti_broadcast_rx_t rx;
     answer_t answers[64];
@@ -109,6 +111,32 @@ static inline void memory_close(void *arg, rsti_socket_t *socket)
     socket->is_open = false;
 }
 
+/* A host answers the sender's question for a proof, as the drivers of receivers do. Such questions
+ * are not among the sent frames. */
+static inline bool memory_answer(harness_t *h, rsti_socket_t *socket,
+    const struct sockaddr_storage *host, const rsti_datagram_t *datagram)
+{
+    rsti_rttm_t rttm;
+    if (datagram->length != sizeof rttm) {
+        return false;
+    }
+    memcpy(&rttm, datagram->data, sizeof rttm);
+    if (rttm.frame.type != RSTI_FRAME_RTTM || rttm.receiver_id != 0
+        || (rttm.frame.flags & RSTI_RTTM_FLAG_REPLY) == 0) {
+        return false;
+    }
+    h->challenge_count++;
+    if (!h->is_mute) {
+        rttm.frame.flags = 0;
+        frame_t *frame = &h->incoming[h->incoming_count++];
+        frame->socket = socket;
+        frame->address = *host;
+        frame->length = sizeof rttm;
+        memcpy(frame->data, &rttm, sizeof rttm);
+    }
+    return true;
+}
+
 static inline int memory_send(void *arg, rsti_socket_t *socket, const rsti_datagram_t *datagrams,
     int count)
 {
@@ -122,6 +150,9 @@ static inline int memory_send(void *arg, rsti_socket_t *socket, const rsti_datag
             return taken > 0 || h->bad_result == 0
                 ? taken
                 : RST_SET_ERR(-h->bad_result, "the network says no");
+        }
+        if (memory_answer(h, socket, to, &datagrams[taken])) {
+            continue;
         }
         frame_t *frame = &h->sent[h->sent_count++];
         frame->socket = socket;

@@ -422,7 +422,7 @@ TEST(hostile_words_change_nothing)
         {publication->budget.acknowledged - 32, 1, 1},
     };
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-        rsti_send_budget_on_told(publication, receiver, &words[i]);
+        rsti_send_budget_on_told(publication, receiver, &words[i], 0);
         CHECK_MEM(&publication->endpoint->budget, &before, sizeof before);
         CHECK_EQ(publication->budget.granted_bytes, 0);
     }

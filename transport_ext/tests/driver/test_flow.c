@@ -423,16 +423,17 @@ TEST(a_bad_fc_is_refused_by_name_on_groups_only)
 TEST(more_receivers_than_are_watched_keep_the_stream_connected)
 {
     publisher_t p;
-    publisher_open(&p, UNICAST, NULL);
-    for (int i = 1; i <= RSTI_RECEIVERS_MAX + 1; i++) {
+    publisher_open(&p, GROUP, NULL);
+    for (int i = 1; i <= RSTI_GROUP_RECEIVERS_MAX + 1; i++) {
         consumed(&p, i, 0);
         p.h->manual.now_ns += 1000;
     }
-    CHECK_EQ(p.publication->receiver_count, RSTI_RECEIVERS_MAX);
+    CHECK_EQ(p.publication->receiver_count, RSTI_GROUP_RECEIVERS_MAX);
     bool has_first = false, has_last = false;
-    for (int i = 0; i < RSTI_RECEIVERS_MAX; i++) {
+    for (int i = 0; i < RSTI_GROUP_RECEIVERS_MAX; i++) {
         has_first = has_first || p.publication->receivers[i].receiver_id == 1;
-        has_last = has_last || p.publication->receivers[i].receiver_id == RSTI_RECEIVERS_MAX + 1;
+        has_last = has_last
+            || p.publication->receivers[i].receiver_id == RSTI_GROUP_RECEIVERS_MAX + 1;
     }
     CHECK(!has_first && has_last); /* it replaced the one heard least recently */
     CHECK(is_connected(&p));

@@ -241,16 +241,19 @@ TEST(readers_beyond_the_last_destination_are_one_error)
     (void)add(h, RSTI_CMD_ADD_PUBLICATION,
         "aeron:udp?control=127.0.0.1:24603|control-mode=dynamic|term-length=64k", STREAM);
     rsti_send_endpoint_t *endpoint = h->driver->conductor->send_endpoints.items[0];
+    const rsti_network_publication_t *publication = h->driver->conductor->publications.items[0];
     for (int i = 0; i < RSTI_DESTINATIONS_MAX + 50; i++) {
         char from[32];
-        snprintf(from, sizeof from, "127.0.0.1:%d", 30000 + i);
+        snprintf(from, sizeof from, "127.0.0.1:%d", 30000 + i % 250); /* several on one socket */
         const rsti_sm_t sm = {
             .frame = {RSTI_SM_LENGTH, 0, 0, RSTI_FRAME_SM},
-            .stream_id = STREAM + 1,
+            .session_id = publication->base.session_id,
+            .stream_id = STREAM,
+            .consumption_term_id = publication->base.file.log.initial_term_id,
             .receiver_id = i,
         };
         inject(h, endpoint->socket, from, &sm, sizeof sm);
-        if (i % 10 == 0) {
+        for (int passes = 0; passes < 2; passes++) {
             forget_frames(h);
             pass(h);
         }

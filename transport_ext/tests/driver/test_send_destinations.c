@@ -179,9 +179,9 @@ TEST(unicast_with_control_is_bound_to_it)
 
 /* ---- dynamic ---- */
 
-/* N7, J1: no receiver is known, so nothing is sent; the first status message of any kind is enough.
- */
-TEST(dynamic_destinations_come_with_status_messages)
+/* A host that asks gets the SETUP, and becomes a destination once it has proved that it reads what
+ * is sent to its address. */
+TEST(dynamic_destinations_come_with_proofs)
 {
     publisher_t p;
     publisher_open(&p, DYNAMIC);
@@ -190,14 +190,19 @@ TEST(dynamic_destinations_come_with_status_messages)
     CHECK_EQ(p.h->sent_count, 0);
     CHECK_EQ(destination_count(&p), 0);
     send_sm_of(&p, A, 1, RSTI_SM_FLAG_SEND_SETUP, 0, 0, 0); /* as receivers with control= do */
-    send_sm_of(&p, B, 2, RSTI_SM_FLAG_SEND_SETUP, 0, 0, 0);
-    advance(p.h, 200 * MS, 10 * MS);
-    CHECK_EQ(destination_count(&p), 2);
-    CHECK(count_to(p.h, RSTI_FRAME_SETUP, A) >= 1);
-    CHECK(count_to(p.h, RSTI_FRAME_SETUP, B) >= 1);
+    send_sm_of(&p, B, 2, RSTI_SM_FLAG_SEND_SETUP, p.publication->base.session_id, STREAM, 0);
+    pass(p.h);
+    CHECK_EQ(count_to(p.h, RSTI_FRAME_SETUP, A), 1);
+    CHECK_EQ(count_to(p.h, RSTI_FRAME_SETUP, B), 1);
+    advance(p.h, 300 * MS, 10 * MS);
+    CHECK_EQ(p.h->sent_count, 2); /* nothing more */
+    CHECK_EQ(destination_count(&p), 0);
     send_sm(&p, A, 1);
     send_sm(&p, B, 2);
     pass(p.h);
+    CHECK_EQ(p.h->challenge_count, 2);
+    pass(p.h);
+    CHECK_EQ(destination_count(&p), 2);
     pass(p.h);
     (void)offer(&p, 100);
     forget_frames(p.h);
@@ -221,6 +226,7 @@ TEST(rejected_status_messages_do_not_count)
     CHECK_EQ(counter(p.h, RSTI_SYSTEM_INVALID_PACKETS), 1);
     send_sm(&p, A, 1);
     pass(p.h);
+    pass(p.h);
     CHECK_EQ(destination_count(&p), 1);
     for (int i = 0; i < 55; i++) {
         send_sm_of(&p, A, 1, 0, p.publication->base.session_id, STREAM, 60000 & ~31);
@@ -230,8 +236,7 @@ TEST(rejected_status_messages_do_not_count)
     harness_close(p.h);
 }
 
-/* A send to port 0 is refused, and a refusal at one destination holds back all of them: a forged
- * status message from port 0 could stop the publication. */
+/* A send to port 0 is always refused. */
 TEST(a_reader_without_a_port_is_none)
 {
     publisher_t p;
@@ -243,6 +248,7 @@ TEST(a_reader_without_a_port_is_none)
     CHECK_EQ(counter(p.h, RSTI_SYSTEM_INVALID_PACKETS), 2);
     CHECK_EQ(p.publication->receiver_count, 0);
     send_sm(&p, A, 7);
+    pass(p.h);
     pass(p.h);
     CHECK_EQ(destination_count(&p), 1);
     harness_close(p.h);
@@ -556,7 +562,7 @@ TEST(channels_with_destinations_are_told_apart)
 }
 
 CHECK_MAIN(RUN(a_group_has_a_socket_for_data_and_one_for_control), RUN(unicast_setups_are_no_group),
-    RUN(unicast_with_control_is_bound_to_it), RUN(dynamic_destinations_come_with_status_messages),
+    RUN(unicast_with_control_is_bound_to_it), RUN(dynamic_destinations_come_with_proofs),
     RUN(rejected_status_messages_do_not_count), RUN(silent_destinations_go_after_five_seconds),
     RUN(a_reader_without_a_port_is_none), RUN(retransmits_reach_all_destinations),
     RUN(an_error_at_one_destination_is_its_own),
