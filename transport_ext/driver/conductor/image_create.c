@@ -10,7 +10,6 @@
 #include "driver/conductor/logs.h"
 #include "driver/conductor/subscriber_news.h"
 #include "driver/receiver/image_repair.h"
-#include "driver/receiver/image_send.h"
 #include "driver/receiver/receive_transport.h"
 #include "util/alloc.h"
 #include "util/error.h"

@@ -25,6 +25,9 @@
 #define RSTI_IMAGE_LOST_MAX 32
 #define RSTI_NO_SESSION INT64_MIN
 #define RSTI_CONNECTION_ACTIVITY_NS (5 * RSTI_NS_PER_S)
+/* What an admitted source may get at first: three bytes for each of its two SETUPs, less the two
+ * frames that it was asked with (admission.h). */
+#define RSTI_ADMITTED_ALLOWANCE (3 * 2 * RSTI_SETUP_LENGTH - 2 * RSTI_RTTM_LENGTH)
 
 /* One transport that carries this session; several with multi-destination subscriptions. It is
  * bound to one source (image_connections.h). */
@@ -103,6 +106,7 @@ struct rsti_image_t {
     int64_t rebuilt_from;
     int64_t loss_due_ns;
     bool is_storage_error;
+    int64_t stuck_since_ns; /* an unproven image waits for lost data since then; 0: it does not */
     char *reject_reason;
     /* written by: conductor, atomic */
     RSTI_MAILBOX(rsti_image_sm_t) sm;
@@ -117,6 +121,7 @@ struct rsti_image_t {
     int32_t is_proven; /* a source is; written by the conductor before use */
     int32_t is_end_of_stream;
     int32_t is_revoked;
+    int32_t is_displaced; /* a proven source has the session, with another stream */
     int32_t is_released;
     int64_t rtt_ns; /* smoothed round trip to the senders; 0: not measured yet */
     int64_t rtt_least_ns;

@@ -111,11 +111,21 @@ bool rsti_image_is_same_stream(const rsti_image_t *image, const rsti_setup_t *se
     return setup->initial_term_id == log->initial_term_id && setup->term_length == log->term_length;
 }
 
+bool rsti_image_is_displaced_by(const rsti_image_t *image, const rsti_setup_t *setup)
+{
+    return !rsti_load_relaxed_i32(&image->is_proven) && !rsti_image_is_same_stream(image, setup);
+}
+
 void rsti_image_join(rsti_receiver_t *receiver, rsti_image_t *image, const rsti_origin_t *origin,
     const rsti_setup_t *setup, bool is_proven, int64_t now_ns)
 {
     rsti_receive_transport_t *transport = origin->transport;
     const bool is_taken = image->connections[transport->slot].transport == transport;
+    if (is_proven && rsti_image_is_displaced_by(image, setup)) {
+        rsti_store_release_i32(&image->is_displaced, 1);
+        rsti_driver_wake_agent(receiver->driver, RSTI_AGENT_CONDUCTOR);
+        return; /* the next SETUP begins the session anew */
+    }
     if (!rsti_image_is_same_stream(image, setup) || !rsti_image_may_join(image, transport, now_ns)
         || (is_taken && !is_proven)) {
         return;

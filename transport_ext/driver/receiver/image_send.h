@@ -13,10 +13,7 @@ typedef enum rsti_sources_t {
     RSTI_SOURCES_AERON
 } rsti_sources_t;
 
-/* What an admitted source may get at first: three bytes for each of its two SETUPs, less the two
- * frames that it was asked with. */
-#define RSTI_ADMITTED_ALLOWANCE (3 * 2 * RSTI_SETUP_LENGTH - 2 * RSTI_RTTM_LENGTH)
-/* What it can save up. */
+/* What an unproven source can save up. */
 #define RSTI_ALLOWANCE_MAX (64 * 1024)
 
 /* Adds three bytes for each that a source sent. */

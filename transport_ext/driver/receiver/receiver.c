@@ -64,7 +64,8 @@ static void remove_image(rsti_receiver_t *receiver, rsti_image_t *image, int64_t
     rsti_dispatcher_t *dispatcher = &image->endpoint->dispatcher;
     rsti_session_t *session = rsti_dispatcher_find(dispatcher, image->stream_id, image->session_id);
     if (session != NULL && session->image == image) {
-        if (rsti_load_relaxed_i32(&image->is_end_of_stream) || RSTI_FAULT == RSTI_FAULT_COOL_DOWN) {
+        if (rsti_load_relaxed_i32(&image->is_end_of_stream)
+            || rsti_load_relaxed_i32(&image->is_displaced) || RSTI_FAULT == RSTI_FAULT_COOL_DOWN) {
             rsti_dispatcher_forget(dispatcher, session);
         } else {
             rsti_dispatcher_set_state(dispatcher, session, RSTI_SESSION_COOL_DOWN, now_ns);

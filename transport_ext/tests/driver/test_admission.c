@@ -261,6 +261,59 @@ TEST(a_late_proof_brings_naks_and_counters)
     harness_close(e.h);
 }
 
+/* What an unproven source lost never comes: its image ends, and the readers may join again. */
+TEST(a_gap_of_an_unproven_source_ends_its_image)
+{
+    ear_t e;
+    ear_open(&e, UDP);
+    connect_unproven(&e, SENDER, SESSION);
+    send_data(&e, SENDER, 1024, 64, RSTI_FLAG_UNFRAGMENTED);
+    for (int i = 0; i < 49; i++) {
+        send_data(&e, SENDER, 1088, 0, RSTI_FLAG_UNFRAGMENTED);
+        advance_alive(e.h, 100 * MS, 100 * MS);
+    }
+    CHECK_EQ(image_of(&e)->life, RSTI_LIFE_ACTIVE);
+    advance_alive(e.h, 1200 * MS, 100 * MS);
+    CHECK(image_of(&e)->life > RSTI_LIFE_ACTIVE);
+    CHECK_EQ(error_count(e.h, "answers no round-trip frames (RTTM)"), 1);
+    advance_alive(e.h, 1200 * MS, 100 * MS);
+    CHECK(answer_of_type(e.h, RSTI_RSP_UNAVAILABLE_IMAGE) != NULL);
+    connect_unproven(&e, SENDER, SESSION);
+    CHECK_EQ(image_count(&e), 2);
+    harness_close(e.h);
+}
+
+/* A stranger that took a session before its publisher came gives it up. */
+TEST(a_proven_source_takes_its_session_back)
+{
+    ear_t e;
+    ear_open(&e, UDP "|rejoin=false");
+    connect_unproven(&e, STRANGER, SESSION);
+    CHECK_EQ(image_count(&e), 1);
+    forget_frames(e.h);
+    rsti_setup_t right = {
+        .frame = {RSTI_SETUP_LENGTH, 0, RSTREAM, RSTI_FRAME_SETUP},
+        .session_id = SESSION,
+        .stream_id = STREAM,
+        .initial_term_id = 99,
+        .active_term_id = 99,
+        .term_length = 65536,
+        .mtu = 1408,
+    };
+    send_frame(&e, SENDER, &right, sizeof right);
+    pass(e.h);
+    send_echo(&e, SENDER, asked(&e));
+    advance_alive(e.h, 100 * MS, 50 * MS);
+    send_frame(&e, SENDER, &right, sizeof right);
+    settle(&e);
+    send_echo(&e, SENDER, asked(&e));
+    CHECK_EQ(image_count(&e), 2);
+    const rsti_image_t *image = e.h->driver->conductor->images.items[1];
+    CHECK_EQ(image->is_proven, 1);
+    CHECK_EQ(image->file.log.initial_term_id, 99);
+    harness_close(e.h);
+}
+
 /* Two SETUPs close together are one, and rstream's publishers always answer. */
 TEST(who_is_admitted_unproven)
 {
@@ -574,6 +627,7 @@ CHECK_MAIN(RUN(a_setup_gets_one_question_and_its_answer_an_image),
     RUN(only_the_echo_of_the_asked_source_counts), RUN(a_stamp_grows_old),
     RUN(proof_comes_before_the_setup_that_data_asked_for),
     RUN(a_stranger_gets_at_most_three_bytes_for_one), RUN(a_late_proof_brings_naks_and_counters),
+    RUN(a_gap_of_an_unproven_source_ends_its_image), RUN(a_proven_source_takes_its_session_back),
     RUN(who_is_admitted_unproven), RUN(quotas_of_unproven_images),
     RUN(unproven_images_hold_a_bounded_memory), RUN(unproven_images_lock_no_proven_source_out),
     RUN(frames_of_others_change_nothing), RUN(round_trips_are_not_forged), RUN(a_source_may_move),
