@@ -10,6 +10,7 @@
 #include "driver/threads.h"
 #include "util/alloc.h"
 #include "util/error.h"
+#include "util/siphash.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -198,6 +199,15 @@ static int open_all(rst_driver_t *driver, const rsti_media_t *media, uint64_t se
     return 0;
 }
 
+/* A seeded driver repeats its run, with its secret too. */
+static void derive_secret(uint64_t secret[2], uint64_t seed)
+{
+    const uint64_t key[2] = {seed, ~seed};
+    for (uint64_t i = 0; i < 2; i++) {
+        secret[i] = rsti_siphash(key, &i, sizeof i);
+    }
+}
+
 int rsti_driver_open_with(rst_driver_t **driver, const rst_driver_params_t *params,
     const rsti_clock_t *clock, const rsti_media_t *media, uint64_t seed)
 {
@@ -211,6 +221,7 @@ int rsti_driver_open_with(rst_driver_t **driver, const rst_driver_params_t *para
     made->params = *params;
     made->lock_fd = -1;
     made->clock = *clock;
+    derive_secret(made->secret, seed);
     made->threading = rsti_driver_params_threading(params);
     int result = 0;
     if (params->dir[0] == '\0') {
@@ -233,7 +244,11 @@ int rsti_driver_open_with(rst_driver_t **driver, const rst_driver_params_t *para
 int rst_driver_open(rst_driver_t **driver, const rst_driver_params_t *params)
 {
     const rsti_clock_t clock = rsti_clock_system();
-    return rsti_driver_open_with(driver, params, &clock, NULL, rsti_rng_entropy());
+    const int result = rsti_driver_open_with(driver, params, &clock, NULL, rsti_rng_entropy());
+    for (int i = 0; i < 2 && result == 0; i++) {
+        (*driver)->secret[i] = rsti_rng_entropy(); /* the seed shows in ids that all can see */
+    }
+    return result;
 }
 
 /* ---- running ---- */

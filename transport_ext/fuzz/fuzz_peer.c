@@ -7,8 +7,11 @@
  *   - the limit is within what a receiver may grant;
  *   - the publisher's limit is within a window of the sent position;
  *   - the receiver's position is within the data that it holds;
+ *   - in every other driver nobody answers the questions of the receiver: no source is proven, the
+ *   images keep their quota, and there is no NAK;
  *   - data are sent as they are in the log at their position (the messages look like headers, so
  *   that payload taken for a frame is detected). */
+#include "driver/conductor/image_limits.h"
 #include "logbuffer/appender.h"
 #include "tests/driver/harness.h"
 
@@ -22,7 +25,7 @@
 #define MESSAGE_HEADERS 31
 
 static harness_t *h;
-static int inputs;
+static int inputs, lives;
 static rsti_appender_t appender;
 
 static rsti_network_publication_t *publication(void)
@@ -33,6 +36,7 @@ static rsti_network_publication_t *publication(void)
 static void open_driver(void)
 {
     h = harness_open();
+    h->is_rude = lives++ % 2 == 1;
     (void)add(h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron:udp?endpoint=127.0.0.1:40456", STREAM_ID);
     (void)add(h, RSTI_CMD_ADD_PUBLICATION,
         "aeron:udp?endpoint=127.0.0.1:40457|session-id=42|init-term-id=7|term-id=7|term-offset=0",
@@ -87,7 +91,11 @@ static void check_laws(void)
         const int64_t high_water = rsti_load_acquire_i64(&image->high_water);
         FUZZ_CHECK(image->received <= high_water);
         FUZZ_CHECK(high_water <= image->next_sm_position + image->file.log.term_length);
+        FUZZ_CHECK(!h->is_rude || image->is_proven == 0);
     }
+    FUZZ_CHECK(!h->is_rude
+        || (h->driver->conductor->images.count <= RSTI_UNPROVEN_IMAGES_PER_HOST
+            && count_frames(h, RSTI_FRAME_NAK) == 0));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)

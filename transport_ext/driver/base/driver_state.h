@@ -89,6 +89,7 @@ struct rst_driver_t {
     char dir[RSTI_PATH_MAX];
     int lock_fd;
     rsti_clock_t clock;
+    uint64_t secret[2]; /* random bits that never leave the driver */
     rsti_media_t media;
     rsti_name_resolver_t resolver; /* the conductor's */
     rsti_csv_resolver_t *name_table; /* NULL: the system's names only */

@@ -137,7 +137,7 @@
     X(NUMBER, stream_session_limit, "stream-session-limit", "2147483647", 1, INT32_MAX,            \
         "most images of one stream on one receive endpoint")                                       \
     X(SIZE, unproven_images_length, "unproven-images-length", "256m", 0, 1024 * RSTI_GB,           \
-        "most memory of images that have got no data yet; a single image may exceed it")
+        "most memory of images whose publisher does not answer round-trip frames")
 
 /* Timeouts and intervals. */
 #define RSTI_OPTIONS_LIFE(X)                                                                       \

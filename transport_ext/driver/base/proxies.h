@@ -25,6 +25,7 @@ typedef enum rsti_agent_command_type_t {
     RSTI_AGENT_REMOVE_INTEREST,
     RSTI_AGENT_ELICIT, /* to the receiver: ask for the SETUP of one session again */
     RSTI_AGENT_ADD_IMAGE,
+    RSTI_AGENT_SHOW_IMAGE, /* to the receiver: the image has its counters now */
     RSTI_AGENT_REMOVE_IMAGE,
     RSTI_AGENT_REMOVE_COOL_DOWN,
     RSTI_AGENT_REMOVE_INIT,
@@ -49,6 +50,7 @@ typedef struct rsti_agent_command_t {
     struct sockaddr_storage address; /* of a destination, or the source of a SETUP or ERR */
     int64_t destination_id;          /* of the manual destination that sent an ERR; -1: none */
     bool has_name;                   /* of a destination: its address may change */
+    bool is_proven;                  /* of the source of a SETUP (receiver/admission.h) */
     rsti_setup_t setup;
     rsti_err_t err;
     rsti_rate_choice_t rate;

@@ -121,6 +121,36 @@ static void schedule_sm(rst_driver_t *driver, rsti_image_t *image, int64_t posit
     publish_sm(driver, image);
 }
 
+/* An unproven source gets no NAK, so what it lost never comes again. */
+static void note_stuck(rsti_image_t *image, int64_t hwm, int64_t now_ns)
+{
+    if (image->received >= hwm || rsti_load_acquire_i32(&image->is_proven)) {
+        image->stuck_since_ns = 0;
+    } else if (image->stuck_since_ns == 0) {
+        image->stuck_since_ns = now_ns;
+    }
+}
+
+/* The readers of a stuck image would wait for ever. It ends, and they may join again. */
+static bool is_stuck(rst_driver_t *driver, const rsti_image_t *image, int64_t now_ns,
+    int64_t *next_deadline_ns)
+{
+    const int64_t due_ns = image->stuck_since_ns + RSTI_CONNECTION_ACTIVITY_NS;
+    if (image->stuck_since_ns == 0) {
+        return false;
+    }
+    if (now_ns <= due_ns) {
+        rsti_lower_deadline(next_deadline_ns, due_ns + 1);
+        return false;
+    }
+    (void)RST_SET_ERR(RST_EFULL,
+        "image of stream %d session %d: data was lost behind position %lld, and its publisher at %s"
+        " answers no round-trip frames (RTTM), so it is not asked for it: the image ends",
+        image->stream_id, image->session_id, (long long)image->received, image->source);
+    rsti_driver_log_trail(driver, "conductor");
+    return true;
+}
+
 int64_t rsti_image_rebuild(rst_driver_t *driver, rsti_image_t *image, int64_t now_ns)
 {
     int64_t least, highest;
@@ -140,6 +170,7 @@ int64_t rsti_image_rebuild(rst_driver_t *driver, rsti_image_t *image, int64_t no
         image->received = end;
         rsti_store_release_i64(image->rcv_pos, end);
     }
+    note_stuck(image, hwm, now_ns);
     const rsti_rebuild_facts_t facts = {
         .now_ns = now_ns,
         .consumed = least,
@@ -269,7 +300,8 @@ static void check_active(rst_driver_t *driver, rsti_image_t *image, int64_t now_
     const bool is_complete = rsti_load_acquire_i32(&image->is_end_of_stream)
         && image->received >= rsti_load_acquire_i64(&image->high_water);
     if (!rsti_subscribers_are_working(&image->subscribers) || now_ns > silent_ns || is_complete
-        || rsti_load_acquire_i32(&image->is_revoked)) {
+        || rsti_load_acquire_i32(&image->is_revoked) || rsti_load_acquire_i32(&image->is_displaced)
+        || is_stuck(driver, image, now_ns, next_deadline_ns)) {
         set_life(driver, image, RSTI_LIFE_DRAINING, now_ns);
     } else {
         rsti_lower_deadline(next_deadline_ns, silent_ns + 1);
@@ -284,7 +316,8 @@ static void check_draining(rst_driver_t *driver, rsti_image_t *image, int64_t no
 {
     const int64_t wait_ns = driver->params.sm_timeout_ns
         * (image->subscribers.count == 0 ? RSTI_LEFT_SM_TIMEOUTS : RSTI_DRAIN_SM_TIMEOUTS);
-    const bool is_revoked = rsti_load_acquire_i32(&image->is_revoked) != 0;
+    const bool is_revoked = rsti_load_acquire_i32(&image->is_revoked) != 0
+        || rsti_load_acquire_i32(&image->is_displaced) != 0;
     const bool is_drained = is_revoked || rsti_image_is_drained(image);
     int64_t due_ns = image->life_changed_ns + wait_ns;
     if (is_drained && !is_revoked) {

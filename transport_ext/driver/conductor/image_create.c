@@ -3,6 +3,7 @@
 
 #include "driver/base/counters.h"
 #include "driver/base/driver_state.h"
+#include "driver/base/proxies.h"
 #include "driver/conductor/image_budget.h"
 #include "driver/conductor/image_congestion.h"
 #include "driver/conductor/image_fill.h"
@@ -71,17 +72,18 @@ static int create_log(rst_driver_t *driver, rsti_image_t *image, const rsti_imag
 
 static int allocate_counters(rst_driver_t *driver, rsti_image_t *image)
 {
+    int64_t *hwm, *naks;
     const struct {
         int32_t type_id;
         const char *name;
         int32_t *id;
-        int64_t **address;
+        int64_t **address; /* of those that the receiver writes: it finds them by their ids */
         int64_t value;
     } wanted[] = {
-        {RSTI_COUNTER_RECEIVER_HWM, "rcv-hwm", &image->hwm_id, &image->hwm, image->join_position},
+        {RSTI_COUNTER_RECEIVER_HWM, "rcv-hwm", &image->hwm_id, &hwm, image->join_position},
         {RSTI_COUNTER_RECEIVER_POSITION, "rcv-pos", &image->rcv_pos_id, &image->rcv_pos,
             image->join_position},
-        {RSTI_COUNTER_RECEIVER_NAKS_SENT, "rcv-naks-sent", &image->naks_id, &image->naks, 0},
+        {RSTI_COUNTER_RECEIVER_NAKS_SENT, "rcv-naks-sent", &image->naks_id, &naks, 0},
     };
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
         const rsti_stream_counter_t counter = {
@@ -100,6 +102,43 @@ static int allocate_counters(rst_driver_t *driver, rsti_image_t *image)
         }
     }
     return 0;
+}
+
+static void hide(rsti_image_t *image)
+{
+    image->is_hidden = true;
+    image->hwm_id = RSTI_NULL_COUNTER;
+    image->rcv_pos_id = RSTI_NULL_COUNTER;
+    image->naks_id = RSTI_NULL_COUNTER;
+    image->hwm = &image->hidden[0];
+    image->rcv_pos = &image->hidden[1];
+    image->naks = &image->hidden[2];
+}
+
+static int make_counters(rst_driver_t *driver, rsti_image_t *image, bool follows_fill)
+{
+    image->is_hidden = false;
+    return rsti_image_congestion_counters(driver, image) < 0 || allocate_counters(driver, image) < 0
+            || rsti_image_fill_counters(driver, image, follows_fill) < 0
+        ? -rst_last_error_code()
+        : 0;
+}
+
+/* The receiver learns the addresses of its two counters by command, because it may be writing them.
+ */
+void rsti_publication_image_show(rst_driver_t *driver, rsti_image_t *image)
+{
+    if (!image->is_hidden || rsti_load_acquire_i32(&image->is_proven) == 0
+        || image->life > RSTI_LIFE_DRAINING) {
+        return;
+    }
+    if (make_counters(driver, image, false) < 0) {
+        rsti_driver_log_trail(driver, "conductor");
+        return;
+    }
+    rsti_store_release_i64(image->rcv_pos, image->received);
+    const rsti_agent_command_t show = {.endpoint = image->endpoint, .object = image};
+    rsti_tell_receiver(driver, RSTI_AGENT_SHOW_IMAGE, &show);
 }
 
 static void init_loss(rst_driver_t *driver, rsti_image_t *image, const rsti_image_facts_t *facts)
@@ -159,7 +198,10 @@ static void init_positions(rsti_image_t *image, const rsti_image_facts_t *facts,
         .is_rstream = (facts->setup->frame.flags & RSTI_SETUP_FLAG_RSTREAM) != 0,
         .follows_fill = follows_fill(facts->setup),
         .has_setup = true,
+        .is_proven = facts->is_proven,
+        .allowance = RSTI_ADMITTED_ALLOWANCE,
     };
+    connection->source = *facts->source;
     connection->control = *rsti_receive_transport_control(facts->transport, facts->source);
     image->has_rstream = connection->is_rstream;
     image->window_cut.next = image->congestion.window;
@@ -190,10 +232,11 @@ int rsti_publication_image_create(rst_driver_t *driver, rsti_image_t **image,
     made->wants_responses = (setup->frame.flags & RSTI_SETUP_FLAG_SEND_RESPONSE) != 0;
     made->response_session = RSTI_NO_SESSION;
     made->response_told = RSTI_NO_SESSION;
-    made->hwm_id = RSTI_NULL_COUNTER;
-    made->rcv_pos_id = RSTI_NULL_COUNTER;
-    made->naks_id = RSTI_NULL_COUNTER;
+    made->is_proven = facts->is_proven;
+    made->source_address = *facts->source;
+    hide(made);
     rsti_image_fill_init(driver, made);
+    made->fill.is_wanted = follows_fill(setup);
     made->window_cut.is_wanted = subscription->is_fill_window;
     made->life_changed_ns = now_ns;
     made->join_position = rsti_position(setup->active_term_id, setup->term_offset,
@@ -205,11 +248,14 @@ int rsti_publication_image_create(rst_driver_t *driver, rsti_image_t **image,
     if (made->uri == NULL || made->connections == NULL
         || rsti_image_congestion_init(driver, made, facts, now_ns) < 0
         || create_log(driver, made, facts, made->congestion.window) < 0
-        || rsti_image_congestion_counters(driver, made) < 0 || allocate_counters(driver, made) < 0
-        || rsti_image_fill_counters(driver, made, follows_fill(setup)) < 0
+        || (facts->is_proven && make_counters(driver, made, follows_fill(setup)) < 0)
         || rsti_image_budget_join(driver, made, facts) < 0) {
         rsti_publication_image_destroy(driver, made);
         return -rst_last_error_code();
+    }
+    if (facts->is_proven) {
+        made->hwm = rsti_counter_address(&driver->counters.counters, made->hwm_id);
+        made->naks = rsti_counter_address(&driver->counters.counters, made->naks_id);
     }
     init_loss(driver, made, facts);
     init_positions(made, facts, now_ns);

@@ -11,6 +11,7 @@ typedef struct rsti_image_facts_t {
     const rsti_setup_t *setup;
     rsti_receive_transport_t *transport; /* received the SETUP */
     const struct sockaddr_storage *source;
+    bool is_proven; /* the source has echoed a stamp of ours (receiver/admission.h) */
     const rsti_subscription_t *subscription; /* first match: its URI parameters apply */
 } rsti_image_facts_t;
 

@@ -43,7 +43,6 @@ static int allocate(rst_driver_t *driver, const rsti_image_t *image, int32_t typ
 int rsti_image_fill_counters(rst_driver_t *driver, rsti_image_t *image, bool is_wanted)
 {
     rsti_image_fill_t *state = &image->fill;
-    state->is_wanted = is_wanted;
     int result = allocate(driver, image, RSTI_COUNTER_RECEIVER_FILL, "rcv-fill", &state->fill_id,
         &state->told_fill);
     if (result < 0 || !is_wanted) {

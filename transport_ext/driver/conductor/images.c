@@ -80,11 +80,12 @@ static int create_image(rst_driver_t *driver, const rsti_agent_command_t *comman
         .setup = &command->setup,
         .transport = transport,
         .source = &command->address,
+        .is_proven = command->is_proven,
         .subscription = subscription,
     };
     rsti_image_t *image;
     if (check_fit(transport, &command->setup, subscription) < 0
-        || rsti_image_check_limits(driver, endpoint, &command->setup, subscription->is_sparse) < 0
+        || rsti_image_check_limits(driver, &facts) < 0
         || rsti_publication_image_create(driver, &image, &facts, conductor->now_ns) < 0) {
         return -rst_last_error_code();
     }
@@ -202,6 +203,7 @@ void rsti_images_rebuild(rst_driver_t *driver, int64_t now_ns, int64_t *next_dea
 {
     const rsti_conductor_t *conductor = driver->conductor;
     for (size_t i = 0; i < conductor->images.count; i++) {
+        rsti_publication_image_show(driver, conductor->images.items[i]);
         rsti_lower_deadline(next_deadline_ns,
             rsti_image_rebuild(driver, conductor->images.items[i], now_ns));
     }

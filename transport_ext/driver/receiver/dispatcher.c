@@ -3,7 +3,6 @@
 
 #include "util/alloc.h"
 #include "util/bits.h"
-#include "util/clock.h"
 #include "util/error.h"
 
 #include <string.h>
@@ -53,15 +52,16 @@ rsti_session_t *rsti_dispatcher_find(rsti_dispatcher_t *dispatcher, int32_t stre
     return NULL;
 }
 
-static bool evict_oldest(rsti_dispatcher_t *dispatcher, rsti_session_state_t state)
+static bool evict_cool_down(rsti_dispatcher_t *dispatcher)
 {
     rsti_session_t *oldest = NULL;
-    if (dispatcher->counts[state] == 0) {
+    if (dispatcher->counts[RSTI_SESSION_COOL_DOWN] == 0) {
         return false;
     }
     for (int32_t i = 0; i < dispatcher->capacity; i++) {
         rsti_session_t *session = &dispatcher->sessions[i];
-        if (session->state == state && (oldest == NULL || session->since_ns < oldest->since_ns)) {
+        if (session->state == RSTI_SESSION_COOL_DOWN
+            && (oldest == NULL || session->since_ns < oldest->since_ns)) {
             oldest = session; /* no entry is free, so each one is a session */
         }
     }
@@ -73,9 +73,7 @@ rsti_session_t *rsti_dispatcher_put(rsti_dispatcher_t *dispatcher, int32_t strea
     int32_t session_id, rsti_session_state_t state, int64_t now_ns)
 {
     RST_ASSERT(rsti_dispatcher_find(dispatcher, stream_id, session_id) == NULL);
-    if (dispatcher->free_head == 0 && !evict_oldest(dispatcher, RSTI_SESSION_COOL_DOWN)
-        && (state == RSTI_SESSION_PENDING_SETUP
-            || !evict_oldest(dispatcher, RSTI_SESSION_PENDING_SETUP))) {
+    if (dispatcher->free_head == 0 && !evict_cool_down(dispatcher)) {
         return NULL;
     }
     const int32_t index = dispatcher->free_head;
@@ -169,27 +167,4 @@ void rsti_dispatcher_remove_interest(rsti_dispatcher_t *dispatcher, int64_t regi
     *link = interest->next;
     forget_unwanted(dispatcher, interest->stream_id);
     rsti_free(interest);
-}
-
-int64_t rsti_dispatcher_expire(rsti_dispatcher_t *dispatcher, int64_t limit_ns, int64_t now_ns)
-{
-    int64_t next_ns = RSTI_NO_DEADLINE;
-    if (dispatcher->counts[RSTI_SESSION_PENDING_SETUP] == 0) {
-        return next_ns;
-    }
-    for (int32_t b = 0; b < RSTI_SESSION_BUCKETS; b++) {
-        for (int32_t i = dispatcher->buckets[b]; i != 0;) {
-            rsti_session_t *session = &dispatcher->sessions[i - 1];
-            i = session->next;
-            if (session->state != RSTI_SESSION_PENDING_SETUP) {
-                continue;
-            }
-            if (now_ns > session->since_ns + limit_ns) {
-                rsti_dispatcher_forget(dispatcher, session);
-            } else if (session->since_ns + limit_ns + 1 < next_ns) {
-                next_ns = session->since_ns + limit_ns + 1;
-            }
-        }
-    }
-    return next_ns;
 }

@@ -2,17 +2,15 @@
  * The conductor makes and frees it; all other functions are called by the receiver.
  *
  *   state              entered                                  data      SETUP
- *   (none)             at first, and when forgotten             elicit    create image
- *   PENDING_SETUP      a SETUP was elicited; forgotten in 1 s   ignored   create image
+ *   (none)             at first, and when forgotten             asked     proof, then image
  *   INIT_IN_PROGRESS   an image was asked for                   ignored   ignored
  *   ACTIVE             the image exists                         inserted  refreshes its connection
  *   COOL_DOWN          the image ended without end of stream    ignored   ignored
  *
  * The entries are one block of memory that the conductor allocates. When all are in use, a new
- * session replaces the oldest entry in COOL_DOWN. A session that begins with a SETUP may also
- * replace the oldest entry in PENDING_SETUP, so that a flood of data cannot keep publishers out. A
- * session that finds no place is ignored. A session that no subscription wants gets no entry, so a
- * flood of unwanted sessions cannot fill the table. */
+ * session replaces the oldest entry in COOL_DOWN. A session that finds no place is ignored. Only
+ * sessions that a subscription wants get an entry, and only once their source is admitted
+ * (admission.h): strangers cannot fill the table. */
 #ifndef RSTI_DRIVER_RECEIVER_DISPATCHER_H
 #define RSTI_DRIVER_RECEIVER_DISPATCHER_H
 
@@ -23,7 +21,6 @@ typedef struct rsti_image_t rsti_image_t;
 
 typedef enum rsti_session_state_t {
     RSTI_SESSION_ACTIVE = 0,
-    RSTI_SESSION_PENDING_SETUP,
     RSTI_SESSION_INIT_IN_PROGRESS,
     RSTI_SESSION_COOL_DOWN,
     RSTI_SESSION_STATES
@@ -79,7 +76,5 @@ bool rsti_dispatcher_has_interest(const rsti_dispatcher_t *dispatcher);
 void rsti_dispatcher_add_interest(rsti_dispatcher_t *dispatcher, rsti_interest_t *interest);
 /* Removes an interest, and the sessions that no other subscription is interested in. */
 void rsti_dispatcher_remove_interest(rsti_dispatcher_t *dispatcher, int64_t registration_id);
-/* Forgets sessions whose elicited SETUP did not come for limit_ns. Returns the next deadline. */
-int64_t rsti_dispatcher_expire(rsti_dispatcher_t *dispatcher, int64_t limit_ns, int64_t now_ns);
 
 #endif

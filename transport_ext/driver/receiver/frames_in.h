@@ -8,16 +8,16 @@
 /* Handles one data or padding datagram with a valid header. */
 void rsti_receive_endpoint_on_data(rsti_receiver_t *receiver, rsti_receive_transport_t *transport,
     const uint8_t *datagram, size_t length, const struct sockaddr_storage *source, int64_t now_ns);
-/* Handles a SETUP: asks the conductor for an image, or refreshes the image that exists. */
+/* Handles a SETUP: of a source of an image, or of one that wants to be admitted (admission.h). */
 void rsti_receive_endpoint_on_setup(rsti_receiver_t *receiver, rsti_receive_transport_t *transport,
     const rsti_setup_t *setup, const struct sockaddr_storage *source, int64_t now_ns);
-/* Handles the answer to a round-trip measurement. */
+/* Handles a round-trip frame: a request of a source, or an answer, which may prove its source. */
 void rsti_receive_endpoint_on_rttm(rsti_receiver_t *receiver, rsti_receive_transport_t *transport,
-    const rsti_rttm_t *rttm, int64_t now_ns);
+    const rsti_rttm_t *rttm, const struct sockaddr_storage *source, int64_t now_ns);
 /* Handles a status message from a sender. It is an echo of a receiver's fill NAK, or the sender's
- * own with its target delay (docs/reference/wire.md, "Target delay"). length: of the datagram,
- * which the frame must fill. */
+ * own with its target delay (docs/reference/wire.md, "Target delay"). It counts only when it comes
+ * from a source of the image. length: of the datagram, which the frame must fill. */
 void rsti_receive_endpoint_on_echo(rsti_receiver_t *receiver, rsti_receive_transport_t *transport,
-    const rsti_sm_t *sm, size_t length);
+    const rsti_sm_t *sm, size_t length, const struct sockaddr_storage *source);
 
 #endif

@@ -25,11 +25,18 @@
 #define RSTI_IMAGE_LOST_MAX 32
 #define RSTI_NO_SESSION INT64_MIN
 #define RSTI_CONNECTION_ACTIVITY_NS (5 * RSTI_NS_PER_S)
+/* What an admitted source may get at first: three bytes for each of its two SETUPs, less the two
+ * frames that it was asked with (admission.h). */
+#define RSTI_ADMITTED_ALLOWANCE (3 * 2 * RSTI_SETUP_LENGTH - 2 * RSTI_RTTM_LENGTH)
 
-/* One transport that carries this session; several with multi-destination subscriptions. */
+/* One transport that carries this session; several with multi-destination subscriptions. It is
+ * bound to one source (image_connections.h). */
 typedef struct rsti_connection_t {
-    rsti_receive_transport_t *transport; /* NULL: no frame of the session came by it yet */
+    rsti_receive_transport_t *transport; /* NULL: the session does not come by it, or no longer */
+    struct sockaddr_storage source; /* remembered when the transport has gone */
     struct sockaddr_storage control; /* set once, when the connection is made */
+    bool is_proven; /* the source has echoed a stamp of ours (admission.h) */
+    int64_t allowance; /* bytes that an unproven source may still get */
     int64_t last_activity_ns;
     int64_t last_frame_ns;
     int64_t eos_position;
@@ -56,6 +63,7 @@ typedef struct rsti_image_loss_t {
 struct rsti_image_t {
     /* written by: conductor, before use */
     int64_t correlation_id;
+    struct sockaddr_storage source_address; /* of the SETUP that made the image */
     int32_t session_id;
     int32_t stream_id;
     rsti_receive_endpoint_t *endpoint;
@@ -65,6 +73,10 @@ struct rsti_image_t {
     char *uri; /* of the first subscription */
     char source[64];
     int32_t hwm_id, rcv_pos_id, naks_id;
+    /* An image whose source was not proven at first has no counters until it is: then the three
+     * addresses below are these words. */
+    bool is_hidden;
+    int64_t hidden[3];
     int64_t *hwm; /* written by: receiver; for display only: `high_water` is the one in use */
     int64_t *rcv_pos; /* written by: conductor; for display only: `received` is the one in use */
     int64_t *naks; /* written by: receiver */
@@ -93,6 +105,7 @@ struct rsti_image_t {
     int64_t rebuilt_hwm; /* hwm and rebuild position of the last scan; unchanged: no new scan */
     int64_t rebuilt_from;
     int64_t loss_due_ns;
+    int64_t stuck_since_ns; /* an unproven image waits for lost data since then; 0: it does not */
     char *reject_reason;
     /* written by: conductor, atomic */
     RSTI_MAILBOX(rsti_image_sm_t) sm;
@@ -104,16 +117,19 @@ struct rsti_image_t {
     /* written by: receiver, atomic */
     int64_t high_water;
     int64_t last_packet_ns;
-    int32_t has_frames; /* more than a SETUP came */
+    int32_t is_proven; /* a source is; written by the conductor before use */
     int32_t is_end_of_stream;
     int32_t is_revoked;
+    int32_t is_displaced; /* a proven source has the session, with another stream */
     int32_t is_released;
     int64_t rtt_ns; /* smoothed round trip to the senders; 0: not measured yet */
     int64_t rtt_least_ns;
     int32_t has_rstream; /* a source is rstream and understands additional status messages */
     /* written by: receiver */
     rsti_rtt_t rtt;
+    int64_t rtt_key; /* hides the time in our round-trip frames, so that none can be forged */
     int64_t rtt_asked_hwm;
+    int64_t proof_due_ns; /* when unproven sources are asked again */
     rsti_connection_t *connections; /* by slot of the transport */
     int32_t connection_capacity;
     int64_t sm_seen;

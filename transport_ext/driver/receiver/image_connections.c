@@ -2,11 +2,14 @@
 #include "driver/receiver/image_connections.h"
 
 #include "driver/base/driver_state.h"
+#include "driver/receiver/admission.h"
 #include "driver/receiver/image_fill.h"
+#include "driver/receiver/image_send.h"
 #include "driver/receiver/image_window.h"
 #include "driver/receiver/receive_endpoint.h"
 #include "driver/receiver/receive_transport.h"
 #include "driver/receiver/wake_readers.h"
+#include "util/netaddr.h"
 
 #define SETUPS_ASKED_MAX 5
 
@@ -31,24 +34,6 @@ static void note_fill(rsti_image_t *image)
     rsti_image_fill_set_wanted(&image->fill, is_wanted);
 }
 
-/* Returns the connection of a transport, and makes it for the first frame of the session. */
-static rsti_connection_t *get_connection(rsti_image_t *image, rsti_receive_transport_t *transport,
-    const struct sockaddr_storage *source, int64_t now_ns)
-{
-    RST_ASSERT(transport->slot < image->connection_capacity);
-    rsti_connection_t *connection = &image->connections[transport->slot];
-    if (connection->transport != transport) {
-        *connection = (rsti_connection_t){
-            .transport = transport,
-            .last_activity_ns = now_ns,
-            .last_frame_ns = now_ns,
-        };
-        connection->control = *rsti_receive_transport_control(transport, source);
-        note_aeron(image);
-    }
-    return connection;
-}
-
 static void note_rstream(rsti_image_t *image)
 {
     int32_t has_rstream = 0;
@@ -60,13 +45,142 @@ static void note_rstream(rsti_image_t *image)
     }
 }
 
-void rsti_image_on_setup(rsti_image_t *image, rsti_receive_transport_t *transport,
-    const rsti_setup_t *setup, const struct sockaddr_storage *source, int64_t now_ns)
+static rsti_connection_t *bind_to(rsti_image_t *image, rsti_receive_transport_t *transport,
+    const struct sockaddr_storage *source, bool is_proven, int64_t now_ns)
 {
-    rsti_connection_t *connection = get_connection(image, transport, source, now_ns);
+    rsti_connection_t *connection = &image->connections[transport->slot];
+    *connection = (rsti_connection_t){
+        .transport = transport,
+        .is_proven = is_proven,
+        .allowance = RSTI_ADMITTED_ALLOWANCE,
+        .last_activity_ns = now_ns,
+        .last_frame_ns = now_ns,
+    };
+    connection->source = *source;
+    image->proof_due_ns = is_proven ? image->proof_due_ns : now_ns;
+    connection->control = *rsti_receive_transport_control(transport, source);
+    note_aeron(image);
+    note_rstream(image);
+    return connection;
+}
+
+rsti_connection_t *rsti_image_bound(const rsti_image_t *image,
+    const rsti_receive_transport_t *transport, const struct sockaddr_storage *source)
+{
+    RST_ASSERT(transport->slot < image->connection_capacity);
+    rsti_connection_t *connection = &image->connections[transport->slot];
+    return connection->transport == transport && rsti_netaddr_equal(&connection->source, source)
+        ? connection
+        : NULL;
+}
+
+/* Whether a proven source of this image has that address, or had it. */
+static bool is_known(const rsti_image_t *image, const struct sockaddr_storage *source)
+{
+    for (int32_t i = 0; i < image->connection_capacity; i++) {
+        if (image->connections[i].is_proven
+            && rsti_netaddr_equal(&image->connections[i].source, source)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+rsti_connection_t *rsti_image_connection(rsti_image_t *image, rsti_receive_transport_t *transport,
+    const struct sockaddr_storage *source, int64_t now_ns)
+{
+    rsti_connection_t *bound = rsti_image_bound(image, transport, source);
+    if (bound == NULL && image->connections[transport->slot].transport != transport
+        && is_known(image, source)) {
+        return bind_to(image, transport, source, true, now_ns);
+    }
+    return bound;
+}
+
+bool rsti_image_may_join(const rsti_image_t *image, const rsti_receive_transport_t *transport,
+    int64_t now_ns)
+{
+    const rsti_connection_t *connection = &image->connections[transport->slot];
+    return connection->transport != transport || !connection->is_proven
+        || now_ns > connection->last_frame_ns + RSTI_CONNECTION_ACTIVITY_NS;
+}
+
+bool rsti_image_is_same_stream(const rsti_image_t *image, const rsti_setup_t *setup)
+{
+    const rsti_log_t *log = &image->file.log;
+    return setup->initial_term_id == log->initial_term_id && setup->term_length == log->term_length;
+}
+
+bool rsti_image_is_displaced_by(const rsti_image_t *image, const rsti_setup_t *setup)
+{
+    return !rsti_load_relaxed_i32(&image->is_proven) && !rsti_image_is_same_stream(image, setup);
+}
+
+void rsti_image_join(rsti_receiver_t *receiver, rsti_image_t *image, const rsti_origin_t *origin,
+    const rsti_setup_t *setup, bool is_proven, int64_t now_ns)
+{
+    rsti_receive_transport_t *transport = origin->transport;
+    const bool is_taken = image->connections[transport->slot].transport == transport;
+    if (is_proven && rsti_image_is_displaced_by(image, setup)) {
+        rsti_store_release_i32(&image->is_displaced, 1);
+        rsti_driver_wake_agent(receiver->driver, RSTI_AGENT_CONDUCTOR);
+        return; /* the next SETUP begins the session anew */
+    }
+    if (!rsti_image_is_same_stream(image, setup) || !rsti_image_may_join(image, transport, now_ns)
+        || (is_taken && !is_proven)) {
+        return;
+    }
+    rsti_connection_t *connection = bind_to(image, transport, origin->source, is_proven, now_ns);
+    rsti_image_on_setup(image, connection, setup, now_ns);
+    if (is_proven) {
+        rsti_image_prove(receiver, image, connection);
+    }
+}
+
+void rsti_image_prove(rsti_receiver_t *receiver, rsti_image_t *image, rsti_connection_t *connection)
+{
+    connection->is_proven = true;
+    if (!rsti_load_relaxed_i32(&image->is_proven)) {
+        rsti_store_release_i32(&image->is_proven, 1);
+        rsti_driver_wake_agent(receiver->driver, RSTI_AGENT_CONDUCTOR); /* it gets its counters */
+    }
+}
+
+int64_t rsti_image_check_proof(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now_ns)
+{
+    int64_t due_ns = RSTI_NO_DEADLINE;
+    if (now_ns < image->proof_due_ns) {
+        return image->proof_due_ns;
+    }
+    for (int32_t i = 0; i < image->connection_capacity; i++) {
+        rsti_connection_t *connection = &image->connections[i];
+        if (connection->transport == NULL || connection->is_proven) {
+            continue;
+        }
+        due_ns = now_ns + RSTI_PROOF_INTERVAL_NS;
+        if (connection->allowance >= RSTI_RTTM_LENGTH) {
+            const rsti_origin_t origin = {
+                connection->transport, &connection->source, image->stream_id, image->session_id};
+            connection->allowance -= RSTI_RTTM_LENGTH;
+            (void)rsti_admission_ask(receiver, &origin, &connection->control, now_ns);
+        }
+    }
+    image->proof_due_ns = due_ns;
+    return due_ns;
+}
+
+void rsti_image_on_setup(rsti_image_t *image, rsti_connection_t *connection,
+    const rsti_setup_t *setup, int64_t now_ns)
+{
+    if (!rsti_image_is_same_stream(image, setup)) {
+        return; /* of another publication with this session: it has to wait for the end of this one
+                 */
+    }
     connection->last_activity_ns = now_ns;
-    connection->has_setup = true;
-    connection->is_rstream = (setup->frame.flags & RSTI_SETUP_FLAG_RSTREAM) != 0;
+    if (!connection->has_setup) {
+        connection->has_setup = true;
+        connection->is_rstream = (setup->frame.flags & RSTI_SETUP_FLAG_RSTREAM) != 0;
+    }
     connection->follows_fill = connection->is_rstream
         && (setup->frame.flags & RSTI_SETUP_FLAG_FILL) != 0;
     note_fill(image);
@@ -89,20 +203,15 @@ static void ask_setup(rsti_receiver_t *receiver, const rsti_image_t *image,
     }
 }
 
-rsti_connection_t *rsti_image_refresh_connection(rsti_receiver_t *receiver, rsti_image_t *image,
-    rsti_receive_transport_t *transport, const struct sockaddr_storage *source, int64_t now_ns)
+void rsti_image_refresh_connection(rsti_receiver_t *receiver, rsti_image_t *image,
+    rsti_connection_t *connection, int64_t now_ns)
 {
-    rsti_connection_t *connection = get_connection(image, transport, source, now_ns);
     if (!connection->has_setup) {
         ask_setup(receiver, image, connection, now_ns);
     }
     connection->last_activity_ns = now_ns;
     connection->last_frame_ns = now_ns;
     rsti_store_release_i64(&image->last_packet_ns, now_ns);
-    if (!rsti_load_relaxed_i32(&image->has_frames)) {
-        rsti_store_relaxed_i32(&image->has_frames, 1);
-    }
-    return connection;
 }
 
 /* The stream ends when every connection has reported the end of stream. Its end is the highest
@@ -153,7 +262,11 @@ void rsti_image_remove_transport(rsti_receiver_t *receiver, rsti_image_t *image,
 {
     rsti_connection_t *connection = &image->connections[transport->slot];
     if (connection->transport == transport) {
-        *connection = (rsti_connection_t){0};
+        const rsti_connection_t gone = {
+            .source = connection->source,
+            .is_proven = connection->is_proven,
+        };
+        *connection = gone;
         note_aeron(image);
         check_end_of_stream(receiver, image); /* all other connections may have ended already */
     }

@@ -103,8 +103,7 @@ static bool is_over_run(rsti_image_t *image, int64_t end)
 }
 
 void rsti_image_on_packet(rsti_receiver_t *receiver, rsti_image_t *image,
-    rsti_receive_transport_t *transport, const uint8_t *datagram, size_t length,
-    const struct sockaddr_storage *source, int64_t now_ns)
+    rsti_connection_t *connection, const uint8_t *datagram, size_t length, int64_t now_ns)
 {
     rst_driver_t *driver = receiver->driver;
     const rsti_log_t *log = &image->file.log;
@@ -134,20 +133,19 @@ void rsti_image_on_packet(rsti_receiver_t *receiver, rsti_image_t *image,
     if (rsti_packet_is_heartbeat(datagram, length)) {
         if (is_heartbeat_in_time(receiver, image, position)) {
             rsti_image_repair_on_data(image, position, position, now_ns);
-            on_heartbeat(receiver, image,
-                rsti_image_refresh_connection(receiver, image, transport, source, now_ns), position,
-                &header);
+            rsti_image_refresh_connection(receiver, image, connection, now_ns);
+            on_heartbeat(receiver, image, connection, position, &header);
         }
         return;
     }
     if (position < image->last_sm_position) {
         rsti_driver_count(driver, RSTI_SYSTEM_FLOW_CONTROL_UNDER_RUNS, 1);
         if (position + walked >= image->last_sm_position - image->congestion.max_window) {
-            (void)rsti_image_refresh_connection(receiver, image, transport, source, now_ns);
+            rsti_image_refresh_connection(receiver, image, connection, now_ns);
         }
         return;
     }
-    (void)rsti_image_refresh_connection(receiver, image, transport, source, now_ns);
+    rsti_image_refresh_connection(receiver, image, connection, now_ns);
     uint8_t *term = log->terms[rsti_position_index(position, log->position_bits)];
     if (rsti_term_insert(term, header.term_offset, datagram, length)) {
         rsti_receiver_touch(receiver, image);

@@ -6,9 +6,8 @@
 #include "driver/receiver/image.h"
 #include "driver/receiver/receiver_state.h"
 
-/* Handles one datagram of the session. Called by the receiver. */
+/* Handles one datagram of the source of a connection. Called by the receiver. */
 void rsti_image_on_packet(rsti_receiver_t *receiver, rsti_image_t *image,
-    rsti_receive_transport_t *transport, const uint8_t *datagram, size_t length,
-    const struct sockaddr_storage *source, int64_t now_ns);
+    rsti_connection_t *connection, const uint8_t *datagram, size_t length, int64_t now_ns);
 
 #endif

@@ -4,6 +4,7 @@
 #include "concurrent/sequence.h"
 #include "driver/base/driver_state.h"
 #include "driver/receiver/image_budget.h"
+#include "driver/receiver/image_connections.h"
 #include "driver/receiver/image_demand.h"
 #include "driver/receiver/image_fill.h"
 #include "driver/receiver/image_noop.h"
@@ -98,11 +99,7 @@ static void check_loss(rsti_receiver_t *receiver, rsti_image_t *image, int64_t n
         .term_offset = gap.term_offset,
         .length = gap.length,
     };
-    const int32_t sent = rsti_image_send_to_live(receiver, image, &nak, sizeof nak, now_ns);
-    if (sent > 0) {
-        rsti_driver_count(receiver->driver, RSTI_SYSTEM_NAKS_SENT, sent);
-        rsti_add_single_writer_i64(image->naks, sent);
-    }
+    rsti_image_send_nak(receiver, image, &nak, now_ns);
 }
 
 /* Sends the session id of the response publication, until that publication has a receiver
@@ -156,6 +153,7 @@ int64_t rsti_image_send_pending(rsti_receiver_t *receiver, rsti_image_t *image, 
     if (image->is_superseded) {
         return RSTI_NO_DEADLINE;
     }
+    const int64_t proof_due_ns = rsti_image_check_proof(receiver, image, now_ns);
     check_words(receiver, image, now_ns); /* first: a grant must arrive before its window */
     check_sm(receiver, image, now_ns);
     check_loss(receiver, image, now_ns);
@@ -165,6 +163,6 @@ int64_t rsti_image_send_pending(rsti_receiver_t *receiver, rsti_image_t *image, 
     const int64_t response_due_ns = check_response(receiver, image, now_ns);
     const int64_t sm_due_ns = rsti_with_slack(image->sm_due_ns + 1,
         receiver->driver->params.sm_timeout_ns, now_ns);
-    return rsti_min_i64(rsti_min_i64(repair_due_ns, response_due_ns),
+    return rsti_min_i64(rsti_min_i64(rsti_min_i64(repair_due_ns, response_due_ns), proof_due_ns),
         rsti_min_i64(sm_due_ns, image->sm_repeat.due_ns));
 }

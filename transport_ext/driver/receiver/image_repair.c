@@ -66,11 +66,7 @@ static void send_nak(void *arg, int64_t begin, int64_t end, bool is_first)
         .term_offset = rsti_position_offset(begin, log->term_length),
         .length = (int32_t)(end - begin),
     };
-    const int32_t sent = rsti_image_send_to_live(receiver, image, &nak, sizeof nak, ask->now_ns);
-    if (sent > 0) {
-        rsti_driver_count(receiver->driver, RSTI_SYSTEM_NAKS_SENT, sent);
-        rsti_add_single_writer_i64(image->naks, sent);
-    }
+    rsti_image_send_nak(receiver, image, &nak, ask->now_ns);
     if (is_first) {
         report_lost(receiver, image, begin, end);
     }

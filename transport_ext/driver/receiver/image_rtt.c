@@ -2,7 +2,8 @@
 #include "driver/receiver/image_rtt.h"
 
 #include "driver/receiver/image_repair.h"
-#include "driver/receiver/receive_transport.h"
+#include "driver/receiver/image_send.h"
+#include "util/siphash.h"
 
 #define INTERVAL_ROUND_TRIPS 4
 
@@ -25,16 +26,15 @@ void rsti_image_check_rtt(rsti_receiver_t *receiver, rsti_image_t *image, int64_
         .frame = {RSTI_RTTM_LENGTH, 0, RSTI_RTTM_FLAG_REPLY, RSTI_FRAME_RTTM},
         .session_id = image->session_id,
         .stream_id = image->stream_id,
-        .echo_timestamp = now_ns,
+        .echo_timestamp = now_ns ^ image->rtt_key,
         .receiver_id = image->endpoint->receiver_id,
     };
     bool has_asked = false;
     for (int32_t i = 0; i < image->connection_capacity; i++) {
-        const rsti_connection_t *connection = &image->connections[i];
+        rsti_connection_t *connection = &image->connections[i];
         if (is_asked(image, connection, now_ns)) {
             has_asked = true;
-            (void)rsti_receive_transport_send(receiver, connection->transport, &request,
-                sizeof request, &connection->control);
+            (void)rsti_connection_send(receiver, connection, &request, sizeof request);
         }
     }
     if (!has_asked) {
@@ -50,11 +50,20 @@ void rsti_image_check_rtt(rsti_receiver_t *receiver, rsti_image_t *image, int64_
     }
 }
 
-void rsti_image_on_rtt_answer(rsti_image_t *image, const rsti_rttm_t *rttm, int64_t now_ns)
+bool rsti_image_on_rtt_answer(rsti_image_t *image, const rsti_rttm_t *rttm, int64_t now_ns)
 {
-    if (rsti_rtt_on_answer(&image->rtt, rttm->echo_timestamp, rttm->reception_delta, now_ns)) {
-        rsti_store_release_i64(&image->rtt_least_ns, image->rtt.least_ns);
-        rsti_store_release_i64(&image->rtt_ns, image->rtt.smoothed_ns);
-        rsti_image_repair_on_rtt(image);
+    if (!rsti_rtt_on_answer(&image->rtt, rttm->echo_timestamp ^ image->rtt_key,
+            rttm->reception_delta, now_ns)) {
+        return false;
     }
+    rsti_store_release_i64(&image->rtt_least_ns, image->rtt.least_ns);
+    rsti_store_release_i64(&image->rtt_ns, image->rtt.smoothed_ns);
+    rsti_image_repair_on_rtt(image);
+    return true;
+}
+
+int64_t rsti_image_rtt_key(const rsti_receiver_t *receiver, const rsti_image_t *image)
+{
+    return (int64_t)rsti_siphash(receiver->candidates.key, &image->correlation_id,
+        sizeof image->correlation_id);
 }

@@ -6,18 +6,44 @@
 #include "driver/receiver/receive_transport.h"
 #include "protocol/sm_noop.h"
 
+bool rsti_connection_send(rsti_receiver_t *receiver, rsti_connection_t *connection,
+    const void *frame, size_t length)
+{
+    if (connection->is_proven) {
+        return rsti_receive_transport_send(receiver, connection->transport, frame, length,
+            &connection->control);
+    }
+    if (connection->allowance < (int64_t)length) {
+        return false;
+    }
+    connection->allowance -= (int64_t)length;
+    return rsti_receive_transport_answer(receiver, connection->transport, frame, length,
+        &connection->control);
+}
+
+static bool is_among(const rsti_connection_t *connection, rsti_sources_t sources)
+{
+    switch (sources) {
+    case RSTI_SOURCES_PROVEN:
+        return connection->is_proven;
+    case RSTI_SOURCES_RSTREAM:
+        return connection->is_rstream;
+    case RSTI_SOURCES_AERON:
+        return !connection->is_rstream;
+    default:
+        return true;
+    }
+}
+
 static int32_t send_to(rsti_receiver_t *receiver, rsti_image_t *image, rsti_sources_t sources,
     const void *frame, size_t length, int64_t now_ns)
 {
     int32_t sent = 0;
     for (int32_t i = 0; i < image->connection_capacity; i++) {
-        const rsti_connection_t *connection = &image->connections[i];
-        if (connection->transport != NULL
-            && (sources == RSTI_SOURCES_ALL
-                || connection->is_rstream == (sources == RSTI_SOURCES_RSTREAM))
+        rsti_connection_t *connection = &image->connections[i];
+        if (connection->transport != NULL && is_among(connection, sources)
             && now_ns <= connection->last_activity_ns + RSTI_CONNECTION_ACTIVITY_NS
-            && rsti_receive_transport_send(receiver, connection->transport, frame, length,
-                &connection->control)) {
+            && rsti_connection_send(receiver, connection, frame, length)) {
             sent++;
         }
     }
@@ -28,6 +54,16 @@ int32_t rsti_image_send_to_live(rsti_receiver_t *receiver, rsti_image_t *image, 
     size_t length, int64_t now_ns)
 {
     return send_to(receiver, image, RSTI_SOURCES_ALL, frame, length, now_ns);
+}
+
+void rsti_image_send_nak(rsti_receiver_t *receiver, rsti_image_t *image, const rsti_nak_t *nak,
+    int64_t now_ns)
+{
+    const int32_t sent = send_to(receiver, image, RSTI_SOURCES_PROVEN, nak, sizeof *nak, now_ns);
+    if (sent > 0) {
+        rsti_driver_count(receiver->driver, RSTI_SYSTEM_NAKS_SENT, sent);
+        rsti_add_single_writer_i64(image->naks, sent);
+    }
 }
 
 static rsti_sm_t sm_at(const rsti_image_t *image, int64_t position, int64_t window, uint8_t flags,
@@ -102,12 +138,11 @@ void rsti_image_send_items(rsti_receiver_t *receiver, rsti_image_t *image, const
     memcpy(frame, &sm, sizeof sm);
     rsti_put_i64(frame + RSTI_SM_LENGTH, has_tag ? endpoint->group_tag : 0);
     for (int32_t i = 0; i < image->connection_capacity; i++) {
-        const rsti_connection_t *connection = &image->connections[i];
+        rsti_connection_t *connection = &image->connections[i];
         if (connection->transport != NULL && connection->is_rstream
             && (fill == NULL || connection->follows_fill)
             && now_ns <= connection->last_activity_ns + RSTI_CONNECTION_ACTIVITY_NS
-            && rsti_receive_transport_send(receiver, connection->transport, frame, length,
-                &connection->control)) {
+            && rsti_connection_send(receiver, connection, frame, length)) {
             rsti_driver_count(receiver->driver, RSTI_SYSTEM_SM_SENT, 1);
         }
     }

@@ -15,9 +15,8 @@ size_t rsti_sm_with_tag(uint8_t frame[RSTI_SM_TAGGED_LENGTH], const rsti_sm_t *s
     return (size_t)sized.frame.frame_length;
 }
 
-void rsti_receive_transport_ask_setup(rsti_receiver_t *receiver,
-    rsti_receive_transport_t *transport, int32_t stream_id, int32_t session_id,
-    const struct sockaddr_storage *to)
+static size_t setup_request(uint8_t frame[RSTI_SM_TAGGED_LENGTH],
+    const rsti_receive_transport_t *transport, int32_t stream_id, int32_t session_id)
 {
     const rsti_sm_t sm = {
         .frame = {RSTI_SM_LENGTH, 0, RSTI_SM_FLAG_SEND_SETUP, RSTI_FRAME_SM},
@@ -25,9 +24,27 @@ void rsti_receive_transport_ask_setup(rsti_receiver_t *receiver,
         .stream_id = stream_id,
         .receiver_id = transport->endpoint->receiver_id,
     };
+    return rsti_sm_with_tag(frame, &sm, transport->endpoint);
+}
+
+void rsti_receive_transport_ask_setup(rsti_receiver_t *receiver,
+    rsti_receive_transport_t *transport, int32_t stream_id, int32_t session_id,
+    const struct sockaddr_storage *to)
+{
     uint8_t frame[RSTI_SM_TAGGED_LENGTH];
-    const size_t length = rsti_sm_with_tag(frame, &sm, transport->endpoint);
+    const size_t length = setup_request(frame, transport, stream_id, session_id);
     if (rsti_receive_transport_send(receiver, transport, frame, length, to)) {
+        rsti_driver_count(receiver->driver, RSTI_SYSTEM_SM_SENT, 1);
+    }
+}
+
+void rsti_receive_transport_ask_stranger(rsti_receiver_t *receiver,
+    rsti_receive_transport_t *transport, int32_t stream_id, int32_t session_id,
+    const struct sockaddr_storage *to)
+{
+    uint8_t frame[RSTI_SM_TAGGED_LENGTH];
+    const size_t length = setup_request(frame, transport, stream_id, session_id);
+    if (rsti_receive_transport_answer(receiver, transport, frame, length, to)) {
         rsti_driver_count(receiver->driver, RSTI_SYSTEM_SM_SENT, 1);
     }
 }

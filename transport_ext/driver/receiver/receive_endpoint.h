@@ -46,6 +46,10 @@ void rsti_receive_endpoint_elicit(rsti_receiver_t *receiver, rsti_receive_endpoi
 void rsti_receive_transport_ask_setup(rsti_receiver_t *receiver,
     rsti_receive_transport_t *transport, int32_t stream_id, int32_t session_id,
     const struct sockaddr_storage *to);
+/* The same to a stranger: an error of the system is not logged. */
+void rsti_receive_transport_ask_stranger(rsti_receiver_t *receiver,
+    rsti_receive_transport_t *transport, int32_t stream_id, int32_t session_id,
+    const struct sockaddr_storage *to);
 /* Asks for SETUPs once per interval while a subscription is interested. Returns the next deadline.
  */
 int64_t rsti_receive_transport_elicit(rsti_receiver_t *receiver,

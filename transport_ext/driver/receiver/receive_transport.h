@@ -48,5 +48,9 @@ const struct sockaddr_storage *rsti_receive_transport_control(const rsti_receive
 /* Sends one control frame from the data socket. False: the system did not accept it. */
 bool rsti_receive_transport_send(rsti_receiver_t *receiver, rsti_receive_transport_t *transport,
     const void *frame, size_t length, const struct sockaddr_storage *to);
+/* The same to a stranger. An error is not logged, because any host can cause it by a forged source
+ * that no route leads to. */
+bool rsti_receive_transport_answer(rsti_receiver_t *receiver, rsti_receive_transport_t *transport,
+    const void *frame, size_t length, const struct sockaddr_storage *to);
 
 #endif

@@ -9,13 +9,13 @@
 #include "driver/receiver/frames_in.h"
 #include "driver/receiver/image_connections.h"
 #include "driver/receiver/image_pending.h"
+#include "driver/receiver/image_rtt.h"
 #include "driver/receiver/receive_endpoint.h"
 #include "driver/receiver/wake_readers.h"
 #include "util/alloc.h"
 #include "util/fault.h"
 
 #define COMMANDS_MAX 16
-#define PENDING_SETUP_NS RSTI_NS_PER_S
 /* Largest datagram, plus a step that keeps the buffers out of one another's cache sets. */
 #define BUFFER_STRIDE (RSTI_DATAGRAM_MAX + 3 * RSTI_CACHE_LINE)
 
@@ -40,6 +40,15 @@ static void add_image(rsti_receiver_t *receiver, rsti_image_t *image, int64_t no
         rsti_dispatcher_set_state(dispatcher, session, RSTI_SESSION_ACTIVE, now_ns);
         session->image = image;
     }
+    image->rtt_key = rsti_image_rtt_key(receiver, image);
+}
+
+static void show_image(const rsti_receiver_t *receiver, rsti_image_t *image)
+{
+    const rsti_counters_t *counters = &receiver->driver->counters.counters;
+    image->hwm = rsti_counter_address(counters, image->hwm_id);
+    image->naks = rsti_counter_address(counters, image->naks_id);
+    rsti_store_release_i64(image->hwm, rsti_load_relaxed_i64(&image->high_water));
 }
 
 static void remove_image(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now_ns)
@@ -55,7 +64,8 @@ static void remove_image(rsti_receiver_t *receiver, rsti_image_t *image, int64_t
     rsti_dispatcher_t *dispatcher = &image->endpoint->dispatcher;
     rsti_session_t *session = rsti_dispatcher_find(dispatcher, image->stream_id, image->session_id);
     if (session != NULL && session->image == image) {
-        if (rsti_load_relaxed_i32(&image->is_end_of_stream) || RSTI_FAULT == RSTI_FAULT_COOL_DOWN) {
+        if (rsti_load_relaxed_i32(&image->is_end_of_stream)
+            || rsti_load_relaxed_i32(&image->is_displaced) || RSTI_FAULT == RSTI_FAULT_COOL_DOWN) {
             rsti_dispatcher_forget(dispatcher, session);
         } else {
             rsti_dispatcher_set_state(dispatcher, session, RSTI_SESSION_COOL_DOWN, now_ns);
@@ -90,6 +100,7 @@ static void add_transport(rsti_receiver_t *receiver, rsti_receive_transport_t *t
 static void release_transport(rsti_receiver_t *receiver, rsti_receive_transport_t *transport)
 {
     receiver->named_count -= transport->control_name[0] != '\0';
+    rsti_candidates_forget_transport(&receiver->candidates, transport);
     rsti_driver_poll_remove(receiver->driver, RSTI_AGENT_RECEIVER, transport->socket);
     rsti_store_release_i32(&transport->is_released, 1);
     rsti_driver_wake_agent(receiver->driver, RSTI_AGENT_CONDUCTOR);
@@ -184,6 +195,9 @@ static void on_command(void *agent, int32_t type, const rsti_agent_command_t *co
     case RSTI_AGENT_ADD_IMAGE:
         add_image(receiver, command->object, now_ns);
         break;
+    case RSTI_AGENT_SHOW_IMAGE:
+        show_image(receiver, command->object);
+        break;
     case RSTI_AGENT_REMOVE_IMAGE:
         remove_image(receiver, command->object, now_ns);
         break;
@@ -207,6 +221,9 @@ int rsti_receiver_create(rst_driver_t *driver)
     }
     driver->receiver = receiver;
     receiver->driver = driver;
+    if (rsti_candidates_init(&receiver->candidates, driver->secret) < 0) {
+        return -RST_ENOMEM;
+    }
     receiver->buffers = rsti_alloc((size_t)RSTI_MEDIA_BURST_MAX * BUFFER_STRIDE);
     if (receiver->buffers == NULL) {
         return -RST_ENOMEM;
@@ -223,6 +240,7 @@ void rsti_receiver_destroy(rst_driver_t *driver)
         return;
     }
     rsti_agent_inbox_close(driver, RSTI_AGENT_RECEIVER);
+    rsti_candidates_fini(&driver->receiver->candidates);
     rsti_free(driver->receiver->buffers);
     rsti_free(driver->receiver);
     driver->receiver = NULL;
@@ -247,10 +265,12 @@ static void on_datagram(rsti_receiver_t *receiver, rsti_receive_transport_t *tra
             now_ns);
         break;
     case RSTI_FRAME_RTTM:
-        rsti_receive_endpoint_on_rttm(receiver, transport, (const void *)data, now_ns);
+        rsti_receive_endpoint_on_rttm(receiver, transport, (const void *)data, &datagram->address,
+            now_ns);
         break;
     case RSTI_FRAME_SM:
-        rsti_receive_endpoint_on_echo(receiver, transport, (const void *)data, datagram->length);
+        rsti_receive_endpoint_on_echo(receiver, transport, (const void *)data, datagram->length,
+            &datagram->address);
         break;
     default:
         break; /* control frames from other receivers to their publishers: ignored */
@@ -298,8 +318,6 @@ static int64_t poll_endpoint(rsti_receiver_t *receiver, rsti_receive_endpoint_t 
             media->table->next_deadline_ns(media->arg, t->socket));
         rsti_lower_deadline(next_deadline_ns, rsti_receive_transport_elicit(receiver, t, now_ns));
     }
-    rsti_lower_deadline(next_deadline_ns,
-        rsti_dispatcher_expire(&endpoint->dispatcher, PENDING_SETUP_NS, now_ns));
     return bytes;
 }
 

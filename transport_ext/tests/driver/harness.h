@@ -68,6 +68,9 @@ typedef struct harness_t {
     int bad_result; /* 0: the socket is full; negative: an error */
     bool is_mute; /* hosts do not answer what a sender asks to prove them (sender/challenge.h) */
     int challenge_count;
+    /* false: the sources of injected frames prove themselves at once, and no test sees it */
+    bool is_rude;
+    bool has_proved;
     rst_driver_t *driver;
     rsti_broadcast_rx_t rx;
     answer_t answers[64];
@@ -111,6 +114,45 @@ static inline void memory_close(void *arg, rsti_socket_t *socket)
     socket->is_open = false;
 }
 
+static inline void inject_from(harness_t *h, rsti_socket_t *socket,
+    const struct sockaddr_storage *from, const void *data, size_t length)
+{
+    frame_t *frame = &h->incoming[h->incoming_count++];
+    frame->socket = socket;
+    frame->address = *from;
+    frame->length = length;
+    memcpy(frame->data, data, length);
+}
+
+/* True when the datagram asks a source for its proof (receiver/admission.h). Then its echo arrives,
+ * as from every driver of Aeron and rstream. */
+static inline bool memory_prove(harness_t *h, rsti_socket_t *socket,
+    const rsti_datagram_t *datagram)
+{
+    rsti_rttm_t rttm;
+    if (h->is_rude || datagram->length != sizeof rttm) {
+        return false;
+    }
+    memcpy(&rttm, datagram->data, sizeof rttm);
+    const rsti_candidates_t *candidates = &h->driver->receiver->candidates;
+    for (int i = 0;
+        rttm.frame.type == RSTI_FRAME_RTTM && i < RSTI_CANDIDATE_SETS * RSTI_CANDIDATE_WAYS; i++) {
+        const rsti_candidate_t *candidate = &candidates->places[i];
+        const struct sockaddr_storage source = rsti_netaddr_unpack(&candidate->source);
+        const rsti_origin_t origin = {
+            candidate->transport, &source, candidate->stream_id, candidate->session_id};
+        if (candidate->transport != NULL && candidate->transport->socket == socket
+            && rsti_candidates_is_stamp(candidates, &origin, rttm.echo_timestamp,
+                h->manual.now_ns)) {
+            rttm.frame.flags = 0;
+            inject_from(h, socket, &source, &rttm, sizeof rttm);
+            h->has_proved = true;
+            return true;
+        }
+    }
+    return false;
+}
+
 /* A host answers the sender's question for a proof, as the drivers of receivers do. Such questions
  * are not among the sent frames. */
 static inline bool memory_answer(harness_t *h, rsti_socket_t *socket,
@@ -128,11 +170,7 @@ static inline bool memory_answer(harness_t *h, rsti_socket_t *socket,
     h->challenge_count++;
     if (!h->is_mute) {
         rttm.frame.flags = 0;
-        frame_t *frame = &h->incoming[h->incoming_count++];
-        frame->socket = socket;
-        frame->address = *host;
-        frame->length = sizeof rttm;
-        memcpy(frame->data, &rttm, sizeof rttm);
+        inject_from(h, socket, host, &rttm, sizeof rttm);
     }
     return true;
 }
@@ -151,7 +189,8 @@ static inline int memory_send(void *arg, rsti_socket_t *socket, const rsti_datag
                 ? taken
                 : RST_SET_ERR(-h->bad_result, "the network says no");
         }
-        if (memory_answer(h, socket, to, &datagrams[taken])) {
+        if (memory_prove(h, socket, &datagrams[taken])
+            || memory_answer(h, socket, to, &datagrams[taken])) {
             continue;
         }
         frame_t *frame = &h->sent[h->sent_count++];
@@ -364,7 +403,10 @@ static inline void on_answer(void *arg, int32_t type, const void *record, size_t
 static inline void pass(harness_t *h)
 {
     int64_t deadline;
-    (void)rst_driver_do_work(h->driver, &deadline);
+    do {
+        h->has_proved = false;
+        (void)rst_driver_do_work(h->driver, &deadline);
+    } while (h->has_proved);
     while (rsti_broadcast_receive(&h->rx, on_answer, h) == 1) {
     }
 }
@@ -503,11 +545,8 @@ static inline struct sockaddr_storage address_of(const char *text)
 static inline void inject(harness_t *h, rsti_socket_t *socket, const char *from, const void *data,
     size_t length)
 {
-    frame_t *frame = &h->incoming[h->incoming_count++];
-    frame->socket = socket;
-    frame->address = address_of(from);
-    frame->length = length;
-    memcpy(frame->data, data, length);
+    const struct sockaddr_storage address = address_of(from);
+    inject_from(h, socket, &address, data, length);
 }
 
 static inline int64_t counter(const harness_t *h, int32_t id)

@@ -156,14 +156,12 @@ TEST(repeatable_data_are_not_cleaned)
     reader_t r;
     reader_open(&r, UDP "|rcv-wnd=32k", NULL, 0);
     (void)told(&r);
-    const rsti_receive_endpoint_t *endpoint = r.h->driver->conductor->receive_endpoints.items[0];
-    struct sockaddr_storage from = {0};
     for (int64_t position = 0; position < 2 * TERM;
         position += 1024) { /* a burst: no status message between */
         uint8_t datagram[1024];
         frame_of(datagram, position, sizeof datagram);
-        rsti_image_on_packet(r.h->driver->receiver, r.image, endpoint->owned[0], datagram,
-            sizeof datagram, &from, r.h->manual.now_ns);
+        rsti_image_on_packet(r.h->driver->receiver, r.image, &r.image->connections[0], datagram,
+            sizeof datagram, r.h->manual.now_ns);
         consume(&r, 0, r.image->high_water);
         (void)rsti_image_rebuild(r.h->driver, r.image, r.h->manual.now_ns);
     }
