@@ -4,6 +4,7 @@
 #define RSTI_DRIVER_BASE_CONTEXT_CHECKS_H
 
 #include "driver/base/context.h"
+#include "media/loss_interceptors.h"
 #include "media/media.h"
 
 /* Checks the relations between options (docs/reference/aeron/driver.md 9). 0 or -RST_EINVAL naming
@@ -12,6 +13,9 @@ int rsti_driver_params_validate(const rst_driver_params_t *params);
 /* Checks the options that depend on the socket buffers of this system. */
 int rsti_driver_params_check_sockets(const rst_driver_params_t *params,
     const rsti_socket_probe_t *probe);
+
+/* The interceptors that the options name. 0 or -RST_EINVAL naming the option. */
+int rsti_driver_params_losses(const rst_driver_params_t *params, rsti_loss_interceptors_t *losses);
 
 typedef enum rsti_idle_option_t {
     RSTI_IDLE_OF_CONDUCTOR = 0,
