@@ -48,6 +48,11 @@ static int open_media(rst_driver_t *driver, const rsti_media_t *media)
         }
     }
     rsti_fault_params_t fault = driver->params.fault;
+    if (driver->params.interceptors[0] != '\0') {
+        (void)rsti_driver_params_losses(&driver->params, &driver->losses); /* was checked */
+        fault.drop = rsti_loss_interceptors_drop;
+        fault.drop_arg = &driver->losses;
+    }
     if (!rsti_fault_is_active(&fault)) {
         return 0;
     }

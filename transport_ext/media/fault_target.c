@@ -46,14 +46,36 @@ bool rsti_fault_cut(void *arg, const rsti_fault_view_t *datagram)
     return is_dropped;
 }
 
-static bool is_in_gap(const rsti_fault_gaps_t *gaps, int32_t offset)
+/* The last gap that begins before the end of the datagram is the only one that can overlap it from
+ * the left; gaps that begin inside the datagram overlap it too. */
+static bool overlaps_gap(const rsti_fault_gaps_t *gaps, int64_t offset, int64_t end)
 {
-    const int64_t behind = (int64_t)offset - gaps->first;
-    if (behind < 0 || gaps->count <= 0) {
+    if (gaps->count <= 0 || end <= gaps->first) {
         return false;
     }
-    const int64_t index = gaps->count == 1 || gaps->period <= 0 ? 0 : behind / gaps->period;
-    return index < gaps->count && behind - index * gaps->period < gaps->length;
+    const int64_t last = gaps->count == 1 || gaps->period <= 0
+        ? 0
+        : rsti_min_i64(gaps->count - 1, (end - 1 - gaps->first) / gaps->period);
+    return offset < gaps->first + last * gaps->period + gaps->length;
+}
+
+/* NULL: the table is full. */
+static rsti_fault_seen_t *find_seen(rsti_fault_gaps_t *gaps, const rsti_fault_view_t *datagram,
+    const rsti_data_header_t *header)
+{
+    for (int32_t i = 0; i < gaps->seen_count; i++) {
+        rsti_fault_seen_t *seen = &gaps->seen[i];
+        if (seen->session_id == header->session_id && seen->stream_id == header->stream_id
+            && seen->socket_number == datagram->socket_number) {
+            return seen;
+        }
+    }
+    if (gaps->seen_count == RSTI_FAULT_STREAMS_MAX) {
+        return NULL;
+    }
+    rsti_fault_seen_t *added = &gaps->seen[gaps->seen_count++];
+    *added = (rsti_fault_seen_t){datagram->socket_number, header->stream_id, header->session_id, 0};
+    return added;
 }
 
 bool rsti_fault_gaps(void *arg, const rsti_fault_view_t *datagram)
@@ -64,13 +86,17 @@ bool rsti_fault_gaps(void *arg, const rsti_fault_view_t *datagram)
         return false;
     }
     memcpy(&header, datagram->data, sizeof header);
+    const int64_t end = (int64_t)header.term_offset + (int64_t)datagram->length;
     if ((header.frame.type != RSTI_FRAME_DATA && header.frame.type != RSTI_FRAME_PAD)
         || header.frame.frame_length <= 0 || header.term_id != gaps->term_id
-        || header.term_offset < gaps->dropped_to || !is_in_gap(gaps, header.term_offset)) {
+        || !overlaps_gap(gaps, header.term_offset, end)) {
         return false;
     }
-    gaps->dropped_to = (int32_t)rsti_min_i64(INT32_MAX,
-        (int64_t)header.term_offset + (int64_t)datagram->length);
+    rsti_fault_seen_t *seen = find_seen(gaps, datagram, &header);
+    if (seen == NULL || header.term_offset < seen->dropped_to) {
+        return false;
+    }
+    seen->dropped_to = (int32_t)rsti_min_i64(INT32_MAX, end);
     gaps->dropped++;
     return true;
 }

@@ -28,6 +28,7 @@ typedef struct fate_t {
 
 typedef struct faulty_socket_t {
     rsti_socket_t *inner;
+    int64_t number;
     flow_t out;
     flow_t in;
     /* Scratch of send. */
@@ -82,8 +83,8 @@ static fate_t roll(flow_t *flow, const rsti_fault_rates_t *rates)
     return fate;
 }
 
-static bool is_dropped(const interceptor_t *interceptor, const rsti_datagram_t *datagram,
-    bool is_sent)
+static bool is_dropped(const interceptor_t *interceptor, const faulty_socket_t *socket,
+    const rsti_datagram_t *datagram, bool is_sent)
 {
     if (interceptor->params.drop == NULL) {
         return false;
@@ -94,6 +95,7 @@ static bool is_dropped(const interceptor_t *interceptor, const rsti_datagram_t *
         .peer = &datagram->address,
         .is_sent = is_sent,
         .is_data = is_data(datagram->data, datagram->length),
+        .socket_number = socket->number,
     };
     return interceptor->params.drop(interceptor->params.drop_arg, &view);
 }
@@ -113,7 +115,8 @@ static int faulty_open(void *media, const rsti_socket_params_t *params, rsti_soc
     if (opened == NULL) {
         return -RST_ENOMEM;
     }
-    const uint64_t number = (uint64_t)rsti_fetch_add_i64(&interceptor->opened_count, 1);
+    opened->number = rsti_fetch_add_i64(&interceptor->opened_count, 1);
+    const uint64_t number = (uint64_t)opened->number;
     const uint64_t seed = interceptor->params.seed;
     int result = flow_init(&opened->out, seed + (2 * number + 1) * SEED_STEP, false);
     if (result == 0) {
@@ -200,7 +203,7 @@ static int plan_send(const interceptor_t *interceptor, faulty_socket_t *socket,
             : &interceptor->params.send_control;
         socket->rng_before[i] = socket->out.rng;
         socket->fates[i] = roll(&socket->out, rates);
-        socket->fates[i].is_lost |= is_dropped(interceptor, &datagrams[i], true);
+        socket->fates[i].is_lost |= is_dropped(interceptor, socket, &datagrams[i], true);
         const fate_t fate = socket->fates[i];
         const int copies = fate.is_lost || fate.is_reordered ? 0 : fate.is_doubled ? 2 : 1;
         for (int copy = 0; copy < copies; copy++) {
@@ -315,15 +318,16 @@ static int receive_due(interceptor_t *interceptor, faulty_socket_t *socket,
 }
 
 /* True when the datagram goes up now; a double, a delay or a reordering is held. */
-static bool admit(interceptor_t *interceptor, flow_t *flow, const rsti_datagram_t *datagram,
-    int64_t now_ns)
+static bool admit(interceptor_t *interceptor, faulty_socket_t *socket,
+    const rsti_datagram_t *datagram, int64_t now_ns)
 {
+    flow_t *flow = &socket->in;
     rsti_hold_queue_t *queue = &flow->queue;
     const int64_t delay_ns = interceptor->params.delay_ns;
     const fate_t fate = roll(flow,
         is_data(datagram->data, datagram->length) ? &interceptor->params.receive_data
                                                   : &interceptor->params.receive_control);
-    if (fate.is_lost || is_dropped(interceptor, datagram, false)) {
+    if (fate.is_lost || is_dropped(interceptor, socket, datagram, false)) {
         count(&interceptor->lost);
         return false;
     }
@@ -371,7 +375,7 @@ static int faulty_receive(void *media, rsti_socket_t *socket, rsti_datagram_t *d
     }
     for (int i = first; i < first + arrived; i++) {
         rsti_datagram_t *datagram = &datagrams[i];
-        if (!admit(interceptor, &from->in, datagram, now_ns)) {
+        if (!admit(interceptor, from, datagram, now_ns)) {
             continue;
         }
         if (copy_in(&datagrams[received], from->capacities[received], datagram->data,

@@ -23,6 +23,7 @@ typedef struct rsti_fault_view_t {
     const struct sockaddr_storage *peer; /* of connected sockets that send: zero */
     bool is_sent; /* else received */
     bool is_data;
+    int64_t socket_number; /* of the socket: sockets are numbered as they open, from 0 */
 } rsti_fault_view_t;
 
 typedef struct rsti_fault_params_t {

@@ -34,6 +34,7 @@ typedef enum value_kind_t {
     AS_FLOW, /* a supplier of flow control */
     AS_CONGESTION,
     AS_VALIDATOR,
+    AS_SEED, /* -1: a random one */
     NO_MEANING
 } value_kind_t;
 
@@ -46,6 +47,7 @@ typedef struct row_t {
 } row_t;
 
 #define PLUG_IN "its code cannot be loaded here"
+#define DEBUG_RATES "the rates of aeron.debug.* apply without it"
 #define NO_GOSSIP "drivers do not tell each other names here"
 #define NO_NATIVE_AGENT "the conductor does that work here"
 #define NOT_HERE "it has no meaning here"
@@ -152,6 +154,22 @@ static const row_t rows[] = {
     {"aeron.shared.idle.strategy.init.args", "shared-idle-strategy-init-args", AS_OURS, 0, 0},
     {"aeron.driver.termination.validator", "termination-validator", AS_VALIDATOR, 0, 0},
     {"aeron.print.configuration", "print-configuration", AS_BOOL, 0, 0},
+    {"aeron.udp.channel.incoming.interceptors", "udp-channel-incoming-interceptors", AS_OURS, 0, 0},
+    {"aeron.udp.channel.transport.bindings.loss.args", "udp-channel-transport-bindings-loss-args",
+        AS_OURS, 0, 0},
+    {"aeron.udp.channel.transport.bindings.fixed.loss.args",
+        "udp-channel-transport-bindings-fixed-loss-args", AS_OURS, 0, 0},
+    {"aeron.udp.channel.transport.bindings.multi.gap.loss.args",
+        "udp-channel-transport-bindings-multi-gap-loss-args", AS_OURS, 0, 0},
+    /* Aeron names the side of the endpoint: a sender receives control, a receiver sends it. */
+    {"aeron.debug.send.data.loss.rate", "fault-send-data-loss", AS_OURS, 0, 0},
+    {"aeron.debug.send.control.loss.rate", "fault-receive-control-loss", AS_OURS, 0, 0},
+    {"aeron.debug.receive.data.loss.rate", "fault-receive-data-loss", AS_OURS, 0, 0},
+    {"aeron.debug.receive.control.loss.rate", "fault-send-control-loss", AS_OURS, 0, 0},
+    {"aeron.debug.send.data.loss.seed", "fault-seed", AS_SEED, 0, 0},
+    {"aeron.debug.send.control.loss.seed", "fault-seed", AS_SEED, 0, 0},
+    {"aeron.debug.receive.data.loss.seed", "fault-seed", AS_SEED, 0, 0},
+    {"aeron.debug.receive.control.loss.seed", "fault-seed", AS_SEED, 0, 0},
 
     {"aeron.driver.native.resource.agent.cpu.affinity", NO_NATIVE_AGENT, NO_MEANING, 0, 0},
     {"aeron.driver.cpuset.affinity", "use the *.cpu.affinity options", NO_MEANING, 0, 0},
@@ -167,10 +185,9 @@ static const row_t rows[] = {
     {"aeron.udp.channel.transport.bindings.media", PLUG_IN, NO_MEANING, 0, 0},
     {"aeron.conductor.udp.channel.transport.bindings.media", PLUG_IN, NO_MEANING, 0, 0},
     {"aeron.udp.channel.outgoing.interceptors", PLUG_IN, NO_MEANING, 0, 0},
-    {"aeron.udp.channel.incoming.interceptors", PLUG_IN, NO_MEANING, 0, 0},
     {"aeron.driver.dynamic.libraries", PLUG_IN, NO_MEANING, 0, 0},
-    {"aeron.SendChannelEndpoint.supplier", PLUG_IN, NO_MEANING, 0, 0},
-    {"aeron.ReceiveChannelEndpoint.supplier", PLUG_IN, NO_MEANING, 0, 0},
+    {"aeron.SendChannelEndpoint.supplier", DEBUG_RATES, NO_MEANING, 0, 0},
+    {"aeron.ReceiveChannelEndpoint.supplier", DEBUG_RATES, NO_MEANING, 0, 0},
     {"aeron.driver.async.executor.enabled", NO_NATIVE_AGENT, NO_MEANING, 0, 0},
     {"aeron.driver.async.executor.threads", NO_NATIVE_AGENT, NO_MEANING, 0, 0},
     {"aeron.driver.async.executor.idle.strategy", NO_NATIVE_AGENT, NO_MEANING, 0, 0},
@@ -361,6 +378,9 @@ static void translate_value(const row_t *row, char *text, size_t size)
         break;
     case AS_VALIDATOR:
         word = translate(validator_names, text);
+        break;
+    case AS_SEED:
+        word = strcmp(text, "-1") == 0 ? "0" : text;
         break;
     default:
         return;

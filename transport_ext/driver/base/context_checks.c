@@ -256,6 +256,19 @@ static int check_names(const rst_driver_params_t *params)
     return rsti_rate_choice_parse(&rate, params->rate, NULL);
 }
 
+int rsti_driver_params_losses(const rst_driver_params_t *params, rsti_loss_interceptors_t *losses)
+{
+    const rsti_loss_texts_t texts = {params->interceptors, params->loss_args,
+        params->fixed_loss_args, params->multi_gap_loss_args};
+    return rsti_loss_interceptors_init(losses, &texts);
+}
+
+static int check_interceptors(const rst_driver_params_t *params)
+{
+    rsti_loss_interceptors_t losses;
+    return rsti_driver_params_losses(params, &losses);
+}
+
 int rsti_driver_params_validate(const rst_driver_params_t *params)
 {
     int result = check_lengths(params);
@@ -263,6 +276,7 @@ int rsti_driver_params_validate(const rst_driver_params_t *params)
     result = result < 0 ? result : check_windows(params);
     result = result < 0 ? result : check_numbers(params);
     result = result < 0 ? result : check_names(params);
+    result = result < 0 ? result : check_interceptors(params);
     return result < 0 ? result : check_idle(params);
 }
 

@@ -4,6 +4,7 @@
 #define RSTI_DRIVER_BASE_CONTEXT_CHECKS_H
 
 #include "driver/base/context.h"
+#include "media/loss_interceptors.h"
 #include "media/media.h"
 
 /* Checks the relations between options (docs/reference/aeron/driver.md 9). 0 or -RST_EINVAL naming
@@ -16,6 +17,8 @@ int rsti_driver_params_check_sockets(const rst_driver_params_t *params,
 /* Resolves threading=auto: the mode whose threads the idle options name, else shared on up to four
  * cores and dedicated on more. */
 rsti_threading_t rsti_driver_params_threading(const rst_driver_params_t *params);
+/* The interceptors that the options name. 0 or -RST_EINVAL naming the option. */
+int rsti_driver_params_losses(const rst_driver_params_t *params, rsti_loss_interceptors_t *losses);
 
 typedef enum rsti_idle_option_t {
     RSTI_IDLE_OF_CONDUCTOR = 0,

@@ -27,6 +27,7 @@
 #include "driver/base/name_lookup.h"
 #include "logbuffer/descriptor.h"
 #include "media/frame_log.h"
+#include "media/loss_interceptors.h"
 #include "protocol/command.h"
 
 #define RSTI_DRIVER_AGENTS 3
@@ -97,6 +98,7 @@ struct rst_driver_t {
     rsti_media_t udp_media; /* ours to destroy when owns_udp_media */
     bool owns_udp_media;
     bool has_interceptor;
+    rsti_loss_interceptors_t losses;
     rsti_frame_log_t frame_log;
     rsti_frame_log_file_t frame_log_file;
     rsti_socket_probe_t probe; /* all zero with an injected media table */

@@ -272,6 +272,17 @@
     X(NUMBER, max_resend, "max-resend", "16", 1, 256,                                              \
         "most retransmissions of a group channel at once")
 
+/* The loss generators of Aeron's C driver. */
+#define RSTI_OPTIONS_INTERCEPTORS(X)                                                               \
+    X(TEXT, interceptors, "udp-channel-incoming-interceptors", "", 0, 255,                         \
+        "loss generators for what is received: loss, fixed-loss, multi-gap-loss; apart by commas") \
+    X(TEXT, loss_args, "udp-channel-transport-bindings-loss-args", "", 0, 255,                     \
+        "of loss: rate=0.2|seed=7|recv-msg-mask=0x2 (bits of frame types; 0x2: data)")             \
+    X(TEXT, fixed_loss_args, "udp-channel-transport-bindings-fixed-loss-args", "", 0, 255,         \
+        "of fixed-loss: term-id=5|term-offset=1024|length=2048, lost once")                        \
+    X(TEXT, multi_gap_loss_args, "udp-channel-transport-bindings-multi-gap-loss-args", "", 0, 255, \
+        "of multi-gap-loss: term-id=5|gap-radix=4096|gap-length=1408|total-gaps=8, lost once")
+
 /* Faults for tests. */
 #define RSTI_OPTIONS_FAULTS(X)                                                                     \
     X(UNIT, fault.send_data.loss, "fault-send-data-loss", "0", 0, 1,                               \
@@ -311,7 +322,8 @@
     RSTI_OPTIONS_MEDIA(X)                                                                          \
     RSTI_OPTIONS_FLOW(X)                                                                           \
     RSTI_OPTIONS_BUDGET(X)                                                                         \
-    RSTI_OPTIONS_LOSS(X)
+    RSTI_OPTIONS_LOSS(X)                                                                           \
+    RSTI_OPTIONS_INTERCEPTORS(X)
 
 #define RSTI_DRIVER_OPTIONS(X)                                                                     \
     RSTI_OPTIONS_WITH_FIELD(X)                                                                     \

@@ -13,7 +13,7 @@ typedef struct way_t {
 static bool drop(void *arg, int side, const uint8_t *data, size_t length)
 {
     way_t *way = arg;
-    const rsti_fault_view_t view = {data, length, NULL, true, true};
+    const rsti_fault_view_t view = {data, length, NULL, true, true, 0};
     way->bytes[side] += (int64_t)length;
     const bool is_dropped = side == 0 && rsti_fault_gaps(&way->gaps, &view);
     way->dropped_bytes += is_dropped ? (int64_t)length : 0;

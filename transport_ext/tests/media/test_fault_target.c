@@ -15,7 +15,7 @@ static rsti_fault_view_t data_at(int32_t term_id, int32_t offset, int32_t stream
         offset);
     header.frame.frame_length = (int32_t)sizeof bytes;
     memcpy(bytes, &header, sizeof header);
-    return (rsti_fault_view_t){bytes, sizeof bytes, &peer, true, true};
+    return (rsti_fault_view_t){bytes, sizeof bytes, &peer, true, true, 0};
 }
 
 static rsti_fault_view_t nak(int32_t stream_id)
@@ -26,7 +26,7 @@ static rsti_fault_view_t nak(int32_t stream_id)
         .stream_id = stream_id,
     };
     memcpy(bytes, &frame, sizeof frame);
-    return (rsti_fault_view_t){bytes, sizeof frame, &peer, false, false};
+    return (rsti_fault_view_t){bytes, sizeof frame, &peer, false, false, 0};
 }
 
 /* P */
@@ -61,10 +61,34 @@ TEST(many_gaps_once)
     rsti_fault_gaps_t none = {.term_id = 5, .length = 1408};
     const rsti_fault_view_t view = data_at(5, 0, 10);
     CHECK(!rsti_fault_gaps(&none, &view));
-    const rsti_fault_view_t heartbeat = {bytes, 32, &peer, true, true};
+    const rsti_fault_view_t heartbeat = {bytes, 32, &peer, true, true, 0};
     memset(bytes, 0, 4);
     gaps = (rsti_fault_gaps_t){.term_id = 5, .length = 1408, .count = 1};
     CHECK(!rsti_fault_gaps(&gaps, &heartbeat));
+}
+
+/* P: a datagram that only overlaps the range; sessions and sockets are told apart. */
+TEST(each_session_loses_its_own_range)
+{
+    static rsti_fault_gaps_t gaps = {.term_id = 5, .first = 1500, .length = 100, .count = 1};
+    for (int64_t socket = 0; socket < 2; socket++) {
+        for (int32_t stream = 10; stream < 12; stream++) {
+            rsti_fault_view_t view = data_at(5, 1408, stream);
+            view.socket_number = socket;
+            CHECK(rsti_fault_gaps(&gaps, &view));
+            CHECK(!rsti_fault_gaps(&gaps, &view));
+            view = data_at(5, 2816, stream);
+            view.socket_number = socket;
+            CHECK(!rsti_fault_gaps(&gaps, &view));
+        }
+    }
+    CHECK_EQ(gaps.dropped, 4);
+    for (int32_t stream = 12; stream < 12 + RSTI_FAULT_STREAMS_MAX; stream++) {
+        const rsti_fault_view_t view = data_at(5, 1408, stream);
+        (void)rsti_fault_gaps(&gaps, &view);
+    }
+    CHECK_EQ(gaps.dropped, RSTI_FAULT_STREAMS_MAX);
+    CHECK_EQ(gaps.seen_count, RSTI_FAULT_STREAMS_MAX);
 }
 
 /* P */
@@ -99,4 +123,5 @@ TEST(by_stream_session_port_type_and_direction)
     CHECK(!rsti_fault_cut(&cut, &view));
 }
 
-CHECK_MAIN(RUN(one_range_once), RUN(many_gaps_once), RUN(by_stream_session_port_type_and_direction))
+CHECK_MAIN(RUN(one_range_once), RUN(many_gaps_once), RUN(each_session_loses_its_own_range),
+    RUN(by_stream_session_port_type_and_direction))
