@@ -62,7 +62,8 @@ bool rsti_dir_is_drivers(int dir_fd, char *stranger, size_t size)
     return has_marker || !has_stranger;
 }
 
-/* "<number>.logbuffer" or "<number>.<number>", the names of logs and of wake-up FIFOs. */
+/* "<number>.logbuffer", "<number>.<number>" or "<number>.life": logs, FIFOs that wake a client, and
+ * FIFOs that a client holds while it lives. */
 static bool is_made_name(const char *name)
 {
     const size_t digits = strspn(name, "0123456789");
@@ -71,7 +72,7 @@ static bool is_made_name(const char *name)
         return false;
     }
     rest++;
-    return strcmp(rest, "logbuffer") == 0
+    return strcmp(rest, "logbuffer") == 0 || strcmp(rest, "life") == 0
         || (rest[0] != '\0' && rest[strspn(rest, "0123456789")] == '\0');
 }
 

@@ -66,9 +66,10 @@ static int create_log(rst_driver_t *driver, rsti_publication_t *publication,
         return -rst_last_error_code();
     }
     const int64_t start = rsti_publication_start_position(publication);
-    if (rsti_log_file_reserve(&publication->file,
-            start + rsti_limit_reach(options->term_length, options->mtu))
-        < 0) {
+    /* Without a reader the limit is the start: only the end of the stream can be written. */
+    const int32_t end_reach = rsti_limit_reach(options->term_length, options->mtu)
+        - rsti_limit_overshoot(options->term_length, options->mtu);
+    if (rsti_log_file_reserve(&publication->file, start + end_reach) < 0) {
         (void)rsti_log_file_close(&publication->file, true);
         return -rst_last_error_code();
     }
