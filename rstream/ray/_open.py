@@ -112,8 +112,12 @@ def open_reader(
         patience_s = REJOIN_TIMEOUT_S if udp and place.port and not port else 0.0
         source = under_policy(on_slow, lambda evict: _retry(opened, evict, patience_s))
         reader: Reader[Any] = source.reader if isinstance(source, BufferedSubscriber) else source
-        bound = _bound_port(reader) if udp else 0
-        seat.remember(Place(place.stream_id, bound))
+        try:
+            bound = _bound_port(reader) if udp else 0
+            seat.remember(Place(place.stream_id, bound))
+        except BaseException:
+            source.close()
+            raise
     except BaseException as error:
         seat.leave()
         if bind is None and isinstance(error, RegistrationError):

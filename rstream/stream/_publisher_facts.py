@@ -43,6 +43,9 @@ CONSUMED_EVERY = 64
 #: Types of counters: of a local reader, and with the number of receivers of a publication.
 TYPE_SUBSCRIBER_POSITION = 4
 TYPE_RECEIVERS = 17
+#: How long a reader's error over the network is an event only. A reader that is still there sends
+#: a status message within 200 ms; then the error was forged, or that of another reader.
+REJECTED_AFTER_NS = 500_000_000
 
 
 class PublisherFacts(Generic[T]):
@@ -77,9 +80,8 @@ class PublisherFacts(Generic[T]):
         self._events: deque[StreamEvent] = deque(maxlen=EVENTS_MAX)
         self._sent = self._waits = self._rejoins = 0
         self._waited_ns = 0
-        self._reader_error = (
-            ""  # of a reader that rejected this session, until another one is there
-        )
+        self._reader_error = ""  # of one that rejected this session, until another is there
+        self._reader_error_ns = 0
         self._reached = self._consumed = self._look_again = 0
         self._was_connected = False
         self._made_at = made_at or call_site()
@@ -315,6 +317,7 @@ class PublisherFacts(Generic[T]):
             self._events.append(
                 Rejected(session_id=session_id, source=source, reason=self._reader_error)
             )
+            self._reader_error_ns = time.monotonic_ns()
             log.warning("%s: a reader left with an error: %s", self._where(), self._reader_error)
         # The driver takes a reader off before it tells the error. So whoever is connected now is
         # another reader.
@@ -328,7 +331,8 @@ class PublisherFacts(Generic[T]):
             RemoteError: the text is the reader's.
         """
         self._look()
-        if self._reader_error:
+        age_ns = time.monotonic_ns() - self._reader_error_ns
+        if self._reader_error and (self._core.is_ipc or age_ns >= REJECTED_AFTER_NS):
             raise RemoteError(
                 f"{self._where()}: its reader has failed: {self._reader_error}",
                 hint="look at the reader; what was sent and not consumed is lost",

@@ -21,18 +21,22 @@ pytestmark = [
 class Reader:
     """Collects the received items in the background."""
 
-    def __init__(self, name: str, directory: str, port: int = 0) -> None:
+    def __init__(self, name: str, directory: str, port: int = 0, start: bool = True) -> None:
         import rstream.ray
 
         self.got: list[Any] = []
         self.end = rstream.ray.open_reader(name, dir=directory, port=port, host="127.0.0.1")
-        self.end.start(self.got.append)
+        if start:
+            self.end.start(self.got.append)
 
     def handle(self) -> Any:
         return self.end.handle
 
     def items(self) -> list[Any]:
         return list(self.got)
+
+    def events(self) -> list[tuple[str, str]]:
+        return [(type(event).__name__, str(event)) for event in self.end.events()]
 
     def finish(self) -> list[Any]:
         self.end.finish()
@@ -101,6 +105,73 @@ def test_restarted_actor_rejoins_its_stream(ray_session: Any, driver_dir: str) -
                 return {"n": 2} in ray.get(reader.items.remote())
 
             until(arrives, 20)
+
+
+class Broken(Reader):
+    """Its on_item has a bug that the third item finds."""
+
+    def start(self) -> None:
+        self.end.start(self.on_item)
+
+    def on_item(self, item: Any) -> None:
+        if item["n"] == 2:
+            raise ZeroDivisionError("a bug in the actor")
+
+
+def test_a_bug_in_an_actor_reaches_its_writers(
+    ray_session: Any, driver_dir: str, make_driver_dir: Any
+) -> None:
+    """From one process to another, in shared memory and over UDP."""
+    ray = ray_session
+    import rstream
+    from rstream.errors import RemoteError
+
+    far = make_driver_dir()
+    with rstream.Driver(dir=driver_dir), rstream.Driver(dir=far):
+        reader = ray.remote(num_cpus=0)(Broken).remote("ray-bug", driver_dir, start=False)
+        handle = ray.get(reader.handle.remote())
+        with (
+            handle.publisher(driver_dir=driver_dir, linger_s=0) as near_pub,
+            handle.publisher(driver_dir=far, linger_s=0) as far_pub,
+        ):
+            for publisher in (near_pub, far_pub):
+                publisher.send({"n": 0})
+            ray.get(reader.start.remote())
+            near_pub.send({"n": 2})
+            for publisher in (near_pub, far_pub):
+                with pytest.raises(RemoteError, match="ZeroDivisionError: a bug in the actor"):
+                    until(lambda: publisher.send({"n": 1}) and False, 30)  # noqa: B023 - at once
+        ray.kill(reader)
+
+
+def test_a_failing_task_ends_nothing_for_the_others(ray_session: Any, driver_dir: str) -> None:
+    ray = ray_session
+    import rstream
+
+    with rstream.Driver(dir=driver_dir):
+        reader = ray.remote(num_cpus=0)(Reader).remote("ray-task", driver_dir)
+        writer = ray.remote(num_cpus=0)(Writer).remote()
+        handle = ray.get(reader.handle.remote())
+        with pytest.raises(ray.exceptions.RayTaskError, match="MessageTooLarge"):
+            ray.get(writer.send.remote(handle, [{"n": 1}, "x" * 200_000]))
+        ray.get(writer.send.remote(handle, [{"n": 2}]))
+        events = ray.get(reader.events.remote())
+        assert [event for event in events if event[0] == "Failed" and "MessageTooLarge" in event[1]]
+        assert ray.get(reader.finish.remote()) == [{"n": 1}, {"n": 2}]
+
+
+def test_actors_of_one_name_are_apart(ray_session: Any, driver_dir: str) -> None:
+    ray = ray_session
+    import rstream
+
+    with rstream.Driver(dir=driver_dir):
+        actor = ray.remote(num_cpus=0)(Reader)
+        readers = [actor.remote("ray-twin", driver_dir) for _ in range(2)]
+        writer = ray.remote(num_cpus=0)(Writer).remote()
+        for number, reader in enumerate(readers):
+            ray.get(writer.send.remote(ray.get(reader.handle.remote()), [{"n": number}]))
+        got = ray.get([reader.finish.remote() for reader in readers])
+        assert got == [[{"n": 0}], [{"n": 1}]]
 
 
 def test_handle_survives_text_and_pickle() -> None:

@@ -82,6 +82,18 @@ def test_stream_ids_of_handles_are_negative_and_differ():
     assert -(2**31) <= min(ids) <= max(ids) < 0
 
 
+def test_what_cannot_be_remembered_is_closed(actor, driver_dir, name, monkeypatch):
+    """Ray may be gone in that moment: neither the port nor the number stays taken."""
+    with monkeypatch.context() as broken:
+        broken.setattr(Seat, "remember", lambda seat, place: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            open_reader(name, dir=driver_dir)
+    with contextlib.closing(open_reader(name, dir=driver_dir)) as end:
+        port = int(end.handle.endpoint.rpartition(":")[2])
+    with contextlib.closing(open_reader(name, dir=driver_dir, port=port)) as again:
+        assert again.handle == end.handle
+
+
 def test_a_restarted_actor_has_its_handles_again(actor, driver_dir, name):
     """Two of one name, in the order in which they were opened; a third one is new."""
 

@@ -6,6 +6,9 @@ reader that leaves with an error tells its publishers, which do not wait for it 
 
 from __future__ import annotations
 
+import socket
+import struct
+
 import pytest
 
 from rstream import codecs, stream
@@ -15,6 +18,7 @@ from rstream.stream._names import KIND_PLAIN, header_of
 from tests.support import free_port, until
 
 IPC = "aeron:ipc"
+ERR_FRAME = 4
 UDP = "aeron:udp?endpoint=127.0.0.1:{port}"
 
 
@@ -201,6 +205,32 @@ def test_a_reader_that_fails_tells_its_publishers(driver_dir, name, channel):
         assert rejected.reason == "ValueError: no use"
         assert rejected.session_id == pub.session_id
         assert of(Disconnected, events)
+
+
+def test_a_forged_error_ends_no_publisher(driver_dir, name):
+    """One error frame from elsewhere is an event; the reader is still there and says so."""
+    port = free_port()
+    channel = f"aeron:udp?control=127.0.0.1:{port}|control-mode=dynamic"
+    text = b"forged"
+    with (
+        stream.reader(name, channels=[f"{channel}|endpoint=127.0.0.1:0"], dir=driver_dir) as reader,
+        stream.publisher(name, channel=channel, dir=driver_dir, linger_s=0) as pub,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stranger,
+    ):
+        pub.send(0)
+        assert polled(reader, 1) == [0]
+        slowest = until(pub.slowest_reader)
+        frame = struct.pack(
+            "<iBBHiiqqii",
+            40 + len(text), 0, 0, ERR_FRAME, pub.session_id, pub.stream_id, slowest.reader_id, 0,
+            13, len(text),
+        )  # fmt: skip
+        stranger.sendto(frame + text, ("127.0.0.1", port))
+        (rejected,) = until(lambda: of(Rejected, pub.events()))
+        assert rejected.reason == "forged"
+        for number in range(1, 100):
+            pub.send(number, timeout_s=10)
+        assert polled(reader, 99) == list(range(1, 100))
 
 
 def test_a_reason_of_any_length_is_told(driver_dir, name, channel):
