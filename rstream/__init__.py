@@ -36,15 +36,20 @@ from rstream._core import (
     RATE_LIMITED,
 )
 from rstream._held_by import HeldBy
-from rstream.errors import RStreamError
+from rstream.errors import PublisherLost, RStreamError
 
 if TYPE_CHECKING:
+    # "as" exports a name that __all__ leaves out: `from rstream import *` must not load the extras.
+    from rstream import aio as aio
     from rstream import codecs, metrics, stream
+    from rstream import ray as ray
+    from rstream import rx as rx
+    from rstream import spark as spark
     from rstream.channel import Channel
     from rstream.client import Client
     from rstream.config import ClientConfig, DriverConfig
     from rstream.driver import Driver
-    from rstream.stream import publisher, subscriber
+    from rstream.stream import Publisher, Subscriber, publisher, subscriber
 
 __all__ = (
     "ADMIN_ACTION",
@@ -59,7 +64,10 @@ __all__ = (
     "Driver",
     "DriverConfig",
     "HeldBy",
+    "Publisher",
+    "PublisherLost",
     "RStreamError",
+    "Subscriber",
     "__version__",
     "abc",
     "codecs",
@@ -95,6 +103,8 @@ _LAZY_NAMES = {
     "ClientConfig": "rstream.config",
     "Driver": "rstream.driver",
     "DriverConfig": "rstream.config",
+    "Publisher": "rstream.stream",
+    "Subscriber": "rstream.stream",
     "publisher": "rstream.stream",
     "subscriber": "rstream.stream",
 }

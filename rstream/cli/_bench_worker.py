@@ -7,6 +7,7 @@ the ping side print a JSON result.
 from __future__ import annotations
 
 import json
+import os
 import select
 import sys
 import time
@@ -20,6 +21,9 @@ STREAM_PING, STREAM_PONG = 1001, 1002
 BLOCK_MESSAGES = 1024
 POLL_LIMIT = 1024
 CONNECT_S = 20.0
+#: Both ends and the driver need a core each. With fewer, an end that spins must yield: else it
+#: keeps the core from the driver that it waits for.
+SPIN_YIELDS = len(os.sched_getaffinity(0)) < 3
 RETRY = (_core.BACK_PRESSURED, _core.ADMIN_ACTION)
 
 
@@ -146,6 +150,8 @@ def receive_one(subscription: Any, spin: bool, deadline_s: float) -> bytes | Non
                 return batch.to_list()[0]
         if not spin:
             subscription.wait(0.05)
+        elif SPIN_YIELDS:
+            os.sched_yield()
         if time.monotonic() > deadline_s:
             return None
 
@@ -155,6 +161,8 @@ def offer_one(publication: Any, message: bytes) -> None:
     while (result := publication.offer(message)) < 0:
         if result not in RETRY:
             raise SystemExit(f"{publication.channel}: offer returned {result}")
+        if SPIN_YIELDS:
+            os.sched_yield()
 
 
 def ping(task: dict[str, Any]) -> None:

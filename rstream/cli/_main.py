@@ -147,7 +147,8 @@ def _add_bench(bench: argparse.ArgumentParser) -> None:
         "--wait",
         choices=("block", "spin"),
         default="block",
-        help="how both ends wait for a message: block uses no CPU (default), spin is faster",
+        help="how both ends wait for a message: block uses no CPU (default), spin is faster with "
+        "three cores or more; with fewer it yields",
     )
 
 

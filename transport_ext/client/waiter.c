@@ -274,16 +274,15 @@ static void disarm(rst_waiter_t *waiter)
     pthread_mutex_unlock(&waiter->lock);
 }
 
+/* Looks at least once. It yields only if there is time left: a caller without time may hold a lock
+ * that others wait for, such as Python's. */
 static int spin(rst_waiter_t *waiter, const rsti_clock_t *clock, int64_t until_ns)
 {
-    int result;
-    do {
-        result = look(waiter);
-        if (result != 0) {
-            break;
-        }
+    int result = look(waiter);
+    while (result == 0 && rsti_clock_nano_time(clock) < until_ns) {
         (void)sched_yield(); /* on few cores the awaited thread may need this core */
-    } while (rsti_clock_nano_time(clock) < until_ns);
+        result = look(waiter);
+    }
     return result;
 }
 

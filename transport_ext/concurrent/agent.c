@@ -116,14 +116,24 @@ static void back_off(rsti_agent_runner_t *runner, int64_t idle_count, int64_t de
     }
 }
 
+static void stay(const rsti_agent_runner_t *runner, bool pauses)
+{
+    if (runner->idle.yields) {
+        (void)sched_yield();
+    } else if (pauses) {
+        rsti_cpu_pause();
+    }
+}
+
 static void obey(rsti_agent_runner_t *runner, int64_t deadline_ns)
 {
     const int64_t *control = runner->idle.control;
     switch (control != NULL ? rsti_load_relaxed_i64(control) : 0) {
     case RSTI_IDLE_CONTROL_NOOP:
+        stay(runner, false);
         break;
     case RSTI_IDLE_CONTROL_SPIN:
-        rsti_cpu_pause();
+        stay(runner, true);
         break;
     case RSTI_IDLE_CONTROL_YIELD:
         (void)sched_yield();
@@ -141,9 +151,10 @@ static bool idle(rsti_agent_runner_t *runner, int64_t idle_count, int64_t deadli
     case RSTI_IDLE_BLOCK:
         return block(runner, idle_count, deadline_ns);
     case RSTI_IDLE_SPIN:
-        rsti_cpu_pause();
+        stay(runner, true);
         break;
     case RSTI_IDLE_NOOP:
+        stay(runner, false);
         break;
     case RSTI_IDLE_YIELD:
         (void)sched_yield();

@@ -3,11 +3,25 @@
 #include "util/clock.h"
 #include "util/parse.h"
 
+#include <sched.h>
 #include <stddef.h>
 #include <string.h>
 
 #define ARGS_MAX 4
 #define ARG_LENGTH_MAX 31
+
+int32_t rsti_usable_cores(void)
+{
+    cpu_set_t cpus;
+    CPU_ZERO(&cpus);
+    /* It fails only on machines with more cores than the set holds. */
+    return sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : CPU_SETSIZE;
+}
+
+bool rsti_spin_yields(int32_t cores, int32_t spinners)
+{
+    return cores < spinners + RSTI_PEER_THREADS;
+}
 
 void rsti_idle_params_init(rsti_idle_params_t *params, rsti_idle_kind_t kind)
 {

@@ -7,8 +7,8 @@
 
 typedef enum rsti_idle_kind_t {
     RSTI_IDLE_BLOCK = 0, /* sleep until woken or the deadline: needs a sleeper */
-    RSTI_IDLE_SPIN,      /* pause instructions */
-    RSTI_IDLE_NOOP,      /* nothing at all */
+    RSTI_IDLE_SPIN,      /* pause instructions, or yields */
+    RSTI_IDLE_NOOP,      /* nothing at all, or yields */
     RSTI_IDLE_YIELD,
     RSTI_IDLE_BACKOFF,   /* spins, then yields, then sleeps that double; work resets it */
     RSTI_IDLE_SLEEP,     /* a fixed sleep */
@@ -29,7 +29,17 @@ typedef struct rsti_idle_params_t {
     int64_t park_max_ns;
     int64_t sleep_ns;       /* sleep */
     const int64_t *control; /* controllable */
+    /* Spin and noop yield: see rsti_spin_yields. Otherwise a thread that spins keeps its core from
+     * the thread that it waits for until the scheduler takes it away, for milliseconds. */
+    bool yields;
 } rsti_idle_params_t;
+
+/* Cores that this process may use; at least 1. */
+int32_t rsti_usable_cores(void);
+/* Whether `spinners` threads that spin must yield: cores < spinners + RSTI_PEER_THREADS. They serve
+ * a publisher and a reader, which need a core each. */
+#define RSTI_PEER_THREADS 2
+bool rsti_spin_yields(int32_t cores, int32_t spinners);
 
 /* Backoff: 10 spins, 20 yields, parking from 1 us doubling to 1 ms; sleep: 1 ms. */
 void rsti_idle_params_init(rsti_idle_params_t *params, rsti_idle_kind_t kind);

@@ -267,6 +267,24 @@ static void choose_cpu(const rst_driver_params_t *params, rsti_driver_thread_t *
     }
 }
 
+static bool may_spin(const rsti_idle_params_t *idle)
+{
+    return idle->kind == RSTI_IDLE_SPIN || idle->kind == RSTI_IDLE_NOOP
+        || idle->kind == RSTI_IDLE_CONTROLLABLE;
+}
+
+static void choose_yields(rst_driver_t *driver)
+{
+    int32_t spinners = 0;
+    for (int32_t t = 0; t < driver->thread_count; t++) {
+        spinners += may_spin(&driver->threads[t].runner.idle) ? 1 : 0;
+    }
+    const bool yields = rsti_spin_yields(rsti_usable_cores(), spinners);
+    for (int32_t t = 0; t < driver->thread_count; t++) {
+        driver->threads[t].runner.idle.yields = yields;
+    }
+}
+
 int rsti_threads_prepare(rst_driver_t *driver)
 {
     plan_threads(driver);
@@ -295,6 +313,7 @@ int rsti_threads_prepare(rst_driver_t *driver)
             .spin_ns = driver->params.idle_spin_ns,
         };
     }
+    choose_yields(driver);
     rsti_driver_thread_t *conducting = driver->thread_of[RSTI_AGENT_CONDUCTOR];
     return conducting == NULL ? 0 : rsti_conductor_watch_deaths(driver, &conducting->poller);
 }

@@ -40,9 +40,9 @@ void rsti_py_client_finish(rsti_py_client_t *self)
         return;
     }
     self->client = NULL;
-    /* The GIL may be kept: closing joins a thread that wakes at once and never needs the GIL.
-     * dealloc may come here at shutdown. */
-    rst_client_close(client);
+    /* Closing waits for the end of a C thread, on a busy machine for milliseconds. */
+    Py_BEGIN_ALLOW_THREADS rst_client_close(client);
+    Py_END_ALLOW_THREADS
 }
 
 /* ---- waiting ---- */

@@ -6,6 +6,17 @@
 
 #define LONG_NS (10 * RSTI_NS_PER_S)
 
+/* Instead of the C library's: counts the calls of this thread. */
+int sched_yield(void);
+
+static _Thread_local int64_t yields;
+
+int sched_yield(void)
+{
+    yields++;
+    return 0;
+}
+
 static rst_client_t *client;
 static rst_subscription_t *subscription;
 static rst_waiter_t *waiter;
@@ -79,6 +90,23 @@ static int finish(sleeper_t *sleeper, int64_t *took_ns)
     (void)pthread_join(sleeper->thread, NULL);
     *took_ns = rsti_client_now_ns() - begin_ns;
     return sleeper->result;
+}
+
+/* A caller without time may hold Python's lock: then every thread of Python would wait. */
+TEST(without_time_it_only_looks)
+{
+    CHECK(begin("without_time"));
+    CHECK_EQ(rst_waiter_attach_subscription(waiter, subscription), 0);
+    yields = 0;
+    CHECK_EQ(rst_waiter_wait(waiter, 0, 0), 0);
+    CHECK_EQ(rst_waiter_wait(waiter, 0, LONG_NS), 0);
+    CHECK_EQ(rst_waiter_wait(waiter, -1, -1), 0);
+    CHECK_EQ(yields, 0);
+    CHECK_EQ(rst_waiter_wait(waiter, RSTI_NS_PER_MS, 0), 0);
+    CHECK(yields > 0);
+    rst_waiter_wake(waiter);
+    CHECK_EQ(rst_waiter_wait(waiter, 0, 0), 1);
+    end();
 }
 
 TEST(times_out)
@@ -502,8 +530,9 @@ TEST(writers_and_a_sleeping_reader)
     end();
 }
 
-CHECK_MAIN(RUN(times_out), RUN(woken_by_data), RUN(woken_by_images_and_by_any_thread),
-    RUN(image_that_comes_while_asleep_is_armed), RUN(publication_waits_for_room_and_connection),
-    RUN(one_log_for_reading_and_writing), RUN(demand_rules_the_wait), RUN(driver_dies_while_asleep),
-    RUN(closing_wakes), RUN(event_loop), RUN(writers_that_never_wake), RUN(full_table_of_sleepers),
-    RUN(beside_an_aeron_driver), RUN(writers_and_a_sleeping_reader))
+CHECK_MAIN(RUN(without_time_it_only_looks), RUN(times_out), RUN(woken_by_data),
+    RUN(woken_by_images_and_by_any_thread), RUN(image_that_comes_while_asleep_is_armed),
+    RUN(publication_waits_for_room_and_connection), RUN(one_log_for_reading_and_writing),
+    RUN(demand_rules_the_wait), RUN(driver_dies_while_asleep), RUN(closing_wakes), RUN(event_loop),
+    RUN(writers_that_never_wake), RUN(full_table_of_sleepers), RUN(beside_an_aeron_driver),
+    RUN(writers_and_a_sleeping_reader))

@@ -10,7 +10,19 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+/* Instead of the C library's: counts the calls of all threads. */
+int sched_yield(void);
+
+static int64_t yields;
+
+int sched_yield(void)
+{
+    (void)rsti_fetch_add_i64(&yields, 1);
+    return (int)syscall(SYS_sched_yield);
+}
 
 /* An agent whose work is a number that other threads raise, asleep on a pipe. */
 typedef struct worker_t {
@@ -95,6 +107,7 @@ static void wake(void *arg)
 }
 
 static worker_t worker;
+static bool must_yield;
 
 static void start(rsti_idle_kind_t kind, int64_t spin_ns, int64_t sleep_ns_max)
 {
@@ -110,6 +123,7 @@ static void start(rsti_idle_kind_t kind, int64_t spin_ns, int64_t sleep_ns_max)
                 .spin_ns = spin_ns},
             .sleep_ns_max = sleep_ns_max}};
     rsti_idle_params_init(&worker.runner.idle, kind);
+    worker.runner.idle.yields = must_yield;
     if (pipe2(worker.pipe_fds, O_NONBLOCK) != 0 || rsti_agent_start(&worker.runner) != 0) {
         abort();
     }
@@ -253,6 +267,19 @@ TEST(spinning_finds_work_without_a_wake_up)
     stop(); /* spinning ends at once, too */
 }
 
+TEST(with_too_few_cores_spinning_yields)
+{
+    for (int i = 0; i < 4; i++) {
+        must_yield = i % 2 == 1;
+        rsti_store_release_i64(&yields, 0);
+        start(i < 2 ? RSTI_IDLE_SPIN : RSTI_IDLE_NOOP, 0, RSTI_NO_DEADLINE);
+        CHECK(reaches(&worker.runs, 100));
+        stop();
+        CHECK_EQ(rsti_load_acquire_i64(&yields) > 0, must_yield);
+    }
+    must_yield = false;
+}
+
 /* Work that comes at any moment is done with unlimited sleeps: the protocol alone guarantees it. */
 TEST(no_work_is_left_lying)
 {
@@ -280,4 +307,5 @@ CHECK_MAIN(RUN(every_idle_kind_works_and_stops), RUN(the_thread_blocks_signals_a
     RUN(without_deadline_it_sleeps_until_woken), RUN(the_deadline_wakes_it),
     RUN(the_sleep_bound_may_change_while_it_runs), RUN(sleeps_double_after_work),
     RUN(a_refused_sleep_goes_on_working), RUN(spinning_finds_work_without_a_wake_up),
+    RUN(with_too_few_cores_spinning_yields),
     RUN(no_work_is_left_lying), RUN(stopping_right_after_starting))

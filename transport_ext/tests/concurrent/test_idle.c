@@ -3,6 +3,20 @@
 #include "tests/check.h"
 #include "util/clock.h"
 
+TEST(spinning_yields_with_too_few_cores)
+{
+    static const struct {
+        int32_t cores;
+        int32_t spinners;
+        bool yields;
+    } rows[] = {{1, 1, true}, {2, 1, true}, {3, 1, false}, {4, 3, true}, {5, 3, false},
+        {2, 0, false}, {1, 0, true}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        CHECK_EQ(rsti_spin_yields(rows[i].cores, rows[i].spinners), rows[i].yields);
+    }
+    CHECK(rsti_usable_cores() >= 1);
+}
+
 TEST(names_of_three_worlds)
 {
     static const struct {
@@ -74,4 +88,4 @@ TEST(arguments)
     CHECK(!rsti_idle_parse_args(&params, "1us"));
 }
 
-CHECK_MAIN(RUN(names_of_three_worlds), RUN(arguments))
+CHECK_MAIN(RUN(spinning_yields_with_too_few_cores), RUN(names_of_three_worlds), RUN(arguments))

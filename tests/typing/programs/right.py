@@ -1,0 +1,99 @@
+# pyright: strict
+"""A user's pipelines, one for each face. Type checkers accept them and infer these types."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, assert_type
+
+import msgspec
+import reactivex
+from reactivex import operators as ops
+
+import rstream
+from rstream import abc, codecs, policy, rx
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class Tick(msgspec.Struct):
+    px: float
+
+
+class TickSubscriber(abc.Subscriber[Tick]):
+    def on_subscribe(self, subscription: abc.Subscription) -> None:
+        subscription.request(1)
+
+    def on_next(self, item: Tick) -> None:
+        print(item.px)
+
+    def on_error(self, error: Exception) -> None:
+        print(error)
+
+    def on_complete(self) -> None:
+        print("complete")
+
+
+def threads() -> None:
+    with rstream.publisher("ticks", Tick, connect_timeout_s=None, wait_for=2) as pub:
+        assert_type(pub, rstream.Publisher[Tick])
+        pub.send(Tick(1.0))
+        pub.send_many(Tick(px) for px in (1.0, 2.0))
+        assert_type(pub.held_by, rstream.HeldBy | None)
+    with rstream.subscriber("ticks", Tick, on_slow=policy.Latest()) as sub:
+        assert_type(sub, rstream.Subscriber[Tick])
+        assert_type(sub.get(timeout_s=1), Tick)
+        try:
+            for tick in sub:
+                assert_type(tick, Tick)
+        except rstream.PublisherLost as error:
+            print(error.session_id)
+
+
+def codecs_and_types(reader: rstream.Subscriber[Any]) -> None:
+    assert_type(rstream.subscriber("ticks", Tick | None), rstream.Subscriber[Tick | None])
+    assert_type(rstream.subscriber("ticks", list[int]), rstream.Subscriber[list[int]])
+    assert_type(rstream.publisher("blobs", codec=codecs.raw()), rstream.Publisher[bytes])
+    assert_type(rstream.publisher("ticks", codec=Tick), rstream.Publisher[Tick])
+    assert_type(rstream.publisher("ticks", Tick, codec="msgpack"), rstream.Publisher[Tick])
+    assert_type(rstream.publisher("rows", codec="arrow"), rstream.Publisher[Any])
+    assert_type(rstream.publisher("ticks"), rstream.Publisher[Any])
+
+
+def reactive_streams() -> None:
+    source = rstream.stream.source("ticks", Tick)
+    assert_type(source, abc.Publisher[Tick])
+    source.subscribe(TickSubscriber())
+    source.subscribe(rstream.stream.sink("copy", Tick))
+
+
+async def asyncio_or_trio() -> None:
+    async with rstream.aio.publisher("ticks", Tick) as pub:
+        assert_type(pub, rstream.aio.Publisher[Tick])
+        assert_type(await pub.send(Tick(1.0)), int)
+
+
+def rxpy() -> None:
+    ticks = rx.from_stream("ticks", Tick)
+    assert_type(ticks, reactivex.Observable[Tick])
+    assert_type(rx.from_stream("ticks", Tick | None), reactivex.Observable[Tick | None])
+
+    def price(tick: Tick) -> float:
+        return tick.px
+
+    sent = ticks.pipe(ops.map(price), rx.to_stream("prices"))
+    assert_type(sent, reactivex.Observable[int])
+
+
+def ray_actors() -> None:
+    end = rstream.ray.open_reader("ticks")
+    assert_type(end, rstream.ray.Endpoint)
+    assert_type(end.handle, rstream.ray.StreamHandle)
+    with end.handle.publisher() as pub:
+        assert_type(pub, rstream.Publisher[Any])
+        pub.send({"px": 1.0})
+
+
+def spark_sink(spark: SparkSession, rows: DataFrame, handle: rstream.ray.StreamHandle) -> None:
+    rstream.spark.register(spark)
+    rows.writeStream.format("rstream").option("handles", handle.to_text()).start()
