@@ -35,6 +35,7 @@ static int open_socket(rst_driver_t *driver, rsti_receive_transport_t *transport
         .bind_address = udp->remote_data, /* endpoint= is the address of the reader */
         .so_sndbuf = buffer_length(endpoint->so_sndbuf, driver->params.so_sndbuf),
         .so_rcvbuf = buffer_length(endpoint->so_rcvbuf, driver->params.so_rcvbuf),
+        .has_arrival_times = endpoint->media_timestamp != RSTI_CHANNEL_UNSET,
     };
     if (udp->is_multicast) {
         params.bind_address = (struct sockaddr_storage){0};
