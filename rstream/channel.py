@@ -92,7 +92,8 @@ class Channel:
             reader is slower than they are; they do not understand fill NAKs (key
             ``rs-fill-window``).
         send_timestamp_offset, receive_timestamp_offset, media_timestamp_offset: byte of the message
-            where the time stamp is written, or ``"reserved"``: the reserved value.
+            where the driver writes 8 bytes of nanoseconds since 1970: when it sends, when it
+            receives, when its kernel got it. ``"reserved"``: the reserved value, in raw streams.
         response_correlation_id: publication: the image that it responds to, or ``"prototype"``.
         extra: further Aeron keys as pairs, passed on as they are.
     """

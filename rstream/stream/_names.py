@@ -67,6 +67,7 @@ def resolve_address(
     Raises:
         ConfigError: they contradict each other, or the name cannot be used.
     """
+    _refuse_reserved(channel)
     if isinstance(name_or_id, int):
         if stream_id is not None and stream_id != name_or_id:
             raise ConfigError(f"stream id {name_or_id} and stream_id={stream_id}: give one of them")
@@ -74,6 +75,19 @@ def resolve_address(
     name = check_name(name_or_id)
     uri = named_channel(name, channel, is_publisher=is_publisher)
     return name, uri, stream_id_of(name) if stream_id is None else stream_id
+
+
+def _refuse_reserved(channel: Channel | str | None) -> None:
+    """Typed streams have their header in the reserved value; a time stamp would overwrite it."""
+    if channel is None:
+        return
+    for key, value in ChannelUri.parse(str(channel)).parameters:
+        if key.endswith("-ts-offset") and value == "reserved":
+            raise ConfigError(
+                f"channel {channel}: {key}=reserved would overwrite the header that this stream "
+                "has in the reserved value; give a byte of the message, or use a raw publication "
+                "and subscription of rstream.client"
+            )
 
 
 def named_channel(name: str, channel: Channel | str | None, *, is_publisher: bool) -> str:

@@ -6,9 +6,12 @@ names its lines of docs/reference/conformance.md.
 
 from __future__ import annotations
 
+import struct
+import time
+
 import pytest
 
-from rstream import _core, errors, rate
+from rstream import _core, errors, rate, stream
 from rstream.channel import Channel
 from rstream.client import BACK_PRESSURED, CLOSED, ERROR, ChannelStatus, Client
 from tests.binding._util import IPC, pair, receive, send, until
@@ -400,3 +403,48 @@ def test_a_refused_change_of_rate_names_its_text(client):
     assert publication.core.held_by == CLOSED
     with pytest.raises(errors.ClosedError, match="set_rate"):
         publication.set_rate(rate.Unlimited())
+
+
+# ---- time stamps ----
+
+
+def test_time_stamps_of_a_channel(client):
+    """N25: when it was sent, when it arrived, when it was received; one of them beside it."""
+    channel = Channel(
+        media="udp",
+        endpoint="localhost:0",
+        media_timestamp_offset=8,
+        receive_timestamp_offset="reserved",
+    )
+    subscription = client.add_subscription(channel, 7)
+    address = until(lambda: subscription.local_address)
+    publication = client.add_publication(
+        Channel(media="udp", endpoint=address, send_timestamp_offset=0), 7
+    )
+    before = time.time_ns()
+    send(publication, bytes(16))
+    deadline_s = time.monotonic() + 10
+    seen: list[tuple[int, bytes]] = []
+    while not seen:
+        assert time.monotonic() < deadline_s
+        with subscription.poll(1) as batch:
+            seen += [(m.reserved_value, bytes(m)) for m in batch.messages()]
+        subscription.wait(0.1)
+    sent, arrived = struct.unpack("<qq", seen[0][1])
+    assert before <= sent <= arrived <= seen[0][0] <= time.time_ns()
+
+
+@pytest.mark.parametrize("side", ["send", "receive", "media"])
+def test_typed_streams_keep_their_header(driver, side):
+    """N25."""
+    channel = Channel(
+        media="udp", endpoint="localhost:0", **{f"{side}_timestamp_offset": "reserved"}
+    )
+    for open_one in (stream.publisher, stream.subscriber):
+        for name in ("ticks", 7):
+            with pytest.raises(errors.ConfigError, match="-ts-offset=reserved would overwrite"):
+                open_one(name, channel=channel, dir=driver.dir)
+    raw = Client(driver.dir, start_driver=False)
+    named = f"{channel}|rs-name=ticks"
+    with raw, pytest.raises(errors.ChannelError, match="rs-name=ticks has in the reserved value"):
+        raw.add_subscription(named, 7)

@@ -29,8 +29,8 @@ typedef enum param_kind_t {
     PARAM_TAGS,
     PARAM_RESPONSE_ID,
     PARAM_ATS,
-    PARAM_IGNORED,
-    PARAM_NOT_SERVED
+    PARAM_TIMESTAMP,
+    PARAM_IGNORED
 } param_kind_t;
 
 typedef struct param_t {
@@ -48,6 +48,7 @@ typedef struct param_t {
     {key, PARAM_##kind, AT(field), 0, sizeof(((rsti_channel_t *)0)->field), 0, 0}
 #define NUMBER_ROW(key, kind, field, least, most) {key, PARAM_##kind, AT(field), 0, 0, least, most}
 #define DURATION_ROW(key, field) NUMBER_ROW(key, DURATION, field, 0, INT64_MAX)
+#define TIMESTAMP_ROW(key, field) NUMBER_ROW(key, TIMESTAMP, field, 0, INT32_MAX)
 #define BOOL_ROW(key, field, offset_set) {key, PARAM_BOOL, AT(field), offset_set, 0, 0, 0}
 #define PLAIN_ROW(key, kind) {key, PARAM_##kind, 0, 0, 0, 0, 0}
 
@@ -88,9 +89,9 @@ static const param_t params[] = {
     DURATION_ROW("untethered-resting-timeout", untethered_resting_ns),
     PLAIN_ROW("response-correlation-id", RESPONSE_ID),
     PLAIN_ROW("ats", ATS),
-    PLAIN_ROW("channel-snd-ts-offset", NOT_SERVED),
-    PLAIN_ROW("channel-rcv-ts-offset", NOT_SERVED),
-    PLAIN_ROW("media-rcv-ts-offset", NOT_SERVED),
+    TIMESTAMP_ROW("channel-snd-ts-offset", send_timestamp),
+    TIMESTAMP_ROW("channel-rcv-ts-offset", receive_timestamp),
+    TIMESTAMP_ROW("media-rcv-ts-offset", media_timestamp),
     TEXT_ROW("rs-name", TEXT, name),
     NUMBER_ROW("rs-evict", DURATION, evict_ns, 10 * RSTI_NS_PER_MS, 86400 * RSTI_NS_PER_S),
     TEXT_ROW("rs-rate", TEXT, rate),
@@ -134,6 +135,10 @@ static int set_number(int64_t *field, const param_t *param, const char *value)
 {
     int64_t number;
     bool is_number;
+    if (param->kind == PARAM_TIMESTAMP && strcmp(value, "reserved") == 0) {
+        *field = RSTI_CHANNEL_TIMESTAMP_RESERVED;
+        return 0;
+    }
     if (param->kind == PARAM_SIZE) {
         is_number = rsti_parse_size(value, &number);
     } else if (param->kind == PARAM_DURATION) {
@@ -143,9 +148,10 @@ static int set_number(int64_t *field, const param_t *param, const char *value)
     }
     if (!is_number) {
         return refuse(param->key, value,
-            param->kind == PARAM_SIZE           ? "a size such as 65536, 64k, 16m or 1g"
-                : param->kind == PARAM_DURATION ? "a duration such as 100ms, 5s, 20us or 7ns"
-                                                : "a whole number");
+            param->kind == PARAM_SIZE            ? "a size such as 65536, 64k, 16m or 1g"
+                : param->kind == PARAM_DURATION  ? "a duration such as 100ms, 5s, 20us or 7ns"
+                : param->kind == PARAM_TIMESTAMP ? "a byte of the message, or reserved"
+                                                 : "a whole number");
     }
     if (number < param->least || number > param->most) {
         return RST_SET_ERR(RST_ECHANNEL,
@@ -266,6 +272,7 @@ static int set_param(rsti_channel_t *channel, const param_t *param, const char *
     case PARAM_NUMBER:
     case PARAM_SIZE:
     case PARAM_DURATION:
+    case PARAM_TIMESTAMP:
         return set_number(field, param, value);
     case PARAM_BOOL:
     case PARAM_ATS:
@@ -280,9 +287,6 @@ static int set_param(rsti_channel_t *channel, const param_t *param, const char *
         return set_tags(channel, value);
     case PARAM_RESPONSE_ID:
         return set_response_id(channel, value);
-    case PARAM_NOT_SERVED:
-        return RST_SET_ERR(RST_ENOTSUP,
-            "channel parameter %s=%s: time-stamps are not supported yet", param->key, value);
     case PARAM_IGNORED:
         break;
     }
@@ -317,6 +321,9 @@ static void set_defaults(rsti_channel_t *channel)
         .response_correlation_id = unset,
         .evict_ns = unset,
         .budget_bytes = unset,
+        .send_timestamp = unset,
+        .receive_timestamp = unset,
+        .media_timestamp = unset,
         .untethered_window_limit_ns = unset,
         .untethered_linger_ns = unset,
         .untethered_resting_ns = unset,
@@ -377,6 +384,37 @@ static int parse_params(rsti_channel_t *channel, const char *text)
     return 0;
 }
 
+static int check_timestamps(const rsti_channel_t *channel)
+{
+    const int64_t send = channel->send_timestamp;
+    const int64_t receive = channel->receive_timestamp;
+    const int64_t media = channel->media_timestamp;
+    if (send == unset && receive == unset && media == unset) {
+        return 0;
+    }
+    if (channel->media == RSTI_MEDIA_IPC
+        || (channel->is_spy && (receive != unset || media != unset))) {
+        return RST_SET_ERR(RST_ENOTSUP,
+            "channel \"%s\": there are no time-stamps without a socket: take the *-ts-offset out",
+            channel->uri);
+    }
+    if (receive != unset && media != unset && receive - media < 8 && media - receive < 8) {
+        return RST_SET_ERR(RST_ECHANNEL,
+            "channel \"%s\": media-rcv-ts-offset and channel-rcv-ts-offset overlap: a time-stamp"
+            " has 8 bytes",
+            channel->uri);
+    }
+    const int64_t reserved = RSTI_CHANNEL_TIMESTAMP_RESERVED;
+    if (channel->name[0] != '\0'
+        && (send == reserved || receive == reserved || media == reserved)) {
+        return RST_SET_ERR(RST_ECHANNEL,
+            "channel \"%s\": a *-ts-offset=reserved would overwrite the header that the stream"
+            " rs-name=%s has in the reserved value: give a byte of the message",
+            channel->uri, channel->name);
+    }
+    return 0;
+}
+
 static int check_together(const rsti_channel_t *channel)
 {
     int given = (channel->initial_term_id != unset) + (channel->term_id != unset)
@@ -384,6 +422,9 @@ static int check_together(const rsti_channel_t *channel)
     if (given != 0 && given != 3) {
         return RST_SET_ERR(RST_ECHANNEL,
             "channel \"%s\": init-term-id, term-id and term-offset go together", channel->uri);
+    }
+    if (check_timestamps(channel) < 0) {
+        return -rst_last_error_code();
     }
     if (channel->media == RSTI_MEDIA_IPC) {
         return 0;

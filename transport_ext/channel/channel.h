@@ -1,8 +1,8 @@
 /* channel.h: a channel URI becomes a plain struct (docs/reference/aeron/wire.md 19). Every refusal
  * names the parameter and its value. Unknown keys are ignored, except keys that begin with "rs-":
- * those are rstream's, and an unknown one is refused. A known key may occur only once. Time-stamp
- * offsets and ats=true are refused with RST_ENOTSUP, because ignoring them would mislead the
- * user. */
+ * those are rstream's, and an unknown one is refused. A known key may occur only once. ats=true,
+ * and time-stamps where there is no socket, are refused with RST_ENOTSUP, because ignoring them
+ * would mislead the user. */
 #ifndef RSTI_CHANNEL_CHANNEL_H
 #define RSTI_CHANNEL_CHANNEL_H
 
@@ -34,6 +34,8 @@ typedef enum rsti_tristate_t {
 
 /* Absent numbers hold RSTI_CHANNEL_UNSET. */
 #define RSTI_CHANNEL_UNSET INT64_MIN
+/* *-ts-offset=reserved: the reserved value, right before the payload */
+#define RSTI_CHANNEL_TIMESTAMP_RESERVED (-8)
 /* response-correlation-id=prototype */
 #define RSTI_CHANNEL_PROTOTYPE (INT64_MIN + 1)
 
@@ -62,6 +64,8 @@ typedef struct rsti_channel_t {
     int64_t response_correlation_id;
     int64_t evict_ns; /* rs-evict: a subscription that stands still for so long is evicted */
     int64_t budget_bytes; /* rs-budget: bytes on the way to a subscription, per stream */
+    /* Offsets of time-stamps in the payload, or RSTI_CHANNEL_TIMESTAMP_RESERVED. */
+    int64_t send_timestamp, receive_timestamp, media_timestamp;
     int64_t untethered_window_limit_ns, untethered_linger_ns, untethered_resting_ns;
     bool reliable, is_reliable_set;
     bool sparse, is_sparse_set;

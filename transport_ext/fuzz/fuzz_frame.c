@@ -4,6 +4,7 @@
 #include "protocol/data_header.h"
 #include "protocol/frame.h"
 #include "protocol/sm_items.h"
+#include "protocol/timestamp.h"
 
 #include <stdbool.h>
 
@@ -163,6 +164,27 @@ static void check_err(const uint8_t *data, size_t size)
     FUZZ_CHECK(rsti_err_is_valid((const rsti_err_t *)data, size) == expected);
 }
 
+/* A time-stamp changes only its 8 bytes of each frame, and no header but its reserved value. */
+static void check_timestamp(const uint8_t *input, size_t size, int64_t offset)
+{
+    static uint8_t stamped[65536];
+    const int64_t at = offset - 8;
+    if (size > sizeof stamped) {
+        return;
+    }
+    memcpy(stamped, input, size);
+    rsti_timestamp_write(stamped, size, at, -1);
+    for (size_t i = 0, first = 0, span = 0; i < size; i++) {
+        if (i == first + span) {
+            first = i;
+            const int64_t length = size - i < 32 ? 0 : fuzz_i32(input + i);
+            span = length < 32 ? size : (size_t)(length + 31) / 32 * 32;
+        }
+        const int64_t inside = (int64_t)(i - first) - 32 - at;
+        FUZZ_CHECK(stamped[i] == input[i] || (stamped[i] == 0xFF && inside >= 0 && inside < 8));
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
 {
     const uint8_t *data = fuzz_exact_copy(input, size);
@@ -175,6 +197,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
     if (!is_acceptable) {
         return 0;
     }
+    check_timestamp(input, size, pick);
     switch (fuzz_read(data + 6, 2)) {
     case RSTI_FRAME_SETUP:
         check_setup(data);

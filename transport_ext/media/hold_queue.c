@@ -56,6 +56,7 @@ bool rsti_hold_queue_put(rsti_hold_queue_t *queue, const rsti_datagram_t *datagr
     }
     rsti_held_t *held = entry_at(queue, queue->last++);
     held->address = datagram->address;
+    held->arrived_ns = datagram->arrived_ns;
     held->due_ns = due_ns;
     held->due_passed = due_passed;
     held->begin = begin;

@@ -12,6 +12,7 @@ typedef struct rsti_held_t {
     int64_t due_passed;     /* … or when this many datagrams have passed the flow */
     uint64_t begin, end;    /* in the ring of bytes, counted from the start of time */
     size_t length;
+    int64_t arrived_ns;
     bool is_live;
 } rsti_held_t;
 

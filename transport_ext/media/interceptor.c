@@ -280,17 +280,17 @@ static int faulty_send(void *media, rsti_socket_t *socket, const rsti_datagram_t
 
 /* --- in --- */
 
-static bool copy_in(rsti_datagram_t *slot, size_t capacity, const uint8_t *data, size_t length,
-    const struct sockaddr_storage *address)
+static bool copy_in(rsti_datagram_t *slot, size_t capacity, const rsti_datagram_t *from)
 {
-    if (length > capacity) {
+    if (from->length > capacity) {
         return false;
     }
-    if (slot->data != data) {
-        memcpy(slot->data, data, length);
-        slot->address = *address;
+    if (slot->data != from->data) {
+        memcpy(slot->data, from->data, from->length);
+        slot->address = from->address;
+        slot->arrived_ns = from->arrived_ns;
     }
-    slot->length = length;
+    slot->length = from->length;
     return true;
 }
 
@@ -305,8 +305,13 @@ static int receive_due(interceptor_t *interceptor, faulty_socket_t *socket,
     uint64_t next = queue->first;
     rsti_held_t *held;
     while (received < capacity && (held = rsti_hold_queue_find_due(queue, &next, now_ns)) != NULL) {
-        if (copy_in(&datagrams[received], socket->capacities[received],
-                rsti_hold_queue_bytes(queue, held), held->length, &held->address)) {
+        const rsti_datagram_t from = {
+            .data = rsti_hold_queue_bytes(queue, held),
+            .length = held->length,
+            .address = held->address,
+            .arrived_ns = held->arrived_ns,
+        };
+        if (copy_in(&datagrams[received], socket->capacities[received], &from)) {
             received++;
         } else {
             count(&interceptor->lost);
@@ -378,8 +383,7 @@ static int faulty_receive(void *media, rsti_socket_t *socket, rsti_datagram_t *d
         if (!admit(interceptor, from, datagram, now_ns)) {
             continue;
         }
-        if (copy_in(&datagrams[received], from->capacities[received], datagram->data,
-                datagram->length, &datagram->address)) {
+        if (copy_in(&datagrams[received], from->capacities[received], datagram)) {
             received++;
         } else {
             count(&interceptor->lost);

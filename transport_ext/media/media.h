@@ -18,6 +18,7 @@ typedef struct rsti_datagram_t {
     uint8_t *data;
     size_t length;                    /* recv: in capacity, out received; send: bytes */
     struct sockaddr_storage address;  /* recv: source; send: destination when !connected */
+    int64_t arrived_ns; /* recv: when the system got it, since 1970; 0: not known */
 } rsti_datagram_t;
 
 typedef struct rsti_socket_params_t {
@@ -32,6 +33,7 @@ typedef struct rsti_socket_params_t {
     int32_t multicast_ttl;    /* 0 = leave */
     int32_t so_sndbuf; /* 0 = leave */
     int32_t so_rcvbuf;
+    bool has_arrival_times; /* the system notes when each datagram arrives */
     bool use_segmentation; /* let the kernel cut runs of equal datagrams, when connected */
 } rsti_socket_params_t;
 

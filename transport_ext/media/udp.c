@@ -37,6 +37,10 @@ typedef struct segment_control_t {
     _Alignas(struct cmsghdr) uint8_t bytes[CMSG_SPACE(sizeof(uint16_t))];
 } segment_control_t;
 
+typedef struct time_control_t {
+    _Alignas(struct cmsghdr) uint8_t bytes[CMSG_SPACE(sizeof(struct timespec))];
+} time_control_t;
+
 /* Sockets of several agents use the same two counters. */
 typedef struct udp_media_t {
     int64_t *sent;     /* NULL: not counted */
@@ -55,6 +59,7 @@ struct rsti_socket_t {
     segment_control_t controls[RSTI_MEDIA_BURST_MAX];
     int32_t spans[RSTI_MEDIA_BURST_MAX]; /* datagrams in each message being sent */
     scratch_t receiving;
+    time_control_t *times; /* RSTI_MEDIA_BURST_MAX of them; NULL: no times of arrival */
 };
 
 static void scratch_init(scratch_t *scratch)
@@ -99,6 +104,14 @@ static int udp_open(void *media, const rsti_socket_params_t *params, rsti_socket
     opened->granted_rcvbuf = usable_rcvbuf(fd);
     scratch_init(&opened->sending);
     scratch_init(&opened->receiving);
+    if (params->has_arrival_times) {
+        opened->times = rsti_alloc(RSTI_MEDIA_BURST_MAX * sizeof *opened->times);
+        if (opened->times == NULL) {
+            close(fd);
+            rsti_free(opened);
+            return -RST_ENOMEM;
+        }
+    }
     *socket = opened;
     return 0;
 }
@@ -108,6 +121,7 @@ static void udp_close(void *media, rsti_socket_t *socket)
     (void)media;
     if (socket != NULL) {
         close(socket->fd);
+        rsti_free(socket->times);
         rsti_free(socket);
     }
 }
@@ -316,7 +330,23 @@ static void prepare_receive(rsti_socket_t *socket, rsti_datagram_t *datagrams, i
         header->msg_name = &datagrams[i].address;
         header->msg_namelen = sizeof datagrams[i].address;
         header->msg_flags = 0;
+        if (socket->times != NULL) {
+            header->msg_control = socket->times[i].bytes;
+            header->msg_controllen = sizeof socket->times[i].bytes;
+        }
     }
+}
+
+static int64_t arrival_of(struct msghdr *header)
+{
+    struct timespec time;
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(header); c != NULL; c = CMSG_NXTHDR(header, c)) {
+        if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SO_TIMESTAMPNS) {
+            memcpy(&time, CMSG_DATA(c), sizeof time);
+            return (int64_t)time.tv_sec * RSTI_NS_PER_S + time.tv_nsec;
+        }
+    }
+    return 0;
 }
 
 static int udp_receive(void *media, rsti_socket_t *socket, rsti_datagram_t *datagrams, int capacity)
@@ -342,10 +372,11 @@ static int udp_receive(void *media, rsti_socket_t *socket, rsti_datagram_t *data
         tally(socket->media->received, received);
     }
     for (int i = 0; i < received; i++) {
-        const struct mmsghdr *message = &socket->receiving.messages[i];
+        struct mmsghdr *message = &socket->receiving.messages[i];
         const bool is_valid = (message->msg_hdr.msg_flags & MSG_TRUNC) == 0
             && rsti_netaddr_port(&datagrams[i].address) != 0;
         datagrams[i].length = is_valid ? message->msg_len : 0;
+        datagrams[i].arrived_ns = socket->times != NULL ? arrival_of(&message->msg_hdr) : 0;
     }
     tell_tap(socket, datagrams, received, false);
     return received > 0 ? received : 0;

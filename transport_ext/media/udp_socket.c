@@ -51,6 +51,9 @@ static int set_options(int fd, sa_family_t family, const rsti_socket_params_t *p
     if (result == 0 && params->so_sndbuf > 0) {
         result = set_option(fd, SOL_SOCKET, SO_SNDBUF, params->so_sndbuf, "SO_SNDBUF");
     }
+    if (result == 0 && params->has_arrival_times) {
+        result = set_option(fd, SOL_SOCKET, SO_TIMESTAMPNS, 1, "SO_TIMESTAMPNS");
+    }
     return result;
 }
 

@@ -19,15 +19,15 @@ static int64_t system_nano_time(void *arg)
     return read_clock_ns(CLOCK_MONOTONIC);
 }
 
-static int64_t system_epoch_ms(void *arg)
+static int64_t system_epoch_ns(void *arg)
 {
     (void)arg;
-    return read_clock_ns(CLOCK_REALTIME) / RSTI_NS_PER_MS;
+    return read_clock_ns(CLOCK_REALTIME);
 }
 
 rsti_clock_t rsti_clock_system(void)
 {
-    return (rsti_clock_t){.nano_time = system_nano_time, .epoch_ms = system_epoch_ms, .arg = NULL};
+    return (rsti_clock_t){.nano_time = system_nano_time, .epoch_ns = system_epoch_ns, .arg = NULL};
 }
 
 void rsti_cached_epoch_init(rsti_cached_epoch_t *cached, const rsti_clock_t *clock, int64_t now_ns)
@@ -50,14 +50,14 @@ static int64_t manual_nano_time(void *arg)
     return manual->now_ns;
 }
 
-static int64_t manual_epoch_ms(void *arg)
+static int64_t manual_epoch_ns(void *arg)
 {
     const rsti_manual_clock_t *manual = arg;
-    return manual->epoch_ms_at_zero + manual->now_ns / RSTI_NS_PER_MS;
+    return manual->epoch_ms_at_zero * RSTI_NS_PER_MS + manual->now_ns;
 }
 
 rsti_clock_t rsti_clock_manual(rsti_manual_clock_t *manual)
 {
     return (rsti_clock_t){
-        .nano_time = manual_nano_time, .epoch_ms = manual_epoch_ms, .arg = manual};
+        .nano_time = manual_nano_time, .epoch_ns = manual_epoch_ns, .arg = manual};
 }

@@ -11,7 +11,7 @@
 
 typedef struct rsti_clock_t {
     int64_t (*nano_time)(void *arg); /* monotonic, ns; any origin */
-    int64_t (*epoch_ms)(void *arg);  /* wall clock, ms since 1970 */
+    int64_t (*epoch_ns)(void *arg);  /* wall clock, ns since 1970 */
     void *arg;
 } rsti_clock_t;
 
@@ -20,9 +20,14 @@ static inline int64_t rsti_clock_nano_time(const rsti_clock_t *clock)
     return clock->nano_time(clock->arg);
 }
 
+static inline int64_t rsti_clock_epoch_ns(const rsti_clock_t *clock)
+{
+    return clock->epoch_ns(clock->arg);
+}
+
 static inline int64_t rsti_clock_epoch_ms(const rsti_clock_t *clock)
 {
-    return clock->epoch_ms(clock->arg);
+    return rsti_clock_epoch_ns(clock) / RSTI_NS_PER_MS;
 }
 
 rsti_clock_t rsti_clock_system(void);
@@ -38,7 +43,7 @@ void rsti_cached_epoch_init(rsti_cached_epoch_t *cached, const rsti_clock_t *clo
 void rsti_cached_epoch_update(rsti_cached_epoch_t *cached, const rsti_clock_t *clock,
     int64_t now_ns);
 
-/* Set by hand: epoch_ms() is epoch_ms_at_zero + now_ns / 1e6. */
+/* Set by hand: epoch_ns() is epoch_ms_at_zero * 1e6 + now_ns. */
 typedef struct rsti_manual_clock_t {
     int64_t now_ns;
     int64_t epoch_ms_at_zero;

@@ -63,6 +63,20 @@ int rsti_channel_check_room(const rsti_channel_t *channel, const rsti_room_t *ro
     return 0;
 }
 
+int rsti_channel_check_timestamp(const char *name, int64_t asked, int64_t existing,
+    const rsti_channel_t *channel)
+{
+    const bool is_by_tag = channel->endpoint[0] == '\0' && channel->control[0] == '\0'
+        && channel->channel_tag != RSTI_CHANNEL_UNSET;
+    if (asked == existing || (asked == RSTI_CHANNEL_UNSET && is_by_tag)) {
+        return 0;
+    }
+    return RST_SET_ERR(RST_ECHANNEL,
+        "channel %s: its %s conflicts with that of the channel's existing socket: all its streams"
+        " must have the same offset",
+        channel->uri, name);
+}
+
 /* A channel with neither endpoint nor control is complete only if its tag names an existing
  * socket. */
 int rsti_channel_check_address(const rsti_channel_t *channel, const rsti_udp_channel_t *udp)

@@ -1,6 +1,7 @@
 /* rcv_destinations.c: see rcv_destinations.h. */
 #include "driver/conductor/rcv_destinations.h"
 
+#include "driver/conductor/channels.h"
 #include "driver/conductor/links.h"
 #include "driver/conductor/receive_endpoints.h"
 #include "driver/conductor/responses.h"
@@ -98,6 +99,18 @@ static int add_transport(rst_driver_t *driver, const rsti_subscription_t *subscr
         .registration_id = command->correlation_id,
         .client_id = command->client_id,
     };
+    const rsti_channel_t *channel = facts.channel;
+    /* The offsets are those of the subscription; a destination may repeat them. */
+    if ((channel->receive_timestamp != RSTI_CHANNEL_UNSET
+            && rsti_channel_check_timestamp("channel-rcv-ts-offset", channel->receive_timestamp,
+                   facts.endpoint->receive_timestamp, channel)
+                < 0)
+        || (channel->media_timestamp != RSTI_CHANNEL_UNSET
+            && rsti_channel_check_timestamp("media-rcv-ts-offset", channel->media_timestamp,
+                   facts.endpoint->media_timestamp, channel)
+                < 0)) {
+        return -rst_last_error_code();
+    }
     if (rsti_receive_transport_add(driver, &facts) < 0) {
         return -rst_last_error_code();
     }

@@ -73,6 +73,8 @@ static int create_endpoint(rst_driver_t *driver, rsti_receive_endpoint_t **endpo
                                                                : channel->so_rcvbuf;
     made->so_sndbuf = channel->so_sndbuf == RSTI_CHANNEL_UNSET ? driver->params.so_sndbuf
                                                                : channel->so_sndbuf;
+    made->receive_timestamp = channel->receive_timestamp;
+    made->media_timestamp = channel->media_timestamp;
     made->channel_status_id = RSTI_NULL_COUNTER;
     made->receiver_id = conductor->next_receiver_id++;
     if (conductor->next_receiver_id == 0) {
@@ -190,6 +192,12 @@ int rsti_receive_endpoint_get(rst_driver_t *driver, const rsti_channel_t *channe
             < 0
         || rsti_channel_check_buffer("so-sndbuf", channel->so_sndbuf, (*endpoint)->so_sndbuf,
                channel)
+            < 0
+        || rsti_channel_check_timestamp("channel-rcv-ts-offset", channel->receive_timestamp,
+               (*endpoint)->receive_timestamp, channel)
+            < 0
+        || rsti_channel_check_timestamp("media-rcv-ts-offset", channel->media_timestamp,
+               (*endpoint)->media_timestamp, channel)
             < 0) {
         return -rst_last_error_code();
     }

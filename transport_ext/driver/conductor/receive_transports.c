@@ -30,6 +30,7 @@ static int open_socket(rst_driver_t *driver, rsti_receive_transport_t *transport
         .bind_address = udp->remote_data, /* endpoint= is the address of the reader */
         .so_sndbuf = (int32_t)endpoint->so_sndbuf,
         .so_rcvbuf = (int32_t)endpoint->so_rcvbuf,
+        .has_arrival_times = endpoint->media_timestamp != RSTI_CHANNEL_UNSET,
     };
     if (udp->is_multicast) {
         params.bind_address = (struct sockaddr_storage){0};

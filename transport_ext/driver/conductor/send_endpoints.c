@@ -151,6 +151,7 @@ static int create_endpoint(rst_driver_t *driver, rsti_send_endpoint_t **endpoint
     made->udp = *udp;
     made->so_sndbuf = or_default(channel->so_sndbuf, driver->params.so_sndbuf);
     made->so_rcvbuf = or_default(channel->so_rcvbuf, driver->params.so_rcvbuf);
+    made->send_timestamp = channel->send_timestamp;
     made->channel_status_id = RSTI_NULL_COUNTER;
     made->local_sockaddr_id = RSTI_NULL_COUNTER;
     made->destination_count_id = RSTI_NULL_COUNTER;
@@ -283,6 +284,9 @@ int rsti_send_endpoint_get(rst_driver_t *driver, const rsti_channel_t *channel,
                 < 0
             || rsti_channel_check_buffer("so-rcvbuf", channel->so_rcvbuf, (*endpoint)->so_rcvbuf,
                    channel)
+                < 0
+            || rsti_channel_check_timestamp("channel-snd-ts-offset", channel->send_timestamp,
+                   (*endpoint)->send_timestamp, channel)
                 < 0) {
             return -rst_last_error_code();
         }

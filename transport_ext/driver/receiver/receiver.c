@@ -12,6 +12,7 @@
 #include "driver/receiver/image_rtt.h"
 #include "driver/receiver/receive_endpoint.h"
 #include "driver/receiver/wake_readers.h"
+#include "protocol/timestamp.h"
 #include "util/alloc.h"
 #include "util/fault.h"
 
@@ -277,6 +278,29 @@ static void on_datagram(rsti_receiver_t *receiver, rsti_receive_transport_t *tra
     }
 }
 
+/* Writes the time-stamps that the channel asks for: when the system got each datagram, and when
+ * this driver did. */
+static void stamp(rsti_receiver_t *receiver, const rsti_receive_endpoint_t *endpoint, int count)
+{
+    const bool has_media = endpoint->media_timestamp != RSTI_CHANNEL_UNSET;
+    const bool has_own = endpoint->receive_timestamp != RSTI_CHANNEL_UNSET;
+    if (count == 0 || (!has_media && !has_own)) {
+        return;
+    }
+    const int64_t now_ns = rsti_clock_epoch_ns(&receiver->driver->clock);
+    for (int i = 0; i < count; i++) {
+        rsti_datagram_t *datagram = &receiver->datagrams[i];
+        if (has_media && datagram->arrived_ns != 0) {
+            rsti_timestamp_write(datagram->data, datagram->length, endpoint->media_timestamp,
+                datagram->arrived_ns);
+        }
+        if (has_own) {
+            rsti_timestamp_write(datagram->data, datagram->length, endpoint->receive_timestamp,
+                now_ns);
+        }
+    }
+}
+
 static int64_t poll_transport(rsti_receiver_t *receiver, rsti_receive_transport_t *transport,
     int64_t now_ns)
 {
@@ -296,6 +320,7 @@ static int64_t poll_transport(rsti_receiver_t *receiver, rsti_receive_transport_
         return 0;
     }
     transport->is_readable = count == burst; /* fewer: the socket is empty */
+    stamp(receiver, transport->endpoint, count);
     int64_t bytes = 0;
     for (int i = 0; i < count; i++) {
         bytes += (int64_t)receiver->datagrams[i].length;

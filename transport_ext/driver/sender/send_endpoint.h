@@ -27,6 +27,7 @@ struct rsti_send_endpoint_t {
     int32_t local_sockaddr_id;
     int64_t so_sndbuf; /* of the first channel or the driver; 0: the system's */
     int64_t so_rcvbuf;
+    int64_t send_timestamp; /* offset in the payload; RSTI_CHANNEL_UNSET: none */
     bool is_connected; /* data_socket */
     bool is_group; /* multicast or several destinations: group rules for NAKs and flow control */
     uint16_t managed_port; /* goes back to the port manager; 0: none */

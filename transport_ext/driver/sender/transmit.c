@@ -4,10 +4,25 @@
 #include "driver/base/driver_state.h"
 #include "driver/sender/send_endpoint.h"
 #include "logbuffer/reader.h"
+#include "protocol/timestamp.h"
 
 bool rsti_network_publication_is_waiting(const rsti_network_publication_t *publication)
 {
     return publication->base.is_response && publication->response_address.ss_family == AF_UNSPEC;
+}
+
+/* In the log itself, because that is what the socket sends, and again with each resend. */
+static void stamp(rst_driver_t *driver, const rsti_send_endpoint_t *endpoint,
+    const rsti_datagram_t *datagrams, int32_t count)
+{
+    if (endpoint->send_timestamp == RSTI_CHANNEL_UNSET) {
+        return;
+    }
+    const int64_t now_ns = rsti_clock_epoch_ns(&driver->clock);
+    for (int32_t i = 0; i < count; i++) {
+        rsti_timestamp_write(datagrams[i].data, datagrams[i].length, endpoint->send_timestamp,
+            now_ns);
+    }
 }
 
 int32_t rsti_network_publication_transmit(rsti_sender_t *sender,
@@ -19,6 +34,7 @@ int32_t rsti_network_publication_transmit(rsti_sender_t *sender,
     if (publication->base.is_response) {
         publication->endpoint->data_address = publication->response_address;
     }
+    stamp(sender->driver, publication->endpoint, datagrams, count);
     return rsti_send_endpoint_send(sender, publication->endpoint, datagrams, count);
 }
 

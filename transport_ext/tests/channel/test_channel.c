@@ -343,8 +343,11 @@ TEST(refusals_name_the_parameter_and_its_value)
         {"control-mode=x", RST_ECHANNEL}, {"session-id=tag:x", RST_ECHANNEL},
         {"tags=a,b", RST_ECHANNEL}, {"rs-x=1", RST_ECHANNEL}, {"control=h", RST_ECHANNEL},
         {"response-correlation-id=-2", RST_ECHANNEL}, {"linger=1.5s", RST_ECHANNEL},
-        {"ats=true", RST_ENOTSUP}, {"channel-snd-ts-offset=reserved", RST_ENOTSUP},
-        {"channel-rcv-ts-offset=0", RST_ENOTSUP}, {"media-rcv-ts-offset=8", RST_ENOTSUP}};
+        {"ats=true", RST_ENOTSUP}, {"channel-snd-ts-offset=-8", RST_ECHANNEL},
+        {"channel-rcv-ts-offset=x", RST_ECHANNEL}, {"media-rcv-ts-offset=2147483648", RST_ECHANNEL},
+        {"channel-rcv-ts-offset=8|media-rcv-ts-offset=15", RST_ECHANNEL},
+        {"channel-rcv-ts-offset=reserved|media-rcv-ts-offset=reserved", RST_ECHANNEL},
+        {"rs-name=ticks|channel-snd-ts-offset=reserved", RST_ECHANNEL}};
     for (size_t i = 0; i < COUNT(rows); i++) {
         CHECK_EQ(parse_udp(rows[i].param), -rows[i].code);
         if (strstr(rst_last_error_text(), rows[i].param) == NULL) {
@@ -353,6 +356,35 @@ TEST(refusals_name_the_parameter_and_its_value)
     }
 }
 
+/* N25, F6 */
+TEST(time_stamp_offsets)
+{
+    CHECK_EQ(parse_udp("alias=a"), 0);
+    CHECK_EQ(channel.send_timestamp, RSTI_CHANNEL_UNSET);
+    CHECK_EQ(channel.receive_timestamp, RSTI_CHANNEL_UNSET);
+    CHECK_EQ(channel.media_timestamp, RSTI_CHANNEL_UNSET);
+    CHECK_EQ(parse_udp("channel-snd-ts-offset=0|channel-rcv-ts-offset=8|media-rcv-ts-offset=16"),
+        0);
+    CHECK_EQ(channel.send_timestamp, 0);
+    CHECK_EQ(channel.receive_timestamp, 8);
+    CHECK_EQ(channel.media_timestamp, 16);
+    CHECK_EQ(parse_udp("channel-snd-ts-offset=reserved|channel-rcv-ts-offset=0"
+                       "|media-rcv-ts-offset=reserved"),
+        0);
+    CHECK_EQ(channel.send_timestamp, RSTI_CHANNEL_TIMESTAMP_RESERVED);
+    CHECK_EQ(channel.media_timestamp, RSTI_CHANNEL_TIMESTAMP_RESERVED);
+    CHECK_EQ(parse_udp("rs-name=ticks|channel-rcv-ts-offset=0"), 0);
+    static const char *const refused[] = {"aeron:ipc?channel-snd-ts-offset=0",
+        "aeron-spy:aeron:udp?endpoint=h:1|channel-rcv-ts-offset=0",
+        "aeron-spy:aeron:udp?endpoint=h:1|media-rcv-ts-offset=0"};
+    for (size_t i = 0; i < COUNT(refused); i++) {
+        CHECK_EQ(rsti_channel_parse(&channel, refused[i], strlen(refused[i])), -RST_ENOTSUP);
+        CHECK(strstr(rst_last_error_text(), refused[i]) != NULL);
+    }
+    static const char spy[] = "aeron-spy:aeron:udp?endpoint=h:1|channel-snd-ts-offset=0";
+    CHECK_EQ(rsti_channel_parse(&channel, spy, strlen(spy)), 0); /* the publication's */
+}
+
 CHECK_MAIN(RUN(channels_match_the_vectors), RUN(grammar), RUN(length_limit_and_zero_bytes),
     RUN(defaults), RUN(every_parameter_arrives), RUN(values), RUN(tags_and_prototype),
-    RUN(text_limits), RUN(refusals_name_the_parameter_and_its_value))
+    RUN(text_limits), RUN(time_stamp_offsets), RUN(refusals_name_the_parameter_and_its_value))

@@ -63,6 +63,7 @@ typedef struct harness_t {
     frame_t *incoming;
     int incoming_count;
     uint16_t next_port;
+    int64_t arrived_ns; /* of what is received, on sockets that ask for it */
     /* a send to this address returns bad_result; ss_family 0: none */
     struct sockaddr_storage bad_address;
     int bad_result; /* 0: the socket is full; negative: an error */
@@ -212,6 +213,7 @@ static inline int memory_receive(void *arg, rsti_socket_t *socket, rsti_datagram
             memcpy(datagrams[count].data, h->incoming[i].data, h->incoming[i].length);
             datagrams[count].length = h->incoming[i].length;
             datagrams[count].address = h->incoming[i].address;
+            datagrams[count].arrived_ns = socket->params.has_arrival_times ? h->arrived_ns : 0;
             count++;
         } else {
             h->incoming[kept++] = h->incoming[i];

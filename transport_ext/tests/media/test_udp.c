@@ -105,6 +105,39 @@ static void burst_between(const char *address, bool segmented)
     media.table->close(media.arg, receiver);
 }
 
+/* N25: the system notes the time of arrival, on sockets that ask for it. */
+TEST(times_of_arrival)
+{
+    for (int round = 0; round < 2; round++) {
+        rsti_socket_params_t params = params_for("127.0.0.1:0", NULL);
+        params.has_arrival_times = round == 1;
+        rsti_socket_t *receiver = open_socket(&params);
+        rsti_socket_params_t sending = {0};
+        media.table->local_address(media.arg, receiver, &sending.connect_address);
+        rsti_socket_t *sender = open_socket(&sending);
+        const rsti_clock_t clock = rsti_clock_system();
+        const int64_t begin_ns = rsti_clock_epoch_ns(&clock);
+        for (int burst = 0; burst < 3; burst++) { /* the room for the time is used again */
+            reset_slots(100);
+            CHECK_EQ(media.table->send(media.arg, sender, slots, 2), 2);
+            for (int expected = 0; expected < 2;) {
+                CHECK(wait_readable(receiver));
+                reset_slots(SLOT_SIZE);
+                slots[0].arrived_ns = slots[1].arrived_ns = 7;
+                const int received = media.table->receive(media.arg, receiver, slots, SLOTS);
+                for (int i = 0; i < received; i++, expected++) {
+                    CHECK_EQ(slots[i].length, 100);
+                    CHECK(round == 1 ? slots[i].arrived_ns >= begin_ns
+                                && slots[i].arrived_ns <= rsti_clock_epoch_ns(&clock)
+                                     : slots[i].arrived_ns == 0);
+                }
+            }
+        }
+        media.table->close(media.arg, sender);
+        media.table->close(media.arg, receiver);
+    }
+}
+
 TEST(burst_arrives_in_order_ipv4)
 {
     burst_between("127.0.0.1:0", false);
@@ -351,6 +384,7 @@ TEST(datagram_from_port_0_is_handed_on_empty)
 int main(int argc, char **argv)
 {
     static const check_case_t cases[] = {
+        RUN(times_of_arrival),
         RUN(burst_arrives_in_order_ipv4),
         RUN(segmented_burst_arrives_as_single_datagrams),
         RUN(burst_arrives_in_order_ipv6),

@@ -89,11 +89,11 @@ typedef struct counted_t {
     int asked;
 } counted_t;
 
-static int64_t count_epoch_ms(void *arg)
+static int64_t count_epoch_ns(void *arg)
 {
     counted_t *counted = arg;
     counted->asked++;
-    return counted->epoch_ms;
+    return counted->epoch_ms * RSTI_NS_PER_MS;
 }
 
 /* L11 */
@@ -101,7 +101,7 @@ TEST(a_cached_epoch_is_asked_for_at_the_millisecond)
 {
     const int64_t begin_ns = -3 * RSTI_NS_PER_MS; /* a monotonic clock begins at any value */
     counted_t counted = {.epoch_ms = 5000};
-    const rsti_clock_t clock = {.epoch_ms = count_epoch_ms, .arg = &counted};
+    const rsti_clock_t clock = {.epoch_ns = count_epoch_ns, .arg = &counted};
     rsti_cached_epoch_t cached;
     rsti_cached_epoch_init(&cached, &clock, begin_ns);
     CHECK_EQ(cached.now_ms, 5000);
