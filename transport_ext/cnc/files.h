@@ -34,6 +34,8 @@ int rsti_file_map(int fd, size_t length, bool read_only, const char *path, uint8
 /* The length of a regular file. -RST_ECORRUPT: it is no regular file; -RST_ESYS. */
 int64_t rsti_file_length(int fd, const char *path);
 
+/* dir_clean.c: removes all files of a folder, "." for the directory itself. Returns how many. */
+int32_t rsti_dir_empty(int dir_fd, const char *name);
 /* dir_clean.c: removes the files of a driver and returns how many. keep_subdirs leaves the emptied
  * sub-directories. The lock file stays. */
 int32_t rsti_dir_remove_content(int dir_fd, bool keep_subdirs);

@@ -124,9 +124,7 @@ int rsti_names_init(rst_driver_t *driver)
     if (strcmp(kind, "csv_table") == 0) {
         return use_table(driver);
     }
-    return strcmp(kind, "default") == 0
-        ? 0
-        : RST_SET_ERR(RST_EINVAL, "name-resolver=%s: must be default or csv_table", kind);
+    return 0;
 }
 
 void rsti_names_fini(rst_driver_t *driver)
