@@ -76,7 +76,7 @@ static bool is_made_name(const char *name)
         || (rest[0] != '\0' && rest[strspn(rest, "0123456789")] == '\0');
 }
 
-static int32_t empty_subdir(int dir_fd, const char *name)
+int32_t rsti_dir_empty(int dir_fd, const char *name)
 {
     DIR *stream = rsti_dir_read(dir_fd, name);
     if (stream == NULL) {
@@ -97,7 +97,7 @@ int32_t rsti_dir_remove_content(int dir_fd, bool keep_subdirs)
 {
     int32_t removed = 0;
     for (size_t i = 0; i < COUNT_OF(driver_subdirs); i++) {
-        removed += empty_subdir(dir_fd, driver_subdirs[i]);
+        removed += rsti_dir_empty(dir_fd, driver_subdirs[i]);
         /* Not a directory (perhaps a link): the entry itself is removed. */
         if (unlinkat(dir_fd, driver_subdirs[i], 0) == 0) {
             removed++;

@@ -9,6 +9,7 @@
 
 #include "cnc/cnc_file.h"
 #include "cnc/files.h"
+#include "cnc/wake_fifo.h"
 #include "concurrent/atomics.h"
 #include "util/error.h"
 #include "util/int_math.h"
@@ -339,7 +340,7 @@ static int32_t remove_all(const char *dir, const held_dir_t *held)
      * makes a new directory between the next two lines keeps it from being removed. */
     (void)unlinkat(held->dir_fd, RSTI_LOCK_FILE_NAME, 0);
     (void)rmdir(dir);
-    return removed;
+    return removed + rsti_wake_dir_remove_beside(dir);
 }
 
 void rsti_driver_dir_release(const char *dir, int lock_fd, bool remove_dir)
@@ -348,7 +349,11 @@ void rsti_driver_dir_release(const char *dir, int lock_fd, bool remove_dir)
         return;
     }
     /* Unknown: the handle was copied by a fork, and the directory belongs to the parent. */
-    if (forget_lock(lock_fd) && remove_dir) {
+    const bool is_own = forget_lock(lock_fd);
+    if (is_own && !remove_dir) {
+        (void)rsti_wake_dir_remove_beside(dir); /* an ended driver wakes nobody */
+    }
+    if (is_own && remove_dir) {
         held_dir_t held = {.dir_fd = rsti_dir_open(dir, false), .lock_fd = lock_fd};
         if (held.dir_fd >= 0 && is_current(dir, held.dir_fd, lock_fd)) {
             (void)remove_all(dir, &held);

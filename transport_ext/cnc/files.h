@@ -37,6 +37,8 @@ int rsti_file_unmap(uint8_t *base, size_t length);
  * another user, who may have put it into a directory that the group may write; -RST_ESYS. */
 int64_t rsti_file_length(int fd, bool any_owner, const char *path);
 
+/* dir_clean.c: removes all files of a folder, "." for the directory itself. Returns how many. */
+int32_t rsti_dir_empty(int dir_fd, const char *name);
 /* dir_clean.c: removes the files of a driver and returns how many. keep_subdirs leaves the emptied
  * sub-directories. The lock file stays. */
 int32_t rsti_dir_remove_content(int dir_fd, bool keep_subdirs);

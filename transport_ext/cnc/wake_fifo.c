@@ -43,10 +43,69 @@ struct rsti_waker_t {
     writer_t writers[CACHE_SETS][CACHE_WAYS];
 };
 
+static int beside_path(char *path, const char *dir)
+{
+    size_t length = strlen(dir);
+    while (length > 1 && dir[length - 1] == '/') {
+        length--; /* "dir/" would put the folder inside */
+    }
+    return rsti_path_format(path, RSTI_PATH_MAX, "%.*s.%s", (int)length, dir, RSTI_WAKE_DIR);
+}
+
+static int wake_dir(char *path, const char *dir)
+{
+    struct stat status;
+    const int result = rsti_path_format(path, RSTI_PATH_MAX, "%s/%s", dir, RSTI_WAKE_DIR);
+    return result != 0 || (lstat(path, &status) == 0 && S_ISDIR(status.st_mode))
+        ? result
+        : beside_path(path, dir);
+}
+
 static int fifo_path(char *path, const char *dir, int64_t client_id, int32_t waiter_id)
 {
-    return rsti_path_format(path, RSTI_PATH_MAX, "%s/%s/%lld.%d", dir, RSTI_WAKE_DIR,
-        (long long)client_id, waiter_id);
+    char folder[RSTI_PATH_MAX];
+    const int result = wake_dir(folder, dir);
+    return result != 0 ? result
+                       : rsti_path_format(path, RSTI_PATH_MAX, "%s/%lld.%d", folder,
+                             (long long)client_id, waiter_id);
+}
+
+int rsti_wake_dir_move_beside(const char *dir)
+{
+    char inside[RSTI_PATH_MAX], beside[RSTI_PATH_MAX];
+    int result = rsti_path_format(inside, sizeof inside, "%s/%s", dir, RSTI_WAKE_DIR);
+    if (result == 0) {
+        result = beside_path(beside, dir);
+    }
+    if (result != 0) {
+        return result;
+    }
+    (void)rsti_wake_dir_remove_beside(dir);
+    if (mkdir(beside, 0700) != 0) {
+        return RST_SET_ERRNO("making %s for the FIFOs of waiting threads", beside);
+    }
+    if (rmdir(inside) != 0) {
+        return RST_SET_ERRNO("removing %s", inside);
+    }
+    return 0;
+}
+
+/* Leaves the error trail as it is: a failed start is explained by it. */
+int32_t rsti_wake_dir_remove_beside(const char *dir)
+{
+    char beside[RSTI_PATH_MAX];
+    struct stat status;
+    if (strlen(dir) + sizeof "." RSTI_WAKE_DIR > sizeof beside || beside_path(beside, dir) != 0) {
+        return 0;
+    }
+    const int dir_fd = open(beside, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int32_t removed = 0;
+    if (dir_fd >= 0 && fstat(dir_fd, &status) == 0 && status.st_uid == geteuid()) {
+        removed = rsti_dir_empty(dir_fd, ".");
+        removed += rmdir(beside) == 0;
+    }
+    rsti_fd_close(dir_fd);
+    return removed;
 }
 
 /* -1 with errno: it does not exist or is no FIFO. */
@@ -95,8 +154,9 @@ void rsti_wake_fifo_remove_client(const char *dir, int64_t client_id)
 {
     char prefix[32];
     const int length = snprintf(prefix, sizeof prefix, "%lld.", (long long)client_id);
-    const int dir_fd = rsti_dir_open(dir, false);
-    DIR *stream = dir_fd >= 0 ? rsti_dir_read(dir_fd, RSTI_WAKE_DIR) : NULL;
+    char folder[RSTI_PATH_MAX];
+    const int dir_fd = wake_dir(folder, dir) == 0 ? rsti_dir_open(folder, false) : -1;
+    DIR *stream = dir_fd >= 0 ? rsti_dir_read(dir_fd, ".") : NULL;
     if (stream != NULL) {
         const struct dirent *entry;
         while ((entry = readdir(stream)) != NULL) {

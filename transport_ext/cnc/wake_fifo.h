@@ -1,5 +1,7 @@
 /* wake_fifo.h: the FIFOs behind wake.h: <dir>/wake/<client id>.<waiter id>; the driver's agents are
- * client 0. Readers and writers open O_RDWR | O_NONBLOCK: a reader meets no end of file, a writer
+ * client 0. A driver may keep them in <dir>.wake/ instead: a program that copies a directory, as
+ * Aeron's own data collector does, would wait for ever at the first FIFO. Everybody looks into the
+ * directory first, and beside it when it has no wake/. Readers and writers open O_RDWR | O_NONBLOCK: a reader meets no end of file, a writer
  * no SIGPIPE (wake_fifo.c says why). */
 #ifndef RSTI_CNC_WAKE_FIFO_H
 #define RSTI_CNC_WAKE_FIFO_H
@@ -7,6 +9,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Driver, in its new directory: moves wake/ beside it. 0, or negative with a trail. */
+int rsti_wake_dir_move_beside(const char *dir);
+/* Removes the folder beside the directory with its FIFOs, when there is one. Returns how many. */
+int32_t rsti_wake_dir_remove_beside(const char *dir);
 /* Makes and opens the reader's end; fd, or negative with a trail. */
 int rsti_wake_fifo_create(const char *dir, int64_t client_id, int32_t waiter_id);
 void rsti_wake_fifo_remove(const char *dir, int64_t client_id, int32_t waiter_id);

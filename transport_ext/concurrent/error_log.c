@@ -113,10 +113,8 @@ static size_t format_error(char *to, size_t to_size, int code, const char *text)
     return (size_t)written < to_size ? (size_t)written : to_size - 1;
 }
 
-void rsti_error_log_record(rsti_error_log_t *log, int code, const char *text, int64_t now_ms)
+static void write_line(rsti_error_log_t *log, const char *line, size_t length, int64_t now_ms)
 {
-    char line[RSTI_ERROR_TEXT_MAX];
-    size_t length = format_error(line, sizeof line, code, text);
     bool is_kept = true;
     (void)pthread_mutex_lock(&log->lock);
     entry_t *entry = find_entry(log, line, length);
@@ -127,12 +125,26 @@ void rsti_error_log_record(rsti_error_log_t *log, int code, const char *text, in
         is_kept = append_entry(log, line, length, now_ms);
     }
     (void)pthread_mutex_unlock(&log->lock);
+    if (!is_kept) {
+        (void)fprintf(stderr, "rstream: error log full: %.*s\n", (int)length, line);
+    }
+}
+
+void rsti_error_log_record(rsti_error_log_t *log, int code, const char *text, int64_t now_ms)
+{
+    char line[RSTI_ERROR_TEXT_MAX];
+    const size_t length = format_error(line, sizeof line, code, text);
+    write_line(log, line, length, now_ms);
     if (log->errors_counter != NULL) {
         (void)rsti_fetch_add_i64(log->errors_counter, 1);
     }
-    if (!is_kept) {
-        (void)fprintf(stderr, "rstream: error log full: %s\n", line);
-    }
+}
+
+void rsti_error_log_notice(rsti_error_log_t *log, const char *text, int64_t now_ms)
+{
+    char line[RSTI_ERROR_TEXT_MAX];
+    (void)snprintf(line, sizeof line, "notice: %s", text);
+    write_line(log, line, strlen(line), now_ms);
 }
 
 size_t rsti_error_log_read_since(const void *buffer, size_t length, int64_t since_ms,

@@ -23,6 +23,9 @@ void rsti_error_log_fini(rsti_error_log_t *log);
  * truncated at RSTI_ERROR_TEXT_MAX. A full log sends the error to stderr. */
 void rsti_error_log_record(rsti_error_log_t *log, int code, const char *text, int64_t now_ms);
 
+/* Writes "notice: text". It does not count as an error. */
+void rsti_error_log_notice(rsti_error_log_t *log, const char *text, int64_t now_ms);
+
 typedef void (*rsti_error_log_on_error_t)(void *arg, int32_t observations, int64_t first_ms,
     int64_t last_ms, const char *text, size_t text_length);
 /* Validates lengths. Returns how many entries were read. */

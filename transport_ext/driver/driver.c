@@ -160,7 +160,7 @@ static void warn_of_unused_idle(rst_driver_t *driver)
             driver->threading == RSTI_THREADING_SHARED          ? "shared"
                 : driver->threading == RSTI_THREADING_DEDICATED ? "dedicated"
                                                                 : "shared-network");
-        rsti_driver_log_error(driver, 0, text);
+        rst_driver_notice(driver, text);
     }
 }
 
@@ -180,7 +180,7 @@ static int take_directory(rst_driver_t *driver)
         driver->lock_fd = -1;
         return -rst_last_error_code();
     }
-    return 0;
+    return params->wake_beside != 0 ? rsti_wake_dir_move_beside(driver->dir) : 0;
 }
 
 static int open_all(rst_driver_t *driver, const rsti_media_t *media, uint64_t seed)
@@ -239,6 +239,8 @@ int rsti_driver_open_with(rst_driver_t **driver, const rst_driver_params_t *para
     }
     if (result < 0 || open_all(made, media, seed) < 0) {
         result = -rst_last_error_code();
+        /* Clients would wait for a cnc.dat that never gets ready. */
+        made->params.remove_dir = 1;
         rst_driver_close(made);
         return result;
     }
@@ -277,6 +279,11 @@ int64_t rst_driver_do_work(rst_driver_t *driver, int64_t *next_deadline_ns)
 const char *rst_driver_dir(const rst_driver_t *driver)
 {
     return driver->dir;
+}
+
+void rst_driver_notice(rst_driver_t *driver, const char *text)
+{
+    rsti_error_log_notice(&driver->error_log, text, rsti_clock_epoch_ms(&driver->clock));
 }
 
 int rst_driver_is_idle(const rst_driver_t *driver)

@@ -14,8 +14,11 @@ static int complain(void)
 
 static void on_notice(void *arg, const char *text)
 {
-    (void)arg;
-    fprintf(stderr, "rstreamd: notice: %s\n", text);
+    arguments_t *arguments = arg;
+    if (arguments->notice_count < NOTICES_MAX) {
+        (void)snprintf(arguments->notices[arguments->notice_count++], NOTICE_LENGTH_MAX, "%s",
+            text);
+    }
 }
 
 void arguments_print_help(void)
@@ -25,7 +28,8 @@ void arguments_print_help(void)
         "       rstreamd --help | --version\n\n"
         "Runs an rstream media driver in the foreground. It ends at SIGINT or SIGTERM, or when no\n"
         "client was connected for the idle-exit time.\n\n"
-        "  --verbose   print a line when ready\n\n"
+        "  --verbose   print a line when ready, and notices of options without effect, which go to the\n"
+        "              driver's error log otherwise\n\n"
         "Options also come from the environment, as RSTREAM_<NAME> (upper case, _ for -), and by\n"
         "the names of Aeron's drivers: properties with -D or in files (syntax of Java), and\n"
         "AERON_* variables. Later sources win: AERON_* variables, RSTREAM_* variables, then the\n"
@@ -103,12 +107,12 @@ static int take(rst_driver_params_t *params, arguments_t *arguments, int argc, c
     } else if (strncmp(argument, "--", 2) == 0) {
         return set_option(params, argc, argv, index);
     } else if (is_property(argument)) {
-        if (rst_driver_params_set_property(params, argument + 2, on_notice, NULL) < 0) {
+        if (rst_driver_params_set_property(params, argument + 2, on_notice, arguments) < 0) {
             (void)complain();
             return 0;
         }
     } else if (is_file(argument)) {
-        if (rst_driver_params_from_properties(params, argument, on_notice, NULL) < 0) {
+        if (rst_driver_params_from_properties(params, argument, on_notice, arguments) < 0) {
             (void)complain();
             return 0;
         }
@@ -150,7 +154,7 @@ int arguments_parse(rst_driver_params_t *params, arguments_t *arguments, int arg
     if (uses_aerons_names(argc, argv) && rst_driver_params_use_aeron_defaults(params) < 0) {
         return complain();
     }
-    if (rst_driver_params_from_aeron_environment(params, on_notice, NULL) < 0
+    if (rst_driver_params_from_aeron_environment(params, on_notice, arguments) < 0
         || rst_driver_params_from_environment(params) < 0) {
         return complain();
     }

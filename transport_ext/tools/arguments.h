@@ -9,10 +9,17 @@
 
 #include <stdbool.h>
 
+#define NOTICES_MAX 64
+#define NOTICE_LENGTH_MAX 256
+
 typedef struct arguments_t {
     bool wants_help;
     bool wants_version;
     bool is_verbose;
+    /* Of names without effect and of values out of range. A harness may take any text on standard
+     * error for a failure, so they go there only with --verbose, else to the driver's error log. */
+    int notice_count;
+    char notices[NOTICES_MAX][NOTICE_LENGTH_MAX];
 } arguments_t;
 
 /* 0, or EXIT_OPTIONS with a message on stderr. */

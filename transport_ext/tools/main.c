@@ -85,7 +85,18 @@ static void work_until_end(rst_driver_t *driver, const sigset_t *ending)
     }
 }
 
-static int run(const rst_driver_params_t *params, bool is_verbose)
+static void tell_notices(rst_driver_t *driver, const arguments_t *arguments)
+{
+    for (int i = 0; i < arguments->notice_count; i++) {
+        if (arguments->is_verbose) {
+            fprintf(stderr, "rstreamd: notice: %s\n", arguments->notices[i]);
+        } else {
+            rst_driver_notice(driver, arguments->notices[i]);
+        }
+    }
+}
+
+static int run(const rst_driver_params_t *params, const arguments_t *arguments)
 {
     sigset_t ending;
     rst_driver_t *driver = NULL;
@@ -104,7 +115,8 @@ static int run(const rst_driver_params_t *params, bool is_verbose)
         rst_driver_close(driver);
         return exit_code;
     }
-    if (is_verbose || isatty(STDOUT_FILENO) == 1) {
+    tell_notices(driver, arguments);
+    if (arguments->is_verbose || isatty(STDOUT_FILENO) == 1) {
         printf("rstreamd: ready dir=%s pid=%ld\n", rst_driver_dir(driver), (long)getpid());
         (void)fflush(stdout);
     }
@@ -120,7 +132,7 @@ static int run(const rst_driver_params_t *params, bool is_verbose)
 int main(int argc, char **argv)
 {
     rst_driver_params_t *params = NULL;
-    arguments_t arguments = {false, false, false};
+    static arguments_t arguments;
     if (rst_driver_params_create(&params) != 0) {
         return complain(EXIT_FAILED);
     }
@@ -133,7 +145,7 @@ int main(int argc, char **argv)
         if (is_set_to(params, "print-configuration", "true")) {
             arguments_print_configuration(params);
         }
-        exit_code = run(params, arguments.is_verbose);
+        exit_code = run(params, &arguments);
     }
     rst_driver_params_destroy(params);
     return exit_code;

@@ -517,6 +517,7 @@ int rst_driver_params_use_aeron_defaults(rst_driver_params_t *params)
         {"threading", "dedicated"},
         {"remove-dir-on-close", "false"},
         {"dir-make-parents", "true"},
+        {"wake-beside", "true"},
     };
     for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
         if (rst_driver_params_set(params, values[i][0], values[i][1]) < 0) {

@@ -33,7 +33,8 @@ struct rsti_name_lookup_t {
     rsti_name_lookup_params_t params;
     pthread_mutex_t lock;
     pthread_cond_t is_asked;
-    bool has_thread;
+    int thread_count;
+    int free_count; /* threads that wait for a name */
     bool is_closing;
     slot_t slots[RSTI_LOOKUPS_MAX];
 };
@@ -90,11 +91,16 @@ static void *run(void *arg)
         if (slot != NULL) {
             look_up(lookup, slot);
         } else {
+            lookup->free_count++;
             pthread_cond_wait(&lookup->is_asked, &lookup->lock);
+            lookup->free_count--;
         }
     }
+    const bool is_last = --lookup->thread_count == 0;
     pthread_mutex_unlock(&lookup->lock);
-    free_lookup(lookup); /* destroy() leaves that to this thread */
+    if (is_last) {
+        free_lookup(lookup); /* destroy() leaves that to the last thread */
+    }
     return NULL;
 }
 
@@ -117,24 +123,41 @@ void rsti_name_lookup_destroy(rsti_name_lookup_t *lookup)
         return;
     }
     pthread_mutex_lock(&lookup->lock);
-    const bool has_thread = lookup->has_thread;
+    const bool has_thread = lookup->thread_count > 0;
     lookup->is_closing = true;
-    pthread_cond_signal(&lookup->is_asked);
+    pthread_cond_broadcast(&lookup->is_asked);
     pthread_mutex_unlock(&lookup->lock);
     if (!has_thread) {
         free_lookup(lookup);
     }
 }
 
+static int32_t asked_count(const rsti_name_lookup_t *lookup)
+{
+    int32_t count = 0;
+    for (size_t i = 0; i < RSTI_LOOKUPS_MAX; i++) {
+        count += lookup->slots[i].state == STATE_ASKED;
+    }
+    return count;
+}
+
+/* Starts a thread for one more name when too few are free. A failure counts only when there is no
+ * thread at all. */
 static int start_thread(rsti_name_lookup_t *lookup)
 {
     pthread_t thread;
+    if (lookup->thread_count == RSTI_LOOKUP_THREADS_MAX
+        || asked_count(lookup) < lookup->free_count) {
+        return 0;
+    }
     const int result = pthread_create(&thread, NULL, run, lookup);
     if (result != 0) {
-        return rsti_error_set_errno(result, "starting the thread that looks up names");
+        return lookup->thread_count > 0
+            ? 0
+            : rsti_error_set_errno(result, "starting the thread that looks up names");
     }
     (void)pthread_detach(thread);
-    lookup->has_thread = true;
+    lookup->thread_count++;
     return 0;
 }
 
@@ -165,7 +188,7 @@ static int ask(rsti_name_lookup_t *lookup, const char *host, int family, int64_t
     if (!rsti_netaddr_copy_text(slot->host, sizeof slot->host, host, strlen(host))) {
         return RST_SET_ERR(RST_EUNKNOWNHOST, "host name of %zu bytes is too long", strlen(host));
     }
-    if (!lookup->has_thread && start_thread(lookup) < 0) {
+    if (start_thread(lookup) < 0) {
         return -rst_last_error_code();
     }
     slot->family = family;

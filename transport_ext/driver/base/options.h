@@ -77,6 +77,9 @@
 #define RSTI_OPTIONS_FILES(X)                                                                      \
     X(BOOL, remove_dir, "remove-dir-on-close", "true", 0, 1,                                       \
         "remove the driver directory at close")                                                    \
+    X(BOOL, wake_beside, "wake-beside", "false", 0, 1,                                             \
+        "keep the FIFOs of waiting threads in <dir>.wake beside the driver directory, for "        \
+        "programs that copy that directory")                                                       \
     X(BOOL, dir_make_parents, "dir-make-parents", "false", 0, 1,                                   \
         "create missing parent directories too")                                                   \
     X(BOOL, dir_delete_on_start, "dir-delete-on-start", "false", 0, 1,                             \

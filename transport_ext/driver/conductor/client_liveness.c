@@ -7,6 +7,7 @@
 #include "driver/conductor/publications.h"
 #include "driver/conductor/responses.h"
 #include "driver/conductor/subscriptions.h"
+#include "driver/conductor/waiting.h"
 #include "driver/receiver/image.h"
 
 #define DEATHS_MAX 16
@@ -36,6 +37,7 @@ static void remove_client(rst_driver_t *driver, rsti_driver_client_t *client)
 {
     rsti_conductor_t *conductor = driver->conductor;
     const int64_t client_id = client->client_id;
+    rsti_waiting_forget_client(driver, client_id);
     if (!client->is_closed) {
         const rsti_response_t response = {
             .type = RSTI_RSP_CLIENT_TIMEOUT,

@@ -28,6 +28,7 @@
 #include "driver/conductor/slowest_reader.h"
 #include "driver/conductor/subscriptions.h"
 #include "driver/conductor/tethers.h"
+#include "driver/conductor/waiting.h"
 #include "util/alloc.h"
 #include "util/error.h"
 
@@ -156,6 +157,7 @@ void rsti_conductor_destroy(rst_driver_t *driver)
         return;
     }
     rsti_names_fini(driver);
+    rsti_waiting_fini(driver);
     conductor->has_responses = true; /* woken clients check the driver's heartbeat */
     rsti_clients_wake(driver);
     free_objects(driver);
@@ -212,7 +214,7 @@ static void on_terminate(rst_driver_t *driver, const rsti_command_t *command)
     }
 }
 
-/* True: try this command again in the next pass. */
+/* True: not possible yet. */
 static bool dispatch(rst_driver_t *driver, const rsti_command_t *command)
 {
     switch (command->type) {
@@ -291,9 +293,8 @@ static rsti_rb_action_t on_client_command(void *arg, int32_t type, const void *r
     }
     command.type = type;
     rsti_error_clear();
-    if (dispatch(driver, &command)) {
-        driver->conductor->is_retry = true;
-        return RSTI_RB_ABORT;
+    if (rsti_waiting_concerns(driver, &command) || dispatch(driver, &command)) {
+        rsti_waiting_add(driver, &command, record, length);
     }
     return RSTI_RB_CONTINUE;
 }
@@ -345,13 +346,13 @@ int64_t rsti_conductor_do_work(void *arg, int64_t now_ns, int64_t *next_deadline
     rsti_conductor_t *conductor = driver->conductor;
     conductor->now_ns = now_ns;
     rsti_cached_epoch_update(&driver->epoch, &driver->clock, now_ns);
-    conductor->is_retry = false;
     conductor->is_looking_up = false;
     conductor->moved_limits = 0;
     sweep_endpoints(driver);
     const bool is_timer = on_timer(driver, now_ns);
     int64_t work = rsti_agent_inbox_drain(driver, RSTI_AGENT_CONDUCTOR, AGENT_COMMANDS_MAX);
     if (rsti_proxies_have_room(driver)) {
+        work += rsti_waiting_retry(driver, dispatch);
         work += (int64_t)rsti_rb_read(&driver->to_driver.rb, CLIENT_COMMANDS_MAX, on_client_command,
             driver);
     } else if (rsti_rb_has_records(&driver->to_driver.rb)) {
@@ -378,5 +379,5 @@ int64_t rsti_conductor_do_work(void *arg, int64_t now_ns, int64_t *next_deadline
     rsti_lower_deadline(next_deadline_ns, conductor->clients_check_due_ns);
     /* The peer whose limit moved may have new work within microseconds. */
     work += conductor->moved_limits;
-    return work + (conductor->is_retry && !conductor->is_looking_up ? 1 : 0);
+    return work + (conductor->waiting.count > 0 && !conductor->is_looking_up ? 1 : 0);
 }

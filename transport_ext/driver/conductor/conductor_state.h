@@ -61,7 +61,7 @@ struct rsti_conductor_t {
     bool is_looking_up;
     rsti_reresolution_t reresolutions[RSTI_RERESOLUTIONS_MAX];
     int32_t reresolution_count;
-    bool is_retry; /* a command was left in the ring */
+    rsti_ptr_array_t waiting; /* commands that cannot be carried out yet; waiting.h */
     rsti_channel_t channel;
     uint8_t response[RSTI_RESPONSE_MAX];
 };

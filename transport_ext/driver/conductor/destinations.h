@@ -8,8 +8,7 @@
 #include "driver/conductor/conductor_state.h"
 #include "protocol/command.h"
 
-/* True: the name look-up is not finished. Leave the command in the ring and call again in the next
- * pass. */
+/* True: the name look-up is not finished. Call again in the next pass. */
 bool rsti_on_add_destination(rst_driver_t *driver, const rsti_command_t *command);
 /* The same result. Removing an unknown destination is not an error. */
 bool rsti_on_remove_destination(rst_driver_t *driver, const rsti_command_t *command);

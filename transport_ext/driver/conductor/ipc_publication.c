@@ -99,14 +99,17 @@ static void raise_limit(rst_driver_t *driver, rsti_ipc_publication_t *publicatio
     const bool is_rate = by_rate < by_window;
     const int64_t proposed = is_rate ? by_rate : by_window;
     tell_holder(publication, is_rate);
-    if (proposed > (is_rate ? base->limit : publication->trip_limit)) {
+    const int64_t least_raise = is_rate ? base->limit : publication->trip_limit;
+    const int64_t limit = proposed > least_raise ? rsti_publication_near_producer(base, proposed)
+                                                 : base->limit;
+    if (limit > base->limit) {
 #if RSTI_FAULT == RSTI_FAULT_LIMIT
         rsti_publication_clean_up_to(base,
             least + window(publication) / 2 - (int64_t)RSTI_PARTITIONS * base->options.term_length);
 #else
         rsti_publication_clean_up_to(base, least);
 #endif
-        if (rsti_publication_raise_limit(driver, base, proposed)) {
+        if (rsti_publication_raise_limit(driver, base, limit)) {
             publication->trip_limit = base->limit
                 + (base->is_limit_short ? 0 : window(publication) / 8);
         }

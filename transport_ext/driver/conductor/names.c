@@ -49,7 +49,11 @@ static int resolve_in_thread(void *arg, const char *host, int family,
     struct sockaddr_storage *address)
 {
     rst_driver_t *driver = arg;
-    const int result = rsti_name_lookup_resolve(driver->lookup, host, family, address);
+    int result = rsti_name_lookup_resolve(driver->lookup, host, family, address);
+    if (result == -RST_EFULL) { /* the command waits for room */
+        rsti_error_clear();
+        result = RSTI_LOOKUP_PENDING;
+    }
     driver->conductor->is_looking_up |= result == RSTI_LOOKUP_PENDING;
     return result;
 }
@@ -124,9 +128,7 @@ int rsti_names_init(rst_driver_t *driver)
     if (strcmp(kind, "csv_table") == 0) {
         return use_table(driver);
     }
-    return strcmp(kind, "default") == 0
-        ? 0
-        : RST_SET_ERR(RST_EINVAL, "name-resolver=%s: must be default or csv_table", kind);
+    return 0;
 }
 
 void rsti_names_fini(rst_driver_t *driver)

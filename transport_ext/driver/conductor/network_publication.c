@@ -254,7 +254,7 @@ static void update_limit(rst_driver_t *driver, rsti_network_publication_t *publi
         }
     }
     if (rsti_load_acquire_i32(&publication->has_receivers) || (has_spies && base->is_ssc)) {
-        const int64_t proposed = consumed + window;
+        const int64_t proposed = rsti_publication_near_producer(base, consumed + window);
         if (proposed > limit) {
             rsti_publication_clean_up_to(base, consumed - base->options.term_length);
             if (is_clean_enough(base, proposed)) {

@@ -143,16 +143,14 @@ void rsti_publication_fini(rst_driver_t *driver, rsti_publication_t *publication
     rsti_free(publication->name);
 }
 
-/* Returns the limit, or a nearer one while storage is reserved step by step, and tells the
- * producers which of the two it is. */
-static int64_t near_producer(rsti_publication_t *publication, int64_t limit)
+int64_t rsti_publication_near_producer(rsti_publication_t *publication, int64_t proposed)
 {
-    int64_t near = limit;
+    int64_t near = proposed;
     if (publication->file.reserved_position != INT64_MAX) {
-        near = rsti_min_i64(limit,
+        near = rsti_min_i64(proposed,
             rsti_log_producer_position(&publication->file.log) + RSTI_LIMIT_AHEAD);
     }
-    const bool is_short = near < limit;
+    const bool is_short = near < proposed;
     if (is_short != publication->is_limit_short) {
         publication->is_limit_short = is_short;
         rsti_store_release_i32(&publication->file.log.metadata->ext.is_limit_short, is_short);
@@ -165,10 +163,6 @@ bool rsti_publication_raise_limit(rst_driver_t *driver, rsti_publication_t *publ
     int64_t limit)
 {
     const rsti_publication_options_t *options = &publication->options;
-    limit = near_producer(publication, limit);
-    if (limit <= publication->limit) {
-        return false;
-    }
     /* Several producers may each have a message beyond the limit. */
     const bool is_shared_by_steps = options->term_length > RSTI_RESERVE_STEP
         && !publication->is_exclusive;

@@ -14,12 +14,15 @@ int rsti_publication_init(rst_driver_t *driver, rsti_publication_t *publication,
 void rsti_publication_fini(rst_driver_t *driver, rsti_publication_t *publication);
 /* The position of the first byte of the stream. */
 int64_t rsti_publication_start_position(const rsti_publication_t *publication);
-/* Stores a higher limit and wakes the producers. First reserves memory for the last message that
- * may begin below the limit, and for the end of the stream behind it. Until the whole log is
- * reserved, the limit stays within RSTI_LIMIT_AHEAD of the producer, so that a long log that is
- * hardly used takes little storage. False: the limit stays, because the producer has room enough,
- * or because there is no storage, and then the error log gets an entry. */
+/* Until the whole log is reserved, the limit stays within RSTI_LIMIT_AHEAD of the producer, so that
+ * a long log that is hardly used takes little storage. Returns the limit that a proposed one means
+ * now, and tells producers whether it is nearer than proposed. The result is the present limit
+ * while the producer has room enough. */
 #define RSTI_LIMIT_AHEAD INT64_C(1048576)
+int64_t rsti_publication_near_producer(rsti_publication_t *publication, int64_t proposed);
+/* Stores a higher limit and wakes the producers. First reserves memory for the last message that
+ * may begin below the limit, and for the end of the stream behind it. False: no storage; the limit
+ * stays, and the error log gets an entry. */
 bool rsti_publication_raise_limit(rst_driver_t *driver, rsti_publication_t *publication,
     int64_t limit);
 /* Stores the limit without reserving memory, and wakes the producers. */

@@ -7,8 +7,8 @@
 #include "driver/conductor/conductor_state.h"
 #include "protocol/command.h"
 
-/* Answers the command with a result or with an error. True: not possible yet. Leave the command in
- * the ring and call again in the next pass. */
+/* Answers the command with a result or with an error. True: not possible yet. Call again in the
+ * next pass. */
 bool rsti_on_add_publication(rst_driver_t *driver, const rsti_command_t *command);
 /* Removes the link of a client. Answers the command with a result or with an error. */
 void rsti_on_remove_publication(rst_driver_t *driver, const rsti_command_t *command);

@@ -9,8 +9,8 @@
 
 /* Tells the receiver which sessions the subscription matches. Returns 0 or -RST_ENOMEM. */
 int rsti_subscription_add_interest(rst_driver_t *driver, const rsti_subscription_t *subscription);
-/* Answers the command with a result or with an error. True: not possible yet. Leave the command in
- * the ring and call again in the next pass. */
+/* Answers the command with a result or with an error. True: not possible yet. Call again in the
+ * next pass. */
 bool rsti_on_add_subscription(rst_driver_t *driver, const rsti_command_t *command);
 /* Frees the memory only; rsti_subscription_remove removes a subscription in use. */
 void rsti_subscription_free(rsti_subscription_t *subscription);

@@ -69,6 +69,8 @@ RST_API int rst_driver_start(rst_driver_t *driver); /* threads, by threading mod
  * arrives). */
 RST_API int64_t rst_driver_do_work(rst_driver_t *driver, int64_t *next_deadline_ns);
 RST_API const char *rst_driver_dir(const rst_driver_t *driver);
+/* Writes a notice to the driver's error log. It does not count as an error. */
+RST_API void rst_driver_notice(rst_driver_t *driver, const char *text);
 /* 1: no client was connected for the idle-exit time (rstreamd then ends). */
 RST_API int rst_driver_is_idle(const rst_driver_t *driver);
 /* 1: a client asked the driver to end and termination-validator allowed it. rstreamd then ends; a

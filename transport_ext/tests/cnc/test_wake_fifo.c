@@ -9,6 +9,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 static void make_dir(char *dir, size_t size, const char *name)
@@ -18,6 +19,14 @@ static void make_dir(char *dir, size_t size, const char *name)
     (void)mkdir(dir, 0700);
     path_join(wake, sizeof wake, dir, "wake");
     (void)mkdir(wake, 0700);
+}
+
+static bool is_fifo(const char *dir, const char *name)
+{
+    char path[700];
+    struct stat status;
+    path_join(path, sizeof path, dir, name);
+    return lstat(path, &status) == 0 && S_ISFIFO(status.st_mode);
 }
 
 static int64_t now_ns(void)
@@ -175,6 +184,37 @@ TEST(fifos_of_a_dead_client_go)
     close(c);
 }
 
+/* A driver may keep them beside its directory: wakers and sleepers find them there, and nothing is
+ * left in the end. */
+TEST(fifos_lie_beside_the_directory)
+{
+    char dir[512], beside[600], inside[600];
+    rsti_waker_t *waker = NULL;
+    make_dir(dir, sizeof dir, "beside");
+    snprintf(beside, sizeof beside, "%s.wake", dir);
+    snprintf(inside, sizeof inside, "%s/wake", dir);
+    CHECK_EQ(rsti_wake_dir_move_beside(dir), 0);
+    CHECK(access(inside, F_OK) != 0);
+    const int fd = rsti_wake_fifo_create(dir, 7, 1);
+    CHECK(fd >= 0);
+    CHECK(is_fifo(beside, "7.1"));
+    CHECK_EQ(rsti_waker_create(&waker, dir), 0);
+    rsti_waker_wake(waker, 7, 1);
+    CHECK_EQ(rsti_wake_fifo_wait(fd, RSTI_NS_PER_S), 1);
+    rsti_wake_fifo_remove_client(dir, 7);
+    CHECK(!is_fifo(beside, "7.1"));
+    const int left = rsti_wake_fifo_create(dir, 8, 1);
+    close(left);
+    CHECK_EQ(mkdir(inside, 0700), 0); /* the next driver: what the last one left is removed */
+    CHECK_EQ(rsti_wake_dir_move_beside(dir), 0);
+    CHECK(!is_fifo(beside, "8.1"));
+    CHECK_EQ(rsti_wake_dir_remove_beside(dir), 1);
+    CHECK_EQ(rsti_wake_dir_remove_beside(dir), 0);
+    CHECK(access(beside, F_OK) != 0);
+    rsti_waker_destroy(waker);
+    close(fd);
+}
+
 TEST(other_file_types_are_not_written)
 {
     char dir[512], path[600];
@@ -218,5 +258,5 @@ TEST(agents_are_woken_without_another_descriptor)
 
 TEMP_DIR_MAIN(RUN(wakes_and_drains), RUN(wakes_another_process),
     RUN(vanished_sleeper_harms_no_waker), RUN(cache_is_bounded_and_right),
-    RUN(fifos_of_a_dead_client_go), RUN(other_file_types_are_not_written),
-    RUN(agents_are_woken_without_another_descriptor))
+    RUN(fifos_of_a_dead_client_go), RUN(fifos_lie_beside_the_directory),
+    RUN(other_file_types_are_not_written), RUN(agents_are_woken_without_another_descriptor))

@@ -49,6 +49,10 @@ TEST(entries_match_the_vector)
     CHECK_EQ(seen.first_ms[0], INT64_C(1700000000123));
     CHECK_EQ(seen.last_ms[0], INT64_C(1700000001123));
     CHECK_STR(seen.text[1], "other");
+    rsti_error_log_notice(&log, "nothing bad", 1);
+    CHECK_EQ(rsti_error_log_read(memory, sizeof memory, on_error, &seen), 3);
+    CHECK_STR(seen.text[4], "notice: nothing bad"); /* the third of the second reading */
+    CHECK_EQ(errors, 3);
     rsti_error_log_fini(&log);
     rsti_error_log_fini(&log);
 }

@@ -3,6 +3,7 @@
  * test changes. */
 #include "driver/base/name_lookup.h"
 #include "driver/conductor/names.h"
+#include "driver/conductor/waiting.h"
 #include "tests/driver/harness.h"
 
 #include <pthread.h>
@@ -323,15 +324,113 @@ static void on_done(void *arg, int64_t took_ns)
     pthread_mutex_unlock(&slow->lock);
 }
 
+static int resolve_all_but_slow(void *arg, const char *host, int family,
+    struct sockaddr_storage *address)
+{
+    return strcmp(host, "slow") == 0 ? resolve_slowly(arg, host, family, address)
+        : rsti_netaddr_parse_numeric("10.0.0.1", address)
+        ? 0
+        : RST_SET_ERR(RST_EUNKNOWNHOST, "nobody knows %s", host);
+}
+
+static void wait_done(slow_t *slow, int done)
+{
+    pthread_mutex_lock(&slow->lock);
+    while (slow->done < done) {
+        pthread_cond_wait(&slow->changed, &slow->lock);
+    }
+    pthread_mutex_unlock(&slow->lock);
+}
+
 static void open_and_wait(slow_t *slow, int done)
 {
     pthread_mutex_lock(&slow->lock);
     slow->is_open = true;
     pthread_cond_broadcast(&slow->changed);
-    while (slow->done < done) {
-        pthread_cond_wait(&slow->changed, &slow->lock);
-    }
     pthread_mutex_unlock(&slow->lock);
+    wait_done(slow, done);
+}
+
+/* N15: a name that takes long holds neither other names nor other commands up. */
+TEST(a_slow_name_does_not_hold_others_up)
+{
+    static slow_t slow = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+    rsti_manual_clock_t manual = {.now_ns = RSTI_NS_PER_S};
+    rsti_name_lookup_params_t params = {
+        .inner = {resolve_all_but_slow, &slow}, .on_done = on_done, .arg = &slow};
+    params.clock = rsti_clock_manual(&manual);
+    rsti_name_lookup_t *lookup;
+    struct sockaddr_storage address;
+    CHECK_EQ(rsti_name_lookup_create(&lookup, &params), 0);
+    CHECK_EQ(rsti_name_lookup_resolve(lookup, "slow", AF_INET, &address), RSTI_LOOKUP_PENDING);
+    CHECK_EQ(rsti_name_lookup_resolve(lookup, "known", AF_INET, &address), RSTI_LOOKUP_PENDING);
+    wait_done(&slow, 1); /* the slow one is still under way */
+    CHECK_EQ(rsti_name_lookup_resolve(lookup, "known", AF_INET, &address), 0);
+    CHECK_EQ(rsti_name_lookup_resolve(lookup, "slow", AF_INET, &address), RSTI_LOOKUP_PENDING);
+    open_and_wait(&slow, 2);
+    CHECK_EQ(rsti_name_lookup_resolve(lookup, "slow", AF_INET, &address), -RST_EUNKNOWNHOST);
+    rsti_name_lookup_destroy(lookup);
+}
+
+static int resolve_when_open(void *arg, const char *host, int family,
+    struct sockaddr_storage *address)
+{
+    table_t *table = arg;
+    return strcmp(host, "slow") == 0 && table->asked < 1000 ? RSTI_LOOKUP_PENDING
+                                                            : resolve(table, host, family, address);
+}
+
+/* L13, N15: commands that wait for a name leave the ring. Later ones are carried out, but not those
+ * about what is not there yet, and a client that goes takes its waiting commands with it. */
+TEST(commands_that_wait_leave_the_ring)
+{
+    table_t table;
+    harness_t *h = open_with(&table, "127.0.0.1");
+    h->driver->resolver.resolve = resolve_when_open;
+    const int64_t slow = add(h, RSTI_CMD_ADD_PUBLICATION, "aeron:udp?endpoint=slow:24400", STREAM);
+    const int64_t gone = add(h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron:udp?endpoint=slow:24401", STREAM);
+    const int64_t ipc = add(h, RSTI_CMD_ADD_PUBLICATION, "aeron:ipc?term-length=64k", STREAM);
+    CHECK(answer(h, RSTI_RSP_PUBLICATION_READY, ipc) != NULL);
+    const int64_t udp = add(h, RSTI_CMD_ADD_PUBLICATION, "aeron:udp?endpoint=" OLD, STREAM);
+    CHECK(answer(h, RSTI_RSP_PUBLICATION_READY, udp) != NULL);
+    const int64_t removal = take_away(h, RSTI_CMD_REMOVE_SUBSCRIPTION, gone);
+    CHECK_EQ(h->driver->conductor->waiting.count, 3);
+    CHECK(answer(h, RSTI_RSP_PUBLICATION_READY, slow) == NULL);
+    CHECK(answer(h, RSTI_RSP_ON_ERROR, removal) == NULL);
+    table.asked = 1000;
+    pass(h);
+    CHECK(answer(h, RSTI_RSP_PUBLICATION_READY, slow) != NULL);
+    CHECK(answer(h, RSTI_RSP_SUBSCRIPTION_READY, gone) != NULL);
+    CHECK(answer(h, RSTI_RSP_OPERATION_SUCCESS, removal) != NULL);
+    CHECK_EQ(h->driver->conductor->waiting.count, 0);
+    CHECK_EQ(h->driver->conductor->subscriptions.count, 0);
+    table.asked = 0;
+    (void)add(h, RSTI_CMD_ADD_PUBLICATION, "aeron:udp?endpoint=slow:24402", STREAM);
+    CHECK_EQ(h->driver->conductor->waiting.count, 1);
+    (void)take_away(h, RSTI_CMD_CLIENT_CLOSE, 0);
+    CHECK_EQ(h->driver->conductor->waiting.count, 0);
+    table.asked = 1000;
+    pass(h);
+    CHECK_EQ(h->driver->conductor->clients.count, 0);
+    harness_close(h);
+}
+
+/* A client that lets more commands wait than RSTI_WAITING_MAX is told to try again. */
+TEST(waiting_commands_are_bounded)
+{
+    table_t table;
+    harness_t *h = open_with(&table, "127.0.0.1");
+    h->driver->resolver.resolve = resolve_when_open;
+    for (int32_t i = 0; i < RSTI_WAITING_MAX; i++) {
+        (void)add(h, RSTI_CMD_ADD_PUBLICATION, "aeron:udp?endpoint=slow:24400", i);
+    }
+    CHECK_EQ(h->driver->conductor->waiting.count, RSTI_WAITING_MAX);
+    CHECK_EQ(h->answer_count, 1); /* the client's heartbeat counter */
+    const int64_t id = add(h, RSTI_CMD_ADD_PUBLICATION, "aeron:udp?endpoint=slow:24400", -1);
+    const answer_t *error = answer(h, RSTI_RSP_ON_ERROR, id);
+    CHECK(error != NULL);
+    CHECK_EQ(error->response.error_code, RSTI_DRIVER_TEMPORARILY_UNAVAILABLE);
+    harness_close(h);
 }
 
 /* N15 */
@@ -427,5 +526,6 @@ CHECK_MAIN(RUN(a_silent_endpoint_is_looked_up_again),
     RUN(response_channels_are_not_looked_up), RUN(an_unknown_endpoint_is_refused_by_name),
     RUN(a_tagged_channel_survives_a_new_address),
     RUN(a_table_gives_the_answer_that_its_counter_says), RUN(bad_tables_and_kinds_are_refused),
-    RUN(lookups_are_asked_for_until_they_are_there),
+    RUN(a_slow_name_does_not_hold_others_up), RUN(commands_that_wait_leave_the_ring),
+    RUN(waiting_commands_are_bounded), RUN(lookups_are_asked_for_until_they_are_there),
     RUN(answers_grow_old_however_often_they_are_asked_for), RUN(too_many_names_at_once_are_refused))

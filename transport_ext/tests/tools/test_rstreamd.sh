@@ -153,6 +153,8 @@ for line in client-liveness-timeout=8s timer-interval=400ms threading=shared-net
 done
 grep -q "aeron.made.up=1: not known" "$root/err"
 expect "an unknown name is told" 0 $?
+expect "FIFOs lie beside the directory" "$dir.wake" "$(find "$root/a" -type p -exec dirname {} + |
+    sort -u)"
 grep -q "$dir exists" "$root/err"
 expect "an existing directory is told" 0 $?
 expect_code 3 "living media driver" "-Daeron.dir=$dir"
@@ -165,6 +167,23 @@ expect "what comes later wins" 0 $?
 finish_driver "a driver with a file and properties"
 expect "directory, remove-dir-on-close" no "$([ -e "$dir" ] && echo yes || echo no)"
 
+# Without --verbose standard error stays empty: notices go to the error log.
+"$program" "-Daeron.dir=$dir" -Daeron.made.up=2 -Daeron.dir.delete.on.shutdown=true \
+    >"$root/out" 2>"$root/err" </dev/null &
+pid=$!
+tries=0
+while ! grep -aq "notice: aeron.made.up=2: not known" "$dir/cnc.dat" 2>/dev/null; do
+    tries=$((tries + 1))
+    if [ $tries -gt 200 ]; then
+        expect "a notice in the error log" yes no
+        break
+    fi
+    sleep 0.05
+done
+finish_driver "a driver with a notice"
+expect "bytes on stderr without --verbose" 0 "$(wc -c <"$root/err" | tr -d ' ')"
+expect "nothing is left" no "$([ -e "$dir" ] || [ -e "$dir.wake" ] && echo yes || echo no)"
+
 AERON_DIR=$dir AERON_DIR_DELETE_ON_SHUTDOWN=true launch
 expect "pid in cnc.dat" "$pid" "$(number_at 40)"
 finish_driver "a driver with variables alone"
@@ -172,6 +191,9 @@ expect "directory, variable" no "$([ -e "$dir" ] && echo yes || echo no)"
 launch "-Daeron.dir=$dir" -Daeron.threading.mode=INVOKER -Daeron.dir.delete.on.shutdown=true
 expect "threads of an invoker: its main thread runs the agents" "" "$(threads)"
 finish_driver "an invoker"
+expect_code 2 "name-resolver=driver: must be" "-Daeron.dir=$dir" \
+    -Daeron.name.resolver.supplier=driver
+expect "nothing was made" no "$([ -e "$dir" ] && echo yes || echo no)"
 expect_code 2 "aeron.threading.mode=NONE" "-Daeron.dir=$dir" -Daeron.threading.mode=NONE
 expect_code 2 "client-liveness-timeout=1s: must be longer than timer-interval=1s" \
     "-Daeron.dir=$dir" -Daeron.client.liveness.timeout=1s
