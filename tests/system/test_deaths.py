@@ -20,6 +20,7 @@ import pytest
 import rstream
 from rstream.driver import ensure_driver
 from rstream.errors import PublisherLost
+from rstream.stream import Gap
 from tests.support import free_port, until
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -181,3 +182,40 @@ def test_a_reader_in_another_container_dies(directory, name, start):
         killed_s = worker.kill()
         until(lambda: not publisher.is_connected, SOON_S)
         assert time.monotonic() - killed_s < SOON_S
+
+
+def test_a_reader_that_restarts_between_two_looks(directory, channel, name, start):
+    """The publisher does nothing meanwhile, and finds a connected reader before and after."""
+    task = {"role": "read", "dir": directory, "channel": channel, "name": name}
+    with rstream.publisher(name, codec=CODEC, dir=directory, channel=channel) as publisher:
+        first = start(**task)
+        assert first.line() == "ready"
+        positions = [publisher.send(number.to_bytes(8, "little")) for number in range(1000)]
+        first.kill()
+        first_seen = first.rest()
+        second = start(**task)
+        assert second.line() == "ready"
+        until(lambda: publisher._core.is_connected, 30)
+        count = len(positions)
+        while publisher._core.left[2] < 0:  # until the second one is known
+            time.sleep(0.001)
+        publisher.send(count.to_bytes(8, "little"))
+        second_seen = [int(second.line())]
+        while second_seen[-1] != count:
+            second_seen.append(int(second.line()))
+
+        events = publisher.events()
+        kinds = [type(event).__name__ for event in events]
+        assert kinds[:3] == ["Connected", "Disconnected", "Connected"]
+        reported = [event for event in events if isinstance(event, Gap)]
+        # Whatever neither of them handed out is in a gap. What a reader held when it was killed may
+        # be in one too, or is handed out again in shared memory.
+        for number, position in enumerate(positions):
+            is_seen = number in first_seen or number in second_seen
+            assert is_seen or any(
+                gap.from_position < position <= gap.to_position for gap in reported
+            ), (number, reported)
+        for gap in reported:
+            begin = next(n for n, position in enumerate(positions) if position > gap.from_position)
+            assert gap.to_position <= positions[-1]
+            assert begin not in second_seen
