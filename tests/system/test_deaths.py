@@ -18,6 +18,8 @@ from pathlib import Path
 import pytest
 
 import rstream
+from rstream import Client, _core, metrics
+from rstream.config import ClientConfig
 from rstream.driver import ensure_driver
 from rstream.errors import PublisherLost
 from rstream.stream import Gap
@@ -154,6 +156,39 @@ def test_the_port_of_a_killed_reader_is_free(directory, name, start):
 
         until(is_free, SOON_S)
         assert time.monotonic() - killed_s < SOON_S
+
+
+def test_a_stopped_driver_finds_its_clients_gone(directory, channel, name):
+    """Else both would meet the old session again, and the reader would see it lost 10 s later."""
+    config = ClientConfig(driver_timeout_s=1.0, start_driver=False)
+    pid, _ = _core.driver_info(directory)
+    with Client(directory, config=config) as writer, Client(directory, config=config) as reader:
+        publication = writer.add_publication(channel, 7)
+        subscription = reader.add_subscription(channel, 7)
+        until(lambda: publication.is_connected, 30)
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            until(lambda: writer.state != 0 and reader.state != 0, 30)
+        finally:
+            os.kill(pid, signal.SIGCONT)
+            continued_s = time.monotonic()
+        until(lambda: not heartbeats(directory), SOON_S)
+        assert time.monotonic() - continued_s < SOON_S
+        with Client(directory, config=config) as client:
+            again = client.add_subscription(channel, 7)
+            with client.add_publication(channel, 7) as publisher:
+                until(lambda: publisher.is_connected, 30)
+                assert {image.session_id for image in again.images()} == {publisher.session_id}
+        subscription.close()
+        publication.close()
+
+
+def heartbeats(directory):
+    return [
+        counter
+        for counter in metrics.counters(directory)
+        if counter.type_id == metrics.TYPE_CLIENT_HEARTBEAT
+    ]
 
 
 def can_isolate():
