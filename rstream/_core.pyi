@@ -215,6 +215,11 @@ class Publication:
     def held_by(self) -> int:
         """The cause of the limit: HELD_BY_…; CLOSED after the end."""
     @property
+    def left(self) -> tuple[int, int, int]:
+        """(how often the reader left, or of a group the last one; the position that it had
+        consumed; where the next one began, -1: there is none yet).
+        """
+    @property
     def storage(self) -> tuple[int, int]:
         """(bytes that the next term needs, bytes usable); (0, 0) unless ``held_by`` is
         HELD_BY_STORAGE.

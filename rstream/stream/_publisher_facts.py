@@ -90,6 +90,7 @@ class PublisherFacts(Generic[T]):
 
     def _join(self, link: Link) -> None:
         added = link.client.add_publication(self.channel, self.stream_id, exclusive=True)
+        self._left_count = 0
         self._core: _core.Publication = added.core
         self._accept()
         self._is_gated = self.wait_for > 1  # no message before so many readers are there
@@ -285,24 +286,22 @@ class PublisherFacts(Generic[T]):
         """
         self._note_rejections()
         is_connected = self._core.is_connected
-        if is_connected == self._was_connected or not self._link.is_alive:
+        if not self._link.is_alive:
+            return
+        left, joined = self._note_left(is_connected)
+        if is_connected == self._was_connected:
             return
         self._was_connected = is_connected
-        session_id, reached, consumed = (
-            self._core.session_id,
-            self._reached,
-            self._core.consumed_position,
-        )
+        session_id, reached = self._core.session_id, self._reached
         if is_connected:
             self._events.append(Connected(session_id=session_id, position=reached))
             if not self._core.is_ipc:
                 # Data sent since the last look reached no reader. The new reader acknowledges from
                 # its first position on.
-                self._report_gap(
-                    session_id, min(reached, consumed), "sent while no reader was there"
-                )
+                begin = self._core.consumed_position if joined < 0 else joined
+                self._report_gap(session_id, min(reached, begin), "sent while no reader was there")
             return
-        self._consumed = max(self._consumed, consumed)
+        self._consumed = max(self._consumed, self._core.consumed_position if left < 0 else left)
         self._events.append(
             Disconnected(session_id=session_id, position=reached, consumed_position=self._consumed)
         )
@@ -338,6 +337,33 @@ class PublisherFacts(Generic[T]):
                 hint="look at the reader; what was sent and not consumed is lost",
                 **self._place(),
             )
+
+    def _note_left(self, is_connected: bool) -> tuple[int, int]:
+        """Note that a reader left and another one joined since the last look.
+
+        Returns:
+            Up to where the last reader that left had consumed, and where the next one began; -1:
+            not known.
+        """
+        count, consumed, joined = self._core.left
+        if count == 0:
+            return -1, -1
+        missed = count - self._left_count
+        if missed == 0 or (is_connected and joined < 0):
+            return consumed, joined
+        self._left_count = count
+        if is_connected and self._was_connected:
+            self._was_connected = False
+            if missed == 1:
+                self._consumed = max(self._consumed, consumed)
+            self._events.append(
+                Disconnected(
+                    session_id=self._core.session_id,
+                    position=self._reached,
+                    consumed_position=self._consumed,
+                )
+            )
+        return consumed, joined
 
     def _report_gap(self, session_id: int, to_position: int, why: str) -> None:
         """Report a gap: data above the consumed position that we know of may not have arrived."""

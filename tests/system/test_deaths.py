@@ -18,8 +18,11 @@ from pathlib import Path
 import pytest
 
 import rstream
+from rstream import Client, _core, metrics
+from rstream.config import ClientConfig
 from rstream.driver import ensure_driver
 from rstream.errors import PublisherLost
+from rstream.stream import Gap
 from tests.support import free_port, until
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -155,6 +158,39 @@ def test_the_port_of_a_killed_reader_is_free(directory, name, start):
         assert time.monotonic() - killed_s < SOON_S
 
 
+def test_a_stopped_driver_finds_its_clients_gone(directory, channel, name):
+    """Else both would meet the old session again, and the reader would see it lost 10 s later."""
+    config = ClientConfig(driver_timeout_s=1.0, start_driver=False)
+    pid, _ = _core.driver_info(directory)
+    with Client(directory, config=config) as writer, Client(directory, config=config) as reader:
+        publication = writer.add_publication(channel, 7)
+        subscription = reader.add_subscription(channel, 7)
+        until(lambda: publication.is_connected, 30)
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            until(lambda: writer.state != 0 and reader.state != 0, 30)
+        finally:
+            os.kill(pid, signal.SIGCONT)
+            continued_s = time.monotonic()
+        until(lambda: not heartbeats(directory), SOON_S)
+        assert time.monotonic() - continued_s < SOON_S
+        with Client(directory, config=config) as client:
+            again = client.add_subscription(channel, 7)
+            with client.add_publication(channel, 7) as publisher:
+                until(lambda: publisher.is_connected, 30)
+                assert {image.session_id for image in again.images()} == {publisher.session_id}
+        subscription.close()
+        publication.close()
+
+
+def heartbeats(directory):
+    return [
+        counter
+        for counter in metrics.counters(directory)
+        if counter.type_id == metrics.TYPE_CLIENT_HEARTBEAT
+    ]
+
+
 def can_isolate():
     command = ["unshare", "--fork", "--pid", "--mount-proc", "true"]
     try:
@@ -181,3 +217,40 @@ def test_a_reader_in_another_container_dies(directory, name, start):
         killed_s = worker.kill()
         until(lambda: not publisher.is_connected, SOON_S)
         assert time.monotonic() - killed_s < SOON_S
+
+
+def test_a_reader_that_restarts_between_two_looks(directory, channel, name, start):
+    """The publisher does nothing meanwhile, and finds a connected reader before and after."""
+    task = {"role": "read", "dir": directory, "channel": channel, "name": name}
+    with rstream.publisher(name, codec=CODEC, dir=directory, channel=channel) as publisher:
+        first = start(**task)
+        assert first.line() == "ready"
+        positions = [publisher.send(number.to_bytes(8, "little")) for number in range(1000)]
+        first.kill()
+        first_seen = first.rest()
+        second = start(**task)
+        assert second.line() == "ready"
+        until(lambda: publisher._core.is_connected, 30)
+        count = len(positions)
+        while publisher._core.left[2] < 0:  # until the second one is known
+            time.sleep(0.001)
+        publisher.send(count.to_bytes(8, "little"))
+        second_seen = [int(second.line())]
+        while second_seen[-1] != count:
+            second_seen.append(int(second.line()))
+
+        events = publisher.events()
+        kinds = [type(event).__name__ for event in events]
+        assert kinds[:3] == ["Connected", "Disconnected", "Connected"]
+        reported = [event for event in events if isinstance(event, Gap)]
+        # Whatever neither of them handed out is in a gap. What a reader held when it was killed may
+        # be in one too, or is handed out again in shared memory.
+        for number, position in enumerate(positions):
+            is_seen = number in first_seen or number in second_seen
+            assert is_seen or any(
+                gap.from_position < position <= gap.to_position for gap in reported
+            ), (number, reported)
+        for gap in reported:
+            begin = next(n for n, position in enumerate(positions) if position > gap.from_position)
+            assert gap.to_position <= positions[-1]
+            assert begin not in second_seen

@@ -251,8 +251,6 @@ RST_API void rst_client_close(rst_client_t *client)
     }
     pthread_mutex_lock(&client->lock);
     if (rsti_client_state_now(client) == RST_CLIENT_OPEN) {
-        const rsti_command_t command = {.type = RSTI_CMD_CLIENT_CLOSE, .correlation_id = -1};
-        (void)rsti_client_send(client, &command);
         /* Only while this driver lives. A later driver starts its ids again, so a name in its
          * directory may belong to another client. */
         if (client->is_rstream) {

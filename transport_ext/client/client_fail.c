@@ -2,8 +2,10 @@
 #include "client/client_fail.h"
 
 #include "client/publication.h"
+#include "client/send.h"
 #include "client/subscription_images.h"
 #include "client/user_counter.h"
+#include "util/error.h"
 
 #include <stdio.h>
 
@@ -34,6 +36,18 @@ static void lose_images(void *arg, int64_t key, void *value)
     }
 }
 
+/* A driver that is only late, or has only been stopped, would keep what this client had until its
+ * heartbeat has been missing for long: readers would meet the old sessions of publishers that have
+ * joined again, and then see them lost. The command waits in the ring. A dead driver never reads
+ * it. */
+static void leave_driver(rst_client_t *client)
+{
+    const rsti_command_t command = {.type = RSTI_CMD_CLIENT_CLOSE, .correlation_id = -1};
+    if (rsti_client_send(client, &command) < 0) {
+        rsti_error_clear();
+    }
+}
+
 void rsti_client_fail(rst_client_t *client, int32_t state, const char *text)
 {
     const int32_t before = rsti_client_state_now(client);
@@ -41,6 +55,7 @@ void rsti_client_fail(rst_client_t *client, int32_t state, const char *text)
         return;
     }
     if (before == RST_CLIENT_OPEN) {
+        leave_driver(client);
         (void)snprintf(client->failure, sizeof client->failure, "%s", text);
     }
     rsti_store_release_i32(&client->state, state);

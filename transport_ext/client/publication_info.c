@@ -4,6 +4,9 @@
 #include "client/publication.h"
 #include "util/error.h"
 
+/* Reads of a record that the driver may be changing. */
+#define READS_MAX 8
+
 RST_API void rst_publication_info(const rst_publication_t *publication,
     rst_publication_info_t *info)
 {
@@ -73,6 +76,30 @@ RST_API int64_t rst_publication_held_by(const rst_publication_t *publication,
     }
     return publication->is_rstream ? rsti_held_by_told(publication->ext, storage)
                                    : RST_HELD_BY_WINDOW;
+}
+
+RST_API int64_t rst_publication_left(const rst_publication_t *publication, rst_left_t *left)
+{
+    if (!rsti_publication_is_usable(publication)) {
+        return rsti_publication_refuse(publication);
+    }
+    if (left == NULL) {
+        (void)RST_SET_ERR(RST_EINVAL, "no room for the reader that left");
+        return RST_ERROR;
+    }
+    *left = (rst_left_t){.joined = -1};
+    rsti_log_left_t told;
+    /* A change meanwhile is read at the next look; the driver makes one at a time. */
+    for (int attempt = 0; publication->is_rstream && attempt < READS_MAX; attempt++) {
+        const int64_t change = RSTI_MAILBOX_READ(&publication->ext->left, &told);
+        if (change > 0) {
+            *left = (rst_left_t){told.count, told.consumed, told.joined};
+        }
+        if (change != RSTI_MAILBOX_TORN) {
+            break;
+        }
+    }
+    return 0;
 }
 
 RST_API int64_t rst_publication_next_frame(const rst_publication_t *publication, int32_t *term_id,

@@ -75,6 +75,14 @@ typedef struct rsti_log_storage_t {
     int64_t usable; /* bytes that were free in the driver directory at the last attempt */
 } rsti_log_storage_t;
 
+/* The last time that a publication lost its reader: of a group, the last one of all. A publisher
+ * that looks only now and then learns by the count that another reader reads now. */
+typedef struct rsti_log_left_t {
+    int64_t count;
+    int64_t consumed; /* up to here the reader that left had consumed */
+    int64_t joined; /* here the next one began; -1: there is none yet */
+} rsti_log_left_t;
+
 /* At byte 512 of the log metadata. */
 typedef struct rsti_log_ext_t {
     int32_t magic;
@@ -83,7 +91,9 @@ typedef struct rsti_log_ext_t {
     int32_t name_length;
     char name[240]; /* the stream's name, IPC and network logs of rstream clients */
     rsti_log_storage_t storage; /* written by: conductor */
-    uint8_t pad_a[240];
+    /* written by: driver's sender for a network log, conductor for an IPC log */
+    RSTI_MAILBOX(rsti_log_left_t) left;
+    uint8_t pad_a[200];
     /* offset 512 in here = 1024 in the metadata, own cache line */
     int32_t data_armed; /* summary: some slot is armed for data */
     int32_t limit_armed;

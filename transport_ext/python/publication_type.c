@@ -319,6 +319,18 @@ static PyObject *publication_get_held_by(PyObject *object, void *closure)
         self->handle.is_closed ? RST_CLOSED : rst_publication_held_by(self->publication, NULL));
 }
 
+static PyObject *publication_get_left(PyObject *object, void *closure)
+{
+    rsti_py_publication_t *self = (rsti_py_publication_t *)object;
+    rst_left_t left = {.joined = -1};
+    (void)closure;
+    if (!self->handle.is_closed) {
+        (void)rst_publication_left(self->publication, &left);
+    }
+    return Py_BuildValue("LLL", (long long)left.count, (long long)left.consumed,
+        (long long)left.joined);
+}
+
 static PyObject *publication_get_storage(PyObject *object, void *closure)
 {
     rsti_py_publication_t *self = (rsti_py_publication_t *)object;
@@ -410,6 +422,9 @@ static PyGetSetDef publication_getset[] = {
     {"held_by", publication_get_held_by, NULL,
         "The reason of the limit: HELD_BY_WINDOW, HELD_BY_RATE, HELD_BY_BUDGET or "
         "HELD_BY_STORAGE.",
+        NULL},
+    {"left", publication_get_left, NULL,
+        "(how often the reader left, position that it had consumed, where the next one began or -1).",
         NULL},
     {"storage", publication_get_storage, NULL,
         "(bytes that the log's next term needs, bytes usable); (0, 0): none are missing.", NULL},

@@ -53,6 +53,8 @@ typedef struct rsti_publication_t {
     rsti_subscribers_t subscribers; /* IPC subscribers or spies */
     rsti_slowest_t slowest; /* of them; conductor/slowest_reader.h */
     int64_t slowest_since_ms;
+    rsti_log_left_t left; /* reader_left.h. Written by: sender of a network publication, else
+                           * conductor */
     int64_t clean_position;
     int64_t blocked_position; /* consumer position at the last timer tick */
     int64_t blocked_since_ns;

@@ -3,6 +3,7 @@
 #include "driver/conductor/ipc_publication.h"
 
 #include "driver/base/driver_state.h"
+#include "driver/base/reader_left.h"
 #include "driver/base/subscribers.h"
 #include "driver/conductor/publication.h"
 #include "driver/conductor/responses.h"
@@ -292,6 +293,11 @@ void rsti_ipc_publication_on_subscribers_changed(rst_driver_t *driver,
     const int32_t is_connected = rsti_subscribers_are_working(&base->subscribers);
     int32_t *word = &base->file.log.metadata->is_connected;
     if (rsti_load_relaxed_i32(word) != is_connected) {
+        if (is_connected) {
+            rsti_reader_joined(base, publication->consumer_position);
+        } else {
+            rsti_reader_left(base, publication->consumer_position, -1);
+        }
         rsti_store_release_i32(word, is_connected);
         rsti_driver_wake_log(driver, &base->file.log, RSTI_WAIT_LIMIT);
     }

@@ -3,6 +3,7 @@
 
 #include "driver/base/driver_state.h"
 #include "driver/base/proxies.h"
+#include "driver/base/reader_left.h"
 #include "driver/sender/demand.h"
 #include "driver/sender/destination_tracker.h"
 #include "driver/sender/repair.h"
@@ -151,7 +152,12 @@ static void touch_receiver(rsti_sender_t *sender, rsti_network_publication_t *pu
     if (publication->receiver_count < publication->receiver_capacity) {
         oldest = publication->receiver_count++;
     }
+    if (publication->receiver_count == 1) {
+        rsti_reader_joined(&publication->base, facts->position);
+    }
     publication->receivers[oldest] = (rsti_live_receiver_t){
+        .joined = facts->position,
+        .since_ns = now_ns,
         .receiver_id = facts->receiver_id,
         .last_sm_ns = now_ns,
         .position = facts->position,
@@ -161,15 +167,52 @@ static void touch_receiver(rsti_sender_t *sender, rsti_network_publication_t *pu
     on_receivers_changed(sender, publication);
 }
 
-/* False: there is no such receiver, or the frame came from another address. */
+static const rsti_live_receiver_t *first_receiver(const rsti_network_publication_t *publication)
+{
+    const rsti_live_receiver_t *first = &publication->receivers[0];
+    for (int32_t i = 1; i < publication->receiver_count; i++) {
+        first = publication->receivers[i].since_ns < first->since_ns ? &publication->receivers[i]
+                                                                     : first;
+    }
+    return first;
+}
+
+/* A unicast channel has one reader. A later receiver id there is the one that took its place, for
+ * instance after its driver was killed. That shows when the first one has fallen silent: until then
+ * the later one may be a stranger. */
+static void tell_left(rsti_network_publication_t *publication, const rsti_live_receiver_t *gone)
+{
+    const int64_t snd_pos = rsti_load_relaxed_i64(&publication->position);
+    const int64_t consumed = rsti_min_i64(gone->position, snd_pos);
+    if (publication->receiver_count == 0) {
+        rsti_reader_left(&publication->base, consumed, -1);
+        return;
+    }
+    const rsti_live_receiver_t *next = first_receiver(publication);
+    if (!publication->is_group && gone->since_ns < next->since_ns) {
+        rsti_reader_left(&publication->base, consumed, rsti_min_i64(next->joined, snd_pos));
+    }
+}
+
+static void remove_receiver_at(rsti_sender_t *sender, rsti_network_publication_t *publication,
+    int32_t index)
+{
+    const rsti_live_receiver_t gone = publication->receivers[index];
+    publication->receivers[index] = publication->receivers[--publication->receiver_count];
+    tell_left(publication, &gone);
+    on_receivers_changed(sender, publication);
+}
+
+/* position: what its last message says, or -1. False: there is no such receiver, or the frame came
+ * from another address. */
 static bool remove_receiver(rsti_sender_t *sender, rsti_network_publication_t *publication,
-    int64_t receiver_id, const struct sockaddr_storage *source)
+    int64_t receiver_id, const struct sockaddr_storage *source, int64_t position)
 {
     for (int32_t i = 0; i < publication->receiver_count; i++) {
-        if (publication->receivers[i].receiver_id == receiver_id
-            && is_from(&publication->receivers[i], source)) {
-            publication->receivers[i] = publication->receivers[--publication->receiver_count];
-            on_receivers_changed(sender, publication);
+        rsti_live_receiver_t *receiver = &publication->receivers[i];
+        if (receiver->receiver_id == receiver_id && is_from(receiver, source)) {
+            receiver->position = rsti_max_i64(receiver->position, position);
+            remove_receiver_at(sender, publication, i);
             return true;
         }
     }
@@ -182,8 +225,7 @@ static void expire_receivers(rsti_sender_t *sender, rsti_network_publication_t *
     const int64_t timeout_ns = sender->driver->params.connection_timeout_ns;
     for (int32_t i = publication->receiver_count; i > 0; i--) {
         if (now_ns > publication->receivers[i - 1].last_sm_ns + timeout_ns) {
-            publication->receivers[i - 1] = publication->receivers[--publication->receiver_count];
-            on_receivers_changed(sender, publication);
+            remove_receiver_at(sender, publication, i - 1);
             rsti_slowest_on_receivers(sender, publication, now_ns);
         }
     }
@@ -231,7 +273,7 @@ static void note_receiver(rsti_sender_t *sender, rsti_network_publication_t *pub
         rsti_store_release_i32(&publication->has_unicast_eos, 0);
         return;
     }
-    (void)remove_receiver(sender, publication, facts->receiver_id, source);
+    (void)remove_receiver(sender, publication, facts->receiver_id, source, facts->position);
     if (publication->receiver_count == 0) {
         tell_last_consumed(publication, facts->position);
         /* A group may have further receivers that this sender does not know yet. */
@@ -366,7 +408,7 @@ rsti_sm_result_t rsti_network_publication_on_sm(rsti_sender_t *sender,
 void rsti_network_publication_drop(rsti_sender_t *sender, rsti_network_publication_t *publication,
     const rsti_err_t *err, const char *text, const struct sockaddr_storage *source, int64_t now_ns)
 {
-    if (!remove_receiver(sender, publication, err->receiver_id, source)) {
+    if (!remove_receiver(sender, publication, err->receiver_id, source, -1)) {
         return;
     }
     publication->flow.strategy->on_error(&publication->flow, err->receiver_id, now_ns);

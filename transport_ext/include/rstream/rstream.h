@@ -205,6 +205,16 @@ typedef struct rst_storage_t {
 RST_API int64_t rst_publication_held_by(const rst_publication_t *publication,
     rst_storage_t *storage);
 
+/* The last time that the reader left: of a group, the last reader. Whoever looks only now and then
+ * learns by the count that another reader reads now. */
+typedef struct rst_left_t {
+    int64_t count;    /* how often so far; 0 beside an Aeron driver */
+    int64_t consumed; /* up to here it had consumed */
+    int64_t joined;   /* here the next reader began; -1: there is none yet */
+} rst_left_t;
+/* 0, or RST_CLOSED or RST_ERROR. */
+RST_API int64_t rst_publication_left(const rst_publication_t *publication, rst_left_t *left);
+
 /* The state of the channel's endpoint, from its counter: -1 errored, 0 initialising, 1 active, 2
  * closing. IPC and spies have no endpoint: 1. RST_CLOSED: the handle is closed. */
 #define RST_CHANNEL_ERRORED (-1)

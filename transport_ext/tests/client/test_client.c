@@ -410,6 +410,22 @@ TEST(driver_is_replaced)
     end();
 }
 
+/* A driver that was only stopped reads the command when it goes on. */
+TEST(driver_stands_still)
+{
+    CHECK(begin("still"));
+    pthread_mutex_lock(&client->lock);
+    client->driver_heartbeat_ms = rsti_mpsc_rb_heartbeat(&fake.ring);
+    client->driver_heartbeat_changed_ns -= 100 * RSTI_NS_PER_S;
+    pthread_mutex_unlock(&client->lock);
+    FAKE_UNTIL(rst_client_state(client) == RST_CLIENT_DRIVER_LOST);
+    CHECK(strstr(client->failure, "stands still") != NULL);
+    fake_pump();
+    CHECK(fake.was_client_closed);
+    CHECK_EQ(fake.last.client_id, rst_client_id(client));
+    end();
+}
+
 static void expect_timed_out(void)
 {
     rst_subscription_t *subscription = fake_subscribe(client);
@@ -439,6 +455,8 @@ TEST(client_timed_out)
 {
     CHECK(begin("timed-out"));
     expect_timed_out();
+    fake_pump();
+    CHECK(fake.was_client_closed);
     end();
 }
 
@@ -610,5 +628,6 @@ CHECK_MAIN(RUN(open_without_driver), RUN(open_beside_dead_driver),
     RUN(open_beside_a_stale_driver), RUN(long_names_are_cut), RUN(hello_and_heartbeat),
     RUN(refused_command), RUN(a_forged_correlation_id_is_refused), RUN(answer_takes_time),
     RUN(cancelled), RUN(impossible_answers), RUN(lapped), RUN(driver_dies), RUN(driver_shuts_down),
-    RUN(driver_is_replaced), RUN(client_timed_out), RUN(heartbeat_counter_taken_away),
+    RUN(driver_is_replaced), RUN(driver_stands_still), RUN(client_timed_out),
+    RUN(heartbeat_counter_taken_away),
     RUN(handles_outlive_the_client), RUN(forked), RUN(tools), RUN(directories))

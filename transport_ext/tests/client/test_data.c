@@ -290,6 +290,25 @@ TEST(rate_limited_producer_wakes_the_conductor)
     end();
 }
 
+TEST(a_reader_that_left_is_told)
+{
+    fake_log_t *log = begin_ipc("left", false, 0);
+    CHECK(log != NULL);
+    rst_left_t left = {7, 7, 7};
+    CHECK_EQ(rst_publication_left(publication, &left), 0);
+    CHECK(left.count == 0 && left.consumed == 0 && left.joined == -1);
+    const rsti_log_left_t told = {3, 4096, 8192};
+    RSTI_MAILBOX_WRITE(&log->file.log.metadata->ext.left, &told);
+    CHECK_EQ(rst_publication_left(publication, &left), 0);
+    CHECK(left.count == 3 && left.consumed == 4096 && left.joined == 8192);
+    log->file.log.metadata->ext.left.begin++; /* a change that never ends */
+    CHECK_EQ(rst_publication_left(publication, &left), 0);
+    CHECK(left.count == 0 && left.joined == -1);
+    CHECK_EQ(rst_publication_left(publication, NULL), RST_ERROR);
+    CHECK_EQ(rst_publication_left(NULL, &left), RST_ERROR);
+    end();
+}
+
 /* C2, C3, C5 */
 TEST(fragments)
 {
@@ -628,6 +647,6 @@ TEST(local_address)
 CHECK_MAIN(RUN(publication_facts), RUN(stream_concurrent), RUN(stream_exclusive),
     RUN(offers_of_many), RUN(offer_of_parts), RUN(claims), RUN(consumed_position),
     RUN(sender_is_woken), RUN(conductor_is_woken_at_its_position),
-    RUN(rate_limited_producer_wakes_the_conductor), RUN(fragments), RUN(padding_and_term_ends),
-    RUN(limits_of_a_batch), RUN(leases_out_of_order), RUN(images_in_turn), RUN(demand),
-    RUN(corrupt_frames), RUN(mutated_logs), RUN(local_address))
+    RUN(rate_limited_producer_wakes_the_conductor), RUN(a_reader_that_left_is_told), RUN(fragments),
+    RUN(padding_and_term_ends), RUN(limits_of_a_batch), RUN(leases_out_of_order),
+    RUN(images_in_turn), RUN(demand), RUN(corrupt_frames), RUN(mutated_logs), RUN(local_address))

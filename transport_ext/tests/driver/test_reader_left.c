@@ -1,0 +1,184 @@
+/* test_reader_left.c: a publisher learns that its reader has left and that another one reads, also
+ * when it looks only now and then. */
+#include "tests/driver/harness.h"
+
+#include "logbuffer/appender.h"
+
+#define READER "127.0.0.1:24400"
+#define STRANGER "127.0.0.9:24400"
+#define SESSION 77
+#define STREAM 10
+
+typedef struct writer_t {
+    harness_t *h;
+    rsti_network_publication_t *publication;
+    rsti_appender_t appender;
+} writer_t;
+
+static writer_t open_writer(const char *channel)
+{
+    writer_t w = {.h = harness_open()};
+    (void)add(w.h, RSTI_CMD_ADD_EXCLUSIVE_PUBLICATION, channel, STREAM);
+    w.publication = w.h->driver->conductor->publications.items[0];
+    rsti_appender_init(&w.appender, &w.publication->base.file.log, w.publication->base.pub_lmt,
+        SESSION, STREAM, true);
+    return w;
+}
+
+static void status_at(const writer_t *w, const char *from, int64_t receiver_id, int64_t position,
+    uint8_t flags)
+{
+    const rsti_log_t *log = &w->publication->base.file.log;
+    const rsti_sm_t sm = {
+        .frame = {RSTI_SM_LENGTH, 0, flags, RSTI_FRAME_SM},
+        .session_id = SESSION,
+        .stream_id = STREAM,
+        .consumption_term_id = rsti_position_term_id(position, log->position_bits,
+            log->initial_term_id),
+        .consumption_term_offset = rsti_position_offset(position, log->term_length),
+        .receiver_window = 32 * 1024,
+        .receiver_id = receiver_id,
+    };
+    inject(w->h, w->publication->endpoint->socket, from, &sm, sizeof sm);
+    pass(w->h);
+    pass(w->h);
+}
+
+/* Sends count messages of 1024 bytes with header. */
+static void send_messages(writer_t *w, int count)
+{
+    static const uint8_t message[992] = {0};
+    for (int i = 0; i < count; i++) {
+        const rsti_iovec_t part = {message, sizeof message};
+        CHECK(rsti_append(&w->appender, &part, 1, sizeof message, 0) > 0);
+    }
+    advance_alive(w->h, 2 * MS, MS);
+    forget_frames(w->h);
+}
+
+/* count: -1: the record is torn */
+static rsti_log_left_t left(const rsti_publication_t *base)
+{
+    rsti_log_left_t told = {.joined = -1};
+    if (RSTI_MAILBOX_READ(&base->file.log.metadata->ext.left, &told) < 0) {
+        told.count = -1;
+    }
+    return told;
+}
+
+#define CHECK_LEFT(base, times, up_to, from)                                                       \
+    do {                                                                                           \
+        const rsti_log_left_t told = left(base);                                                   \
+        CHECK_EQ(told.count, times);                                                               \
+        CHECK_EQ(told.consumed, up_to);                                                            \
+        CHECK_EQ(told.joined, from);                                                               \
+    } while (0)
+
+#define UNICAST "aeron:udp?endpoint=" READER "|session-id=77|init-term-id=5|term-id=5|term-offset=0"
+#define GROUP                                                                                      \
+    "aeron:udp?endpoint=224.20.30.39:24400|interface=127.0.0.1|session-id=77"                      \
+    "|init-term-id=5|term-id=5|term-offset=0"
+
+/* The restart of a reader between two looks of the publisher. */
+TEST(a_reader_that_says_goodbye)
+{
+    writer_t w = open_writer(UNICAST);
+    const rsti_publication_t *base = &w.publication->base;
+    status_at(&w, READER, 1, 0, 0);
+    CHECK_EQ(left(base).count, 0); /* the first reader: nobody left */
+    send_messages(&w, 4);
+    status_at(&w, READER, 1, 1024, 0);
+    status_at(&w, READER, 1, 2048, RSTI_SM_FLAG_EOS);
+    CHECK_LEFT(base, 1, 2048, -1);
+    status_at(&w, READER, 1, 4096, 0); /* its endpoint is open still: the same receiver id */
+    CHECK_LEFT(base, 1, 2048, 4096);
+    status_at(&w, READER, 1, 4096, 0);
+    CHECK_LEFT(base, 1, 2048, 4096);
+    status_at(&w, READER, 1, 4096, RSTI_SM_FLAG_EOS);
+    CHECK_LEFT(base, 2, 4096, -1);
+    harness_close(w.h);
+}
+
+static void wait_for_time_out(const writer_t *w, int64_t receiver_id, int64_t position)
+{
+    const int64_t end_ns = w->h->manual.now_ns + w->h->driver->params.connection_timeout_ns
+        + 200 * MS;
+    while (w->h->manual.now_ns < end_ns) {
+        advance_alive(w->h, 100 * MS, 50 * MS);
+        forget_frames(w->h);
+        if (receiver_id > 0) {
+            status_at(w, READER, receiver_id, position, 0);
+        }
+    }
+}
+
+/* A driver that was killed with its reader says nothing, and the next one has another receiver id.
+ * What was sent between the two is known when the first one counts as gone. */
+TEST(a_reader_that_another_one_replaces)
+{
+    writer_t w = open_writer(UNICAST);
+    const rsti_publication_t *base = &w.publication->base;
+    status_at(&w, READER, 1, 0, 0);
+    send_messages(&w, 6);
+    status_at(&w, READER, 1, 2048, 0);
+    advance_alive(w.h, 500 * MS, 50 * MS);
+    status_at(&w, READER, 2, 5120, 0);
+    CHECK_EQ(left(base).count, 0);
+    wait_for_time_out(&w, 2, 6144);
+    CHECK_LEFT(base, 1, 2048, 5120);
+    CHECK_EQ(base->file.log.metadata->is_connected, 1);
+    harness_close(w.h);
+}
+
+/* A later receiver id that falls silent has replaced nobody. */
+TEST(a_stranger_that_falls_silent_has_not_left)
+{
+    writer_t w = open_writer(UNICAST);
+    const rsti_publication_t *base = &w.publication->base;
+    status_at(&w, READER, 1, 0, 0);
+    send_messages(&w, 6);
+    advance_alive(w.h, 100 * MS, 50 * MS);
+    status_at(&w, STRANGER, 2, 6144, 0);
+    wait_for_time_out(&w, 1, 1024);
+    CHECK_EQ(w.publication->receiver_count, 1);
+    CHECK_EQ(left(base).count, 0);
+    wait_for_time_out(&w, 0, 0);
+    CHECK_LEFT(base, 1, 1024, -1);
+    harness_close(w.h);
+}
+
+/* Of a group only the last one counts: there is no state for each reader of it. */
+TEST(of_a_group_the_last_one)
+{
+    writer_t w = open_writer(GROUP);
+    const rsti_publication_t *base = &w.publication->base;
+    status_at(&w, "127.0.0.2:5000", 1, 0, 0);
+    status_at(&w, "127.0.0.3:5000", 2, 0, 0);
+    send_messages(&w, 3);
+    status_at(&w, "127.0.0.2:5000", 1, 1024, RSTI_SM_FLAG_EOS);
+    CHECK_EQ(left(base).count, 0);
+    status_at(&w, "127.0.0.3:5000", 2, 2048, RSTI_SM_FLAG_EOS);
+    CHECK_LEFT(base, 1, 2048, -1);
+    harness_close(w.h);
+}
+
+TEST(in_shared_memory_the_next_one_goes_on)
+{
+    harness_t *h = harness_open();
+    (void)add(h, RSTI_CMD_ADD_PUBLICATION, "aeron:ipc", STREAM);
+    const int64_t first = add(h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron:ipc", STREAM);
+    rsti_publication_t *base = h->driver->conductor->ipc_publications.items[0];
+    const int64_t start = *base->pub_lmt - base->options.publication_window;
+    CHECK_EQ(left(base).count, 0);
+    *base->subscribers.items[0].position = start + 4096;
+    advance_alive(h, 2 * MS, MS);
+    (void)take_away(h, RSTI_CMD_REMOVE_SUBSCRIPTION, first);
+    CHECK_LEFT(base, 1, start + 4096, -1);
+    (void)add(h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron:ipc", STREAM);
+    CHECK_LEFT(base, 1, start + 4096, start + 4096);
+    harness_close(h);
+}
+
+CHECK_MAIN(RUN(a_reader_that_says_goodbye), RUN(a_reader_that_another_one_replaces),
+    RUN(a_stranger_that_falls_silent_has_not_left), RUN(of_a_group_the_last_one),
+    RUN(in_shared_memory_the_next_one_goes_on))
