@@ -41,6 +41,8 @@ class ImageEvent:
         source: ``"ip:port"`` of the sender, or ``"aeron:ipc"``.
         evicted_ms: unavailable: when the driver evicted this reader, because it held the stream
             back and stood still for its ``rs-evict``; milliseconds since 1970. 0: not evicted.
+        goes_on_at: unavailable: where the stream goes on in an image that follows, because its
+            group has left this reader behind: what lies between is lost. 0: not left behind.
     """
 
     kind: Literal["available", "unavailable"]
@@ -51,6 +53,7 @@ class ImageEvent:
     received_position: int
     source: str
     evicted_ms: int = 0
+    goes_on_at: int = 0
 
     @property
     def is_available(self) -> bool:

@@ -142,6 +142,7 @@ class Subscription(Handle[_core.Subscription]):
             received_position=received_position,
             source=event[6],
             evicted_ms=event[7],
+            goes_on_at=event[8],
         )
 
     def events(self) -> Iterator[ImageEvent]:

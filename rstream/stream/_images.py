@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from rstream.errors import PublisherLost
 from rstream.stream._events import EVENTS_MAX, Available, Gap, Lost, Unavailable
@@ -12,6 +12,7 @@ from rstream.stream._peers import Peer
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from rstream.stream._gaps import Gaps
     from rstream.stream._input import Input
     from rstream.stream._report import Report
 
@@ -25,12 +26,14 @@ class Images:
 
     Args:
         report: where the events and errors go.
+        gaps: where overruns go.
         on_lost: a publisher that went without saying its end is an error too (``"raise"``), or an
             event only (``"event"``).
     """
 
-    def __init__(self, report: Report, on_lost: OnLost) -> None:
+    def __init__(self, report: Report, gaps: Gaps[Any], on_lost: OnLost) -> None:
         self._report = report
+        self._gaps = gaps
         self._on_lost = on_lost
         self._open_gaps: dict[int, int] = {}  # session -> position up to which it was delivered
 
@@ -63,6 +66,13 @@ class Images:
                     reason="joined again, not delivered in between",
                 )
             )
+
+    def on_overrun(self, source: Input, session_id: int, position: int, goes_on_at: int) -> None:
+        """A group has left this reader behind: another image of the publisher follows."""
+        peer = source.peers.get(session_id)  # it stays: the publisher has not gone
+        peer.position = max(peer.position, position)
+        self._gaps.on_overrun(source, session_id, position, goes_on_at)
+        self.expect([(session_id, goes_on_at)])
 
     def on_unavailable(
         self,

@@ -12,6 +12,7 @@ from rstream.errors import ConfigError
 from rstream.stream import _session
 from rstream.stream._buffered import BufferedSubscriber, queue_of
 from rstream.stream._eviction import evicting_channel
+from rstream.stream._gaps import OnGap, check_on_gap
 from rstream.stream._names import resolve_address, with_rate
 from rstream.stream._options import (
     PREFETCH,
@@ -148,8 +149,8 @@ def subscriber(
         name: the stream's name, or a stream id for raw channels.
         type: the type of the objects; it chooses the codec (:func:`rstream.codecs.codec_for`).
         codec: the codec; overrides ``type``.
-        options: ``channel``, ``stream_id``, ``prefetch``, ``on_slow``, ``on_lost``, ``dir`` and
-            ``client``, as :class:`rstream.stream.SubscriberOptions` explains them.
+        options: ``channel``, ``stream_id``, ``prefetch``, ``on_slow``, ``on_lost``, ``on_gap``,
+            ``dir`` and ``client``, as :class:`rstream.stream.SubscriberOptions` explains them.
     Raises:
         ConfigError: an argument cannot be used, or this release does not serve it.
         DriverError: there is no driver, or it refused the channel.
@@ -171,6 +172,7 @@ def subscriber(
             codec=codec,
             prefetch=chosen.prefetch,
             on_lost=chosen.on_lost,
+            on_gap=chosen.on_gap,
             evict=evict,
             link=lambda: _session.acquire(chosen.dir, chosen.client),
         ),
@@ -202,6 +204,7 @@ def reader(
     codec: Codec[Any] | None = None,
     prefetch: int = PREFETCH,
     on_lost: OnLost = "event",
+    on_gap: OnGap = "raise",
     hold: bool = False,
     evict: policy.Evict | None = None,
     dir: str | None = None,
@@ -218,6 +221,7 @@ def reader(
         prefetch: most messages handed over at once.
         on_lost: as for :func:`rstream.subscriber`, but ``"event"`` by default: publishers of such a
             stream come and go.
+        on_gap: as for :func:`rstream.subscriber`.
         hold: True counts the result of a poll as consumed at the next poll, not at once. A
             publisher that waits until its messages are consumed then waits until they are
             processed.
@@ -234,6 +238,7 @@ def reader(
         codec=codec if codec is not None else codec_for(type),
         prefetch=prefetch,
         on_lost=on_lost,
+        on_gap=on_gap,
         hold=hold,
         evict=evict,
         link=lambda: _session.acquire(dir, client),
@@ -248,6 +253,7 @@ def _open_reader(
     codec: Codec[Any],
     prefetch: int,
     on_lost: OnLost,
+    on_gap: OnGap,
     link: Callable[[], _session.Link],
     is_demanded: bool = False,
     hold: bool = False,
@@ -257,6 +263,7 @@ def _open_reader(
         raise ConfigError(f"prefetch={prefetch}: must be 1 to 65536 messages")
     if on_lost not in ("raise", "event"):
         raise ConfigError(f'on_lost={on_lost!r}: must be "raise" or "event"')
+    check_on_gap(on_gap)
     wanted: Sequence[Channel | str | None] = [None] if channels is None else channels
     if not wanted:
         raise ConfigError("channels is empty: give at least one")
@@ -271,6 +278,7 @@ def _open_reader(
             codec=codec,
             prefetch=prefetch,
             on_lost=on_lost,
+            on_gap=on_gap,
             is_demanded=is_demanded,
             hold=hold,
             evict=evict,
@@ -306,6 +314,7 @@ def source(
     )
     # A policy that cannot be used is refused here, not at subscribe.
     has_queue = queue_of(chosen.on_slow) is not None
+    check_on_gap(chosen.on_gap)
 
     def open_reader() -> Subscriber[Any]:
         return under_policy(
@@ -317,6 +326,7 @@ def source(
                 codec=codec,
                 prefetch=chosen.prefetch,
                 on_lost=chosen.on_lost,
+                on_gap=chosen.on_gap,
                 link=lambda: _session.acquire(chosen.dir, chosen.client),
                 is_demanded=not has_queue,
                 evict=evict,

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rstream.channel import Channel
     from rstream.client import Client
     from rstream.rate import RateLimit
+    from rstream.stream._gaps import OnGap
     from rstream.stream._reader import OnLost
 
 SettingsT = TypeVar("SettingsT", "PublisherSettings", "SubscriberSettings")
@@ -76,6 +77,12 @@ class SubscriberOptions(TypedDict, total=False):
         on_lost: what happens when a publisher vanishes without completing the stream:
             ``"raise"`` (default) raises :class:`rstream.errors.PublisherLost`; ``"event"`` only
             adds an event, for streams whose publishers come and go.
+        on_gap: what happens when a group has gone on without this reader (``fc=max``, the default
+            of groups) and messages are lost to it. ``"raise"`` (default) raises
+            :class:`rstream.errors.MessagesLost` behind the last message before the gap; the next
+            poll goes on behind it. ``"resume"`` only adds a :class:`Gap` event. A function gets
+            the :class:`Gap` and may return objects, such as a snapshot, which are handed out in
+            its place; it runs in the thread that reads.
         dir: driver directory. None (default): ``$RSTREAM_DIR``, else
             ``/dev/shm/rstream-<user>``.
         client: use this client instead of the process's own. Then a lost driver is an error, and
@@ -87,6 +94,7 @@ class SubscriberOptions(TypedDict, total=False):
     prefetch: int
     on_slow: policy.SlowPolicy
     on_lost: OnLost
+    on_gap: OnGap
     dir: str | None
     client: Client | None
 
@@ -113,6 +121,7 @@ class SubscriberSettings:
     prefetch: int = PREFETCH
     on_slow: policy.SlowPolicy = policy.Block()
     on_lost: OnLost = "raise"
+    on_gap: OnGap = "raise"
     dir: str | None = None
     client: Client | None = None
 

@@ -19,7 +19,8 @@ class Report:
         errors: what a later poll raises, one for each poll that has no object to return.
         refused: messages that were skipped.
         evicted: how often the driver has let this reader go.
-        skipped_bytes: bytes of the stream that were sent while this reader was away.
+        overruns: how often its group has left this reader behind.
+        skipped_bytes: bytes of the stream that this reader never got.
     """
 
     def __init__(self, name: str, stream_id: int) -> None:
@@ -27,7 +28,7 @@ class Report:
         self.stream_id = stream_id
         self.events: deque[StreamEvent] = deque(maxlen=EVENTS_MAX)
         self.errors: deque[Exception] = deque()
-        self.refused = self.evicted = self.skipped_bytes = 0
+        self.refused = self.evicted = self.overruns = self.skipped_bytes = 0
 
     def take_events(self) -> list[StreamEvent]:
         """Remove and return the events, oldest first."""

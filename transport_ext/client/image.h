@@ -37,6 +37,7 @@ struct rst_image_t {
     int32_t session_id;
     bool is_corrupt;
     int64_t evicted_ms; /* when the driver evicted this reader; 0: it did not */
+    int64_t goes_on_at; /* where the stream goes on after an overrun; 0: it was not overrun */
     bool is_let_go;     /* ends after the message handed out last, whatever the log still holds */
     int64_t join_position;
     int64_t scan_position;      /* of the next frame to read */

@@ -23,6 +23,7 @@ void rsti_image_events_push(rst_subscription_t *subscription, int kind, const rs
         event->end_position = rsti_load_acquire_i64(&image->log->file.log.metadata
                 ->end_of_stream_position);
         event->evicted_ms = image->evicted_ms;
+        event->goes_on_at = image->goes_on_at;
         if (image->evicted_ms != 0) {
             return; /* an evicted reader has no claim on the rest of the log */
         }

@@ -185,14 +185,15 @@ static bool is_log_going_on(const rst_image_t *image)
 }
 
 void rsti_subscription_image_unavailable(rst_subscription_t *subscription,
-    int64_t image_correlation_id, bool is_let_go, int64_t evicted_ms)
+    int64_t image_correlation_id, const rsti_image_end_t *end)
 {
     pthread_mutex_lock(&subscription->lock);
     rst_image_t *image = find_image(subscription, image_correlation_id);
     if (image != NULL && image->state == RSTI_IMAGE_ACTIVE) {
         image->state = RSTI_IMAGE_CLOSING;
-        image->evicted_ms = evicted_ms;
-        if (is_let_go || evicted_ms != 0 || is_log_going_on(image)) {
+        image->evicted_ms = end->evicted_ms;
+        image->goes_on_at = end->goes_on_at;
+        if (end->is_let_go || end->evicted_ms != 0 || is_log_going_on(image)) {
             let_go(subscription, image);
         }
     }

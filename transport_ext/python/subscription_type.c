@@ -168,7 +168,7 @@ static PyObject *event_tuple(const rst_image_event_t *event)
 {
     bool is_available = event->kind == RST_IMAGE_AVAILABLE;
     bool has_end = !is_available && event->end_position != INT64_MAX;
-    PyObject *tuple = PyTuple_New(8);
+    PyObject *tuple = PyTuple_New(9);
 
     if (tuple == NULL) {
         return NULL;
@@ -185,7 +185,8 @@ static PyObject *event_tuple(const rst_image_event_t *event)
         && rsti_py_put(tuple, 6,
             PyUnicode_DecodeUTF8(event->source,
                 (Py_ssize_t)strnlen(event->source, sizeof(event->source)), "replace"))
-        && rsti_py_put(tuple, 7, PyLong_FromLongLong(event->evicted_ms))) {
+        && rsti_py_put(tuple, 7, PyLong_FromLongLong(event->evicted_ms))
+        && rsti_py_put(tuple, 8, PyLong_FromLongLong(event->goes_on_at))) {
         return tuple;
     }
     Py_DECREF(tuple);

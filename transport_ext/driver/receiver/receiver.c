@@ -40,6 +40,7 @@ static void add_image(rsti_receiver_t *receiver, rsti_image_t *image, int64_t no
         rsti_dispatcher_set_state(dispatcher, session, RSTI_SESSION_ACTIVE, now_ns);
         session->image = image;
     }
+    rsti_image_overrun_begin(image, now_ns);
 }
 
 static void remove_image(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now_ns)
@@ -183,6 +184,9 @@ static void on_command(void *agent, int32_t type, const rsti_agent_command_t *co
         break;
     case RSTI_AGENT_ADD_IMAGE:
         add_image(receiver, command->object, now_ns);
+        break;
+    case RSTI_AGENT_RESUME_IMAGE:
+        rsti_image_on_resume(receiver, command->object, (int32_t)command->registration_id);
         break;
     case RSTI_AGENT_REMOVE_IMAGE:
         remove_image(receiver, command->object, now_ns);

@@ -293,6 +293,9 @@ typedef struct rst_image_event_t {
     /* unavailable: the time (ms since 1970) since which the stream goes on without this reader,
      * because it stood still for its rs-evict; 0: another reason */
     int64_t evicted_ms;
+    /* unavailable: where the stream goes on in an image that follows, because its group has left
+     * this reader behind. What lies between `position` and there is lost. 0: another reason */
+    int64_t goes_on_at;
 } rst_image_event_t;
 /* The next event. 1: stored; 0: none. The unavailable event of an image follows its last message. A
  * new image of the same session follows that event. */
