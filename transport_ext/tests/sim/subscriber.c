@@ -93,6 +93,13 @@ static void take_events(sim_subscriber_t *self, rst_subscription_t *subscription
             sim_count("subscriber: evicted");
             self->leave_ns = world.now_ns; /* nothing more will come */
         }
+        if (event.goes_on_at != 0) {
+            sim_count("subscriber: overrun");
+            if (comes || event.goes_on_at <= event.position) {
+                sim_fail("subscriber %d: overrun at %lld goes on at %lld", self->index,
+                    (long long)event.position, (long long)event.goes_on_at);
+            }
+        }
         (comes ? image_comes : image_goes)(self, view, &event);
         sim_event("subscriber %d: image of session %d %s at %lld", self->index, event.session_id,
             comes ? "comes" : "goes", (long long)event.position);
