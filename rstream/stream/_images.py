@@ -74,6 +74,23 @@ class Images:
         self._gaps.on_overrun(source, session_id, position, goes_on_at)
         self.expect([(session_id, goes_on_at)])
 
+    def on_skipped(
+        self, session_id: int, from_position: int, to_position: int | None, lost_bytes: int
+    ) -> None:
+        """Messages of an unreliable stream are lost. ``lost_bytes``: fewer than lie between when
+        there were too many gaps to tell them apart.
+        """
+        self._report.gaps += 1
+        self._report.skipped_bytes += lost_bytes
+        self._report.events.append(
+            Gap(
+                session_id=session_id,
+                from_position=from_position,
+                to_position=to_position,
+                reason="lost on the way; the stream is unreliable",
+            )
+        )
+
     def on_unavailable(
         self,
         source: Input,

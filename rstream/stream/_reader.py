@@ -171,6 +171,7 @@ class Reader(Subscriber[T], Generic[T]):
             "conflated": 0,
             "evicted": report.evicted,
             "overruns": report.overruns,
+            "gaps": report.gaps,
             "skipped_bytes": report.skipped_bytes,
         }
 
@@ -258,6 +259,9 @@ class Reader(Subscriber[T], Generic[T]):
         inputs, images = self._inputs, self._images
         for source in list(inputs.joined):
             while (event := source.core.next_event()) is not None:
+                if event[0] == "gap":
+                    images.on_skipped(event[1], event[3], event[4], event[5])
+                    continue
                 if event[0] != "available" and not inputs.link.is_alive:
                     continue  # its publisher may live: the rejoin reports the gap
                 kind, session_id, _, position, end_position, received_position, origin = event[:7]

@@ -20,6 +20,7 @@ class Report:
         refused: messages that were skipped.
         evicted: how often the driver has let this reader go.
         overruns: how often its group has left this reader behind.
+        gaps: gaps of unreliable streams.
         skipped_bytes: bytes of the stream that this reader never got.
     """
 
@@ -28,7 +29,7 @@ class Report:
         self.stream_id = stream_id
         self.events: deque[StreamEvent] = deque(maxlen=EVENTS_MAX)
         self.errors: deque[Exception] = deque()
-        self.refused = self.evicted = self.overruns = self.skipped_bytes = 0
+        self.refused = self.evicted = self.overruns = self.gaps = self.skipped_bytes = 0
 
     def take_events(self) -> list[StreamEvent]:
         """Remove and return the events, oldest first."""

@@ -92,8 +92,8 @@ class Subscriber(ABC, Generic[T]):
         """Counts since the start; fill and window of the fullest image, in bytes.
 
         Of the policy for a slow consumer: ``waiting`` and ``capacity`` of its queue (0: it has
-        none), ``dropped``, ``conflated``, ``evicted``, ``overruns`` and ``skipped_bytes``
-        (docs/how-to/slow-consumers.md).
+        none), ``dropped``, ``conflated``, ``evicted``, ``overruns``, ``gaps`` and
+        ``skipped_bytes`` (docs/how-to/slow-consumers.md).
         """
 
     @abstractmethod

@@ -3,6 +3,7 @@
 
 #include "client/demand.h"
 #include "client/image_events.h"
+#include "client/image_gaps.h"
 #include "client/send.h"
 #include "util/alloc.h"
 #include "util/error.h"
@@ -65,6 +66,7 @@ static void note_error(rst_subscription_t *subscription, int code, const char *t
 
 static void finish_image(rst_subscription_t *subscription, rst_image_t *image)
 {
+    rsti_image_gaps_end(image);
     rsti_image_events_push(subscription, RST_IMAGE_UNAVAILABLE, image);
     if (image->is_corrupt) {
         char text[128];
@@ -259,6 +261,7 @@ RST_API void rst_subscription_close(rst_subscription_t *subscription)
     }
     if (rsti_is_forked(subscription->generation)) {
         rsti_free(subscription->events);
+        rsti_free(subscription->gaps);
         rsti_free(subscription->channel);
         rsti_free(subscription);
         return;

@@ -241,3 +241,74 @@ def test_what_no_policy_is_is_refused(driver_dir, name, on_gap):
         stream.subscriber(name, dir=driver_dir, on_gap=on_gap)
     with pytest.raises(ConfigError, match="on_gap="):
         stream.source(name, dir=driver_dir, on_gap=on_gap)
+
+
+# ---- unreliable streams ----
+
+
+@pytest.fixture
+def lossy(tmp_path):
+    """An embedded driver that drops a tenth of the datagrams that it receives."""
+    options = {"fault-receive-data-loss": "0.1", "fault-seed": "7"}
+    with rstream.Driver(dir=str(tmp_path / "lossy"), options=options) as driver:
+        yield driver.dir
+
+
+@pytest.mark.parametrize(
+    ("length", "count"), [(1000, 500), (5000, 150)], ids=["whole", "fragmented"]
+)
+def test_an_unreliable_stream_tells_what_it_has_lost(lossy, name, length, count):
+    """Each gap reaches from the end of one message to the beginning of another one."""
+    channel = f"aeron:udp?endpoint=127.0.0.1:{free_port()}"
+    numbers, events, ends = [], [], []
+    with stream.subscriber(
+        name, bytes, channel=f"{channel}|reliable=false", dir=lossy, on_lost="event"
+    ) as sub:
+
+        def read():
+            numbers.extend(map(number_of, sub.poll()))
+            events.extend(sub.events())
+            return any(isinstance(event, stream.Unavailable) for event in events)
+
+        with stream.publisher(name, bytes, channel=channel, dir=lossy, linger_s=0) as pub:
+            until(lambda: pub.is_connected)
+            for number in range(count):
+                payload = number.to_bytes(8, "big") + bytes(length - 8)
+                while (position := pub.offer(payload)) <= 0:
+                    read()
+                ends.append(position)
+        until(read, 30.0)
+        statistics = sub.statistics()
+    missing = [(before, after) for before, after in pairwise([-1, *numbers]) if after != before + 1]
+    assert len(missing) > 5
+    gaps = [event for event in events if isinstance(event, stream.Gap)]
+    told = [(gap.from_position, gap.to_position) for gap in gaps if "unreliable" in gap.reason]
+    expected = [(ends[before] if before >= 0 else 0, ends[after - 1]) for before, after in missing]
+    assert told[: len(expected)] == expected  # the end may be lost too
+    assert statistics["gaps"] == len(told)
+    assert statistics["skipped_bytes"] == sum(end - begin for begin, end in told)
+
+
+def test_a_raw_subscription_tells_its_gaps(lossy):
+    channel = f"aeron:udp?endpoint=127.0.0.1:{free_port()}"
+    with (
+        rstream.Client(dir=lossy) as client,
+        client.add_subscription(f"{channel}|reliable=false", 7) as subscription,
+        client.add_publication(channel, 7) as publication,
+    ):
+        gaps, received = [], 0
+
+        def look():
+            nonlocal received
+            publication.offer(bytes(1000))
+            with subscription.poll(100) as batch:
+                received += len(batch)
+            gaps.extend(event for event in subscription.events() if event.kind == "gap")
+            return len(gaps) >= 3
+
+        until(look)
+        assert received > 0
+        for gap in gaps:
+            assert gap.end_position - gap.position == gap.received_position > 0
+            assert gap.received_position % FRAME == 0
+            assert not gap.is_available

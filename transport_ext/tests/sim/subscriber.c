@@ -88,6 +88,10 @@ static void take_events(sim_subscriber_t *self, rst_subscription_t *subscription
     while (rst_subscription_next_event(subscription, &event) == 1) {
         const int32_t view = find_view(self, event.session_id);
         const bool comes = event.kind == RST_IMAGE_AVAILABLE;
+        if (event.kind == RST_IMAGE_GAP) {
+            sim_count("subscriber: gap of an unreliable stream");
+            continue;
+        }
         self->last_news_ns = world.now_ns;
         if (event.evicted_ms != 0) {
             sim_count("subscriber: evicted");
