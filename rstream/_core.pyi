@@ -11,7 +11,7 @@ Threads: only waits release the GIL, unless a method says otherwise. Ctrl-C ends
 from collections.abc import Iterator, Sequence
 from os import PathLike
 from types import TracebackType
-from typing import Final, Self, final, overload
+from typing import Final, Literal, Self, final, overload
 
 from typing_extensions import Buffer
 
@@ -331,13 +331,29 @@ class Subscription:
     def request(self, n: int, /) -> None:
         """Add to the demand, which saturates at 2**63 - 1; ``n`` < 1 raises ValueError."""
     def wait(self, timeout_s: float, /) -> bool: ...
-    def next_event(self) -> tuple[str, int, int, int, int | None, int, str, int] | None:
-        """The next image event: (kind "available" | "unavailable", session_id, correlation_id,
-        position, end_position, received_position, source, evicted_ms).
+    def next_event(
+        self,
+    ) -> (
+        tuple[
+            Literal["available", "unavailable", "gap"],
+            int,
+            int,
+            int,
+            int | None,
+            int,
+            str,
+            int,
+            int,
+        ]
+        | None
+    ):
+        """The next image event: (kind "available" | "unavailable" | "gap", session_id,
+        correlation_id, position, end_position, received_position, source, evicted_ms, goes_on_at).
 
         ``end_position`` is None when the stream did not end in good order. ``evicted_ms`` is the
         time, in ms since 1970, from which the stream goes on without this reader; 0 when it was
-        not evicted.
+        not evicted. ``goes_on_at`` is the position of an image that follows because its group has
+        left this reader behind; 0: another reason.
         """
     def close(self) -> None: ...
 

@@ -33,17 +33,23 @@ class ImageEvent:
 
     Attributes:
         kind: ``"available"`` or ``"unavailable"``; the latter comes after the last message.
+            ``"gap"``: an unreliable stream has lost messages.
         session_id: the publisher's session.
         correlation_id: the driver's number of the image.
-        position: available: reading starts here; unavailable: everything below was consumed.
-        end_position: unavailable: where the stream ended in order; None: it did not.
-        received_position: unavailable: everything below was received.
+        position: available: reading starts here; unavailable: everything below was consumed; gap:
+            the messages from here on are lost.
+        end_position: unavailable: where the stream ended in order; None: it did not. gap: where
+            the next message begins.
+        received_position: unavailable: everything below was received. gap: bytes lost in it; all,
+            unless more than 256 gaps had to wait for this call: then they are told as one.
         source: ``"ip:port"`` of the sender, or ``"aeron:ipc"``.
         evicted_ms: unavailable: when the driver evicted this reader, because it held the stream
             back and stood still for its ``rs-evict``; milliseconds since 1970. 0: not evicted.
+        goes_on_at: unavailable: where the stream goes on in an image that follows, because its
+            group has left this reader behind: what lies between is lost. 0: not left behind.
     """
 
-    kind: Literal["available", "unavailable"]
+    kind: Literal["available", "unavailable", "gap"]
     session_id: int
     correlation_id: int
     position: int
@@ -51,6 +57,7 @@ class ImageEvent:
     received_position: int
     source: str
     evicted_ms: int = 0
+    goes_on_at: int = 0
 
     @property
     def is_available(self) -> bool:

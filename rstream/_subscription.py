@@ -134,7 +134,7 @@ class Subscription(Handle[_core.Subscription]):
             return None
         kind, session_id, correlation_id, position, end_position, received_position = event[:6]
         return ImageEvent(
-            kind="available" if kind == "available" else "unavailable",
+            kind=kind,
             session_id=session_id,
             correlation_id=correlation_id,
             position=position,
@@ -142,6 +142,7 @@ class Subscription(Handle[_core.Subscription]):
             received_position=received_position,
             source=event[6],
             evicted_ms=event[7],
+            goes_on_at=event[8],
         )
 
     def events(self) -> Iterator[ImageEvent]:

@@ -25,6 +25,7 @@ RStreamError                       .code (stable text), .hint (what to do), .det
 │   ├── StreamEnded(EOFError)      get() after the last message of the stream
 │   ├── ReadTimeout(TimeoutError)  get(): no message came in time
 │   ├── SlowConsumer               more messages wait than the policy allows
+│   ├── MessagesLost               a group went on without this reader; .gap says what it missed
 │   ├── CorruptError               content that contradicts its header
 │   └── NameMismatch               two names on one stream
 ├── ContractError                  Reactive Streams: LocalContractError (you broke §x.y),
@@ -37,9 +38,12 @@ RStreamError                       .code (stable text), .hint (what to do), .det
 
 from __future__ import annotations
 
-from typing import ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from rstream._held_by import HeldBy
+
+if TYPE_CHECKING:
+    from rstream.stream._events import Gap
 
 __all__ = (
     "BY_CODE",
@@ -62,6 +66,7 @@ __all__ = (
     "LocalContractError",
     "MaxPositionExceeded",
     "MessageTooLarge",
+    "MessagesLost",
     "NameMismatch",
     "NotConnected",
     "NotSupported",
@@ -303,6 +308,18 @@ class SlowConsumer(TransportError):
     """More messages wait than the policy of the subscriber allows."""
 
     default_code = "RST_SLOW_CONSUMER"
+
+
+class MessagesLost(TransportError):
+    """A group went on without this reader, which was too slow; some messages are lost to it.
+
+    Attributes:
+        gap: what is lost, as :meth:`Subscriber.events` tells it; None: not known.
+    """
+
+    default_code = "RST_MESSAGES_LOST"
+
+    gap: Gap | None = None
 
 
 class CorruptError(TransportError):

@@ -13,7 +13,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from rstream import policy
-from rstream.errors import ClosedError, ConfigError, SlowConsumer
+from rstream.errors import ClosedError, ConfigError, MessagesLost, SlowConsumer
 from rstream.flow.queues import (
     ConflateQueue,
     DropNewestQueue,
@@ -115,12 +115,22 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
                     self._store(items)
             except ClosedError:
                 return
+            except MessagesLost as error:
+                self._await_raised(error)
             except Exception as error:  # a poll of the consumer raises it; reading goes on
                 with self._changed:
                     self._errors.append(error)
                     self._changed.notify_all()
         if self._failure is not None:
             self._reader.close()
+
+    def _await_raised(self, error: MessagesLost) -> None:
+        """Read on only when the consumer has got the error: it stands between two messages."""
+        with self._changed:
+            self._errors.append(error)
+            self._changed.notify_all()
+            while error in self._errors and not self._is_stopped():
+                self._changed.wait(PUMP_WAIT_S)
 
     def _is_stopped(self) -> bool:
         return self._closed or self._failure is not None
@@ -181,6 +191,7 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
             if len(self._queue):
                 return []  # no demand for it; an error never overtakes data
             if self._errors:
+                self._changed.notify_all()
                 raise self._errors.popleft()
             if self._failure is not None:
                 raise self._failure

@@ -108,8 +108,9 @@ class Refused:
 class Gap:
     """Positions that were not delivered, or (publisher) are not known to have been consumed.
 
-    A reader whose driver died does not know yet where a gap ends; when the publisher's session is
-    still there (its driver was another one), a second gap tells it.
+    A reader of a group that went on without it learns the gap when it has read everything before
+    it (``on_gap``). A reader whose driver died does not know yet where a gap ends; when the
+    publisher's session is still there (its driver was another one), a second gap tells it.
 
     Attributes:
         session_id: which publisher.
@@ -122,6 +123,11 @@ class Gap:
     from_position: int
     to_position: int | None
     reason: str
+
+    @property
+    def length_bytes(self) -> int | None:
+        """Bytes of the stream in the gap, with frame headers; None when its end is not known."""
+        return None if self.to_position is None else self.to_position - self.from_position
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rstream.errors import PublisherLost
 from rstream.stream._events import EVENTS_MAX, Available, Gap, Lost, Unavailable
@@ -11,6 +11,7 @@ from rstream.stream._peers import Peer
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from rstream.stream._gaps import Gaps
     from rstream.stream._input import Input
     from rstream.stream._report import Report
 
@@ -20,10 +21,12 @@ class Images:
 
     Args:
         report: where the events and errors go.
+        gaps: where overruns go.
     """
 
-    def __init__(self, report: Report) -> None:
+    def __init__(self, report: Report, gaps: Gaps[Any]) -> None:
         self._report = report
+        self._gaps = gaps
         self._open_gaps: dict[int, int] = {}  # session -> position up to which it was delivered
 
     def expect(self, gaps: Iterable[tuple[int, int]]) -> None:
@@ -55,6 +58,30 @@ class Images:
                     reason="joined again, not delivered in between",
                 )
             )
+
+    def on_overrun(self, source: Input, session_id: int, position: int, goes_on_at: int) -> None:
+        """A group has left this reader behind: another image of the publisher follows."""
+        peer = source.peers.get(session_id)  # it stays: the publisher has not gone
+        peer.position = max(peer.position, position)
+        self._gaps.on_overrun(source, session_id, position, goes_on_at)
+        self.expect([(session_id, goes_on_at)])
+
+    def on_skipped(
+        self, session_id: int, from_position: int, to_position: int | None, lost_bytes: int
+    ) -> None:
+        """Messages of an unreliable stream are lost. ``lost_bytes``: fewer than lie between when
+        there were too many gaps to tell them apart.
+        """
+        self._report.gaps += 1
+        self._report.skipped_bytes += lost_bytes
+        self._report.events.append(
+            Gap(
+                session_id=session_id,
+                from_position=from_position,
+                to_position=to_position,
+                reason="lost on the way; the stream is unreliable",
+            )
+        )
 
     def on_unavailable(
         self,

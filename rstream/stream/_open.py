@@ -13,6 +13,7 @@ from rstream.errors import ConfigError
 from rstream.stream import _session
 from rstream.stream._buffered import BufferedSubscriber, queue_of
 from rstream.stream._eviction import evicting_channel
+from rstream.stream._gaps import OnGap, check_on_gap
 from rstream.stream._names import counts_readers, resolve_address, with_rate
 from rstream.stream._options import (
     PREFETCH,
@@ -181,8 +182,8 @@ def subscriber(
         type: the type of the objects; it chooses the codec (:func:`rstream.codecs.codec_for`).
         codec: overrides ``type``: a codec, its name (``"raw"``, ``"msgpack"``, ``"arrow"``), or a
             type.
-        options: ``channel``, ``stream_id``, ``prefetch``, ``on_slow``, ``on_lost``, ``dir`` and
-            ``client``, as :class:`rstream.stream.SubscriberOptions` explains them.
+        options: ``channel``, ``stream_id``, ``prefetch``, ``on_slow``, ``on_lost``, ``on_gap``,
+            ``dir`` and ``client``, as :class:`rstream.stream.SubscriberOptions` explains them.
     Raises:
         ConfigError: an argument cannot be used, or this release does not serve it.
         DriverError: there is no driver, or it refused the channel.
@@ -204,6 +205,7 @@ def subscriber(
             codec=chosen_codec,
             prefetch=chosen.prefetch,
             on_lost=chosen.on_lost,
+            on_gap=chosen.on_gap,
             evict=evict,
             link=lambda: _session.acquire(chosen.dir, chosen.client),
         ),
@@ -235,6 +237,7 @@ def reader(
     codec: CodecLike = None,
     prefetch: int = PREFETCH,
     on_lost: OnLost = "event",
+    on_gap: OnGap = "raise",
     hold: bool = False,
     evict: policy.Evict | None = None,
     dir: str | None = None,
@@ -251,6 +254,7 @@ def reader(
         prefetch: most messages handed over at once.
         on_lost: as for :func:`rstream.subscriber`, but ``"event"`` by default: publishers of such a
             stream come and go, and the error of one concerns none of the others.
+        on_gap: as for :func:`rstream.subscriber`.
         hold: True counts the result of a poll as consumed at the next poll, not at once. A
             publisher that waits until its messages are consumed then waits until they are
             processed.
@@ -267,6 +271,7 @@ def reader(
         codec=choose(type, codec),
         prefetch=prefetch,
         on_lost=on_lost,
+        on_gap=on_gap,
         hold=hold,
         evict=evict,
         link=lambda: _session.acquire(dir, client),
@@ -281,6 +286,7 @@ def _open_reader(
     codec: Codec[Any],
     prefetch: int,
     on_lost: OnLost,
+    on_gap: OnGap,
     link: Callable[[], _session.Link],
     is_demanded: bool = False,
     hold: bool = False,
@@ -290,6 +296,7 @@ def _open_reader(
         raise ConfigError(f"prefetch={prefetch}: must be 1 to 65536 messages")
     if on_lost not in ("raise", "event"):
         raise ConfigError(f'on_lost={on_lost!r}: must be "raise" or "event"')
+    check_on_gap(on_gap)
     wanted: Sequence[Channel | str | None] = [None] if channels is None else channels
     if not wanted:
         raise ConfigError("channels is empty: give at least one")
@@ -306,6 +313,7 @@ def _open_reader(
             codec=codec,
             prefetch=prefetch,
             on_lost=on_lost,
+            on_gap=on_gap,
             is_demanded=is_demanded,
             hold=hold,
             evict=evict,
@@ -384,6 +392,7 @@ def source(
     )
     # A policy that cannot be used is refused here, not at subscribe.
     has_queue = queue_of(chosen.on_slow) is not None
+    check_on_gap(chosen.on_gap)
 
     def open_reader() -> Subscriber[Any]:
         return under_policy(
@@ -395,6 +404,7 @@ def source(
                 codec=chosen_codec,
                 prefetch=chosen.prefetch,
                 on_lost=chosen.on_lost,
+                on_gap=chosen.on_gap,
                 link=lambda: _session.acquire(chosen.dir, chosen.client),
                 is_demanded=not has_queue,
                 evict=evict,

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rstream.channel import Channel
     from rstream.client import Client
     from rstream.rate import RateLimit
+    from rstream.stream._gaps import OnGap
     from rstream.stream._report import OnLost
 
 SettingsT = TypeVar("SettingsT", "PublisherSettings", "SubscriberSettings")
@@ -83,6 +84,12 @@ class SubscriberOptions(TypedDict, total=False):
             publishers. ``"event"`` only adds an event (:class:`Lost`, :class:`Failed`,
             :class:`Refused`) and logs it, for streams whose publishers come and go: the error of
             one then concerns none of the others.
+        on_gap: what happens when a group has gone on without this reader (``fc=max``, the default
+            of groups) and messages are lost to it. ``"raise"`` (default) raises
+            :class:`rstream.errors.MessagesLost` behind the last message before the gap; the next
+            poll goes on behind it. ``"resume"`` only adds a :class:`Gap` event. A function gets
+            the :class:`Gap` and may return objects, such as a snapshot, which are handed out in
+            its place; it runs in the thread that reads.
         dir: driver directory. None (default): ``$RSTREAM_DIR``, else
             ``/dev/shm/rstream-<user>``.
         client: use this client instead of the process's own. Then a lost driver is an error, and
@@ -94,6 +101,7 @@ class SubscriberOptions(TypedDict, total=False):
     prefetch: int
     on_slow: policy.SlowPolicy
     on_lost: OnLost
+    on_gap: OnGap
     dir: str | None
     client: Client | None
 
@@ -121,6 +129,7 @@ class SubscriberSettings:
     prefetch: int = PREFETCH
     on_slow: policy.SlowPolicy = policy.Block()
     on_lost: OnLost = "raise"
+    on_gap: OnGap = "raise"
     dir: str | None = None
     client: Client | None = None
 

@@ -3,6 +3,7 @@
 Theory of operation. One poll goes through these steps:
 
     _images.py    publishers that came or went since the last poll  -> events, gaps, errors
+    _gaps.py      a gap is raised, or filled by the user's function
     _inputs.py    one batch from each transport subscription in turn
     _decoding.py  headers are checked, control messages are taken out, payloads are decoded
     _reader.py    objects are returned; with none, the oldest error is raised
@@ -38,6 +39,7 @@ from rstream.errors import (
 from rstream.stream import _session
 from rstream.stream._decoding import Decoder
 from rstream.stream._eviction import evicted, slow_consumer
+from rstream.stream._gaps import Gaps, OnGap
 from rstream.stream._images import Images
 from rstream.stream._inputs import Inputs
 from rstream.stream._report import Report
@@ -88,6 +90,7 @@ class Reader(Subscriber[T], Generic[T]):
         is_demanded: bool = False,
         hold: bool = False,
         evict: Evict | None = None,
+        on_gap: OnGap = "raise",
     ) -> None:
         self.name: str = name
         self.stream_id: int = stream_id
@@ -96,12 +99,14 @@ class Reader(Subscriber[T], Generic[T]):
         self._hold = hold
         self._evict = evict
         self._failure: Exception | None = None  # evicted: the stream was left for good
+        self._demand: int | None = None  # of the last poll, if it was a reactive one
         self._lock = threading.Lock()  # held by the thread inside poll, wait or close
         self._messages = self._polls = 0
         self._next = 0
         self._made_at = call_site()
         self._report = Report(name, stream_id, on_lost)
-        self._images = Images(self._report)
+        self._gaps: Gaps[T] = Gaps(self._report, on_gap)
+        self._images = Images(self._report, self._gaps)
         self._decoder = Decoder(self._report, codec, link.directory)
         self._inputs = Inputs(
             link, self._report, self._images, channels=channels, is_demanded=is_demanded
@@ -130,7 +135,7 @@ class Reader(Subscriber[T], Generic[T]):
 
     @property
     def is_ended(self) -> bool:
-        if self._report.errors:
+        if self._report.errors or self._gaps.is_waiting:
             return False
         inputs = self._inputs
         return inputs.all_completed_count > 0 and all(
@@ -168,6 +173,8 @@ class Reader(Subscriber[T], Generic[T]):
             "dropped": 0,
             "conflated": 0,
             "evicted": report.evicted,
+            "overruns": report.overruns,
+            "gaps": report.gaps,
             "skipped_bytes": report.skipped_bytes,
         }
 
@@ -186,12 +193,16 @@ class Reader(Subscriber[T], Generic[T]):
         return ClosedError(f"{self._report.title}: this reader is closed")
 
     def poll(self, limit: int | None = None) -> list[T]:
+        self._demand = None
+        return self._poll(min(limit or self.prefetch, LIMIT_MAX))
+
+    def _poll(self, limit: int) -> list[T]:
         self._enter()
         try:
             self._polls += 1
             if self._failure is not None:
                 raise self._failure
-            items = self._poll_inputs(min(limit or self.prefetch, LIMIT_MAX))
+            items = self._poll_inputs(limit)
         finally:
             self._lock.release()
         if items:
@@ -208,6 +219,8 @@ class Reader(Subscriber[T], Generic[T]):
             joined = self._inputs.joined
             if self._failure is not None:
                 return []
+            if self._gaps.is_waiting:  # everything before the gap was handed out
+                return self._gaps.handle(limit if self._demand is None else self._demand)
             if not joined:
                 raise DriverLost("not joined")  # an earlier attempt to join again has failed
             if len(joined) == 1:
@@ -249,13 +262,18 @@ class Reader(Subscriber[T], Generic[T]):
         inputs, images = self._inputs, self._images
         for source in list(inputs.joined):
             while (event := source.core.next_event()) is not None:
+                if event[0] == "gap":
+                    images.on_skipped(event[1], event[3], event[4], event[5])
+                    continue
                 if event[0] != "available" and not inputs.link.is_alive:
                     continue  # its publisher may live: the rejoin reports the gap
                 kind, session_id, _, position, end_position, received_position, origin = event[:7]
                 if event[7] and self._evict is not None:
                     self._on_evicted(source, self._evict, event[7])
                     break  # the source is closed
-                if kind == "available":
+                if event[8]:
+                    images.on_overrun(source, session_id, position, event[8])
+                elif kind == "available":
                     images.on_available(source, session_id, position, origin)
                 else:
                     images.on_unavailable(
@@ -295,7 +313,9 @@ class Reader(Subscriber[T], Generic[T]):
         self._enter()
         inputs, errors = self._inputs, self._report.errors
         try:
-            while not self._closed and not errors and inputs.joined:
+            while not (self._closed or errors) and inputs.joined:
+                if self._gaps.is_ready(self._demand):
+                    return True
                 remaining_s = deadline_s - time.monotonic()
                 if inputs.waiter.wait(max(0.0, min(remaining_s, WAIT_SLICE_S))):
                     return True
@@ -329,7 +349,8 @@ class Reader(Subscriber[T], Generic[T]):
             missing = min(demand, UNBOUNDED) - core.demand
             if missing > 0:
                 core.request(missing)
-        return self.poll()
+        self._demand = min(demand, self.prefetch)
+        return self._poll(self.prefetch)
 
     # ---- life ----
 

@@ -30,7 +30,9 @@ class Report:
         errors: what a later poll raises, one for each poll that has no object to return.
         refused: messages that were skipped.
         evicted: how often the driver has let this reader go.
-        skipped_bytes: bytes of the stream that were sent while this reader was away.
+        overruns: how often its group has left this reader behind.
+        gaps: gaps of unreliable streams.
+        skipped_bytes: bytes of the stream that this reader never got.
     """
 
     def __init__(self, name: str, stream_id: int, on_lost: OnLost) -> None:
@@ -39,7 +41,7 @@ class Report:
         self.is_raising = on_lost == "raise"
         self.events: deque[StreamEvent] = deque(maxlen=EVENTS_MAX)
         self.errors: deque[Exception] = deque()
-        self.refused = self.evicted = self.skipped_bytes = 0
+        self.refused = self.evicted = self.overruns = self.gaps = self.skipped_bytes = 0
 
     def tell(self, event: StreamEvent, error: Exception, *, is_first: bool = True) -> None:
         """Note the trouble of one publisher: an event, and an error for a reader that raises.

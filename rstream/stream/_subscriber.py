@@ -49,6 +49,8 @@ class Subscriber(ABC, Generic[T]):
             RemoteError: a publisher ended its stream with an error.
             NameMismatch: a message of another name; it is skipped. Raised once per publisher.
             CodecError: a message that cannot be decoded; it is skipped.
+            MessagesLost: its group went on without this reader (``on_gap="raise"``); the next poll
+                goes on behind the gap.
             SlowConsumer: this consumer was slower than its policy allows; the stream was left, and
                 every later poll raises it again.
             ClosedError: closed here.
@@ -92,8 +94,8 @@ class Subscriber(ABC, Generic[T]):
         """Counts since the start; fill and window of the fullest image, in bytes.
 
         Of the policy for a slow consumer: ``waiting`` and ``capacity`` of its queue (0: it has
-        none), ``dropped``, ``conflated``, ``evicted`` and ``skipped_bytes``
-        (docs/how-to/slow-consumers.md).
+        none), ``dropped``, ``conflated``, ``evicted``, ``overruns``, ``gaps`` and
+        ``skipped_bytes`` (docs/how-to/slow-consumers.md).
         """
 
     @abstractmethod

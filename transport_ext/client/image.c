@@ -1,6 +1,7 @@
 /* image.c: see image.h. */
 #include "client/image.h"
 
+#include "client/image_gaps.h"
 #include "concurrent/eviction.h"
 #include "util/alloc.h"
 #include "util/error.h"
@@ -71,6 +72,7 @@ rst_image_t *rsti_image_create(rst_subscription_t *subscription, const rsti_resp
     rsti_assembler_init(&image->assembler,
         rsti_max_message_length(image->log->file.log.term_length));
     copy_source(image, &response->source_identity);
+    rsti_image_gaps_init(image);
     if (!is_counter_ours(image)) { /* read after the position: then the position was the image's */
         (void)rsti_error_set(RST_ECLOSED, ENOENT,
             "image %" PRId64 " is gone, and its position"
@@ -138,6 +140,7 @@ bool rsti_image_move_position(rst_image_t *image)
     if (position <= image->released_position) {
         return false;
     }
+    rsti_image_gaps_look(image); /* while the driver cannot clean it */
     image->released_position = position;
     /* Once the image has gone, the counter may belong to another image. */
     if (image->state != RSTI_IMAGE_ACTIVE || !rsti_image_has_counter(image)) {

@@ -26,6 +26,14 @@ typedef struct rsti_lease_t {
     struct rsti_lease_t *prev, *next; /* in the image's list, oldest first */
 } rsti_lease_t;
 
+/* image_gaps.h */
+typedef struct rsti_image_gaps_t {
+    bool is_watched;       /* the stream is unreliable */
+    int64_t looked;        /* frames below it were looked at */
+    int64_t begin;         /* of a gap whose end is not known yet; -1: none */
+    int64_t message_begin; /* of a message of which only the first frames were seen; -1: none */
+} rsti_image_gaps_t;
+
 struct rst_image_t {
     int32_t refs; /* atomic; the rest is under subscription->lock */
     rsti_image_state_t state;
@@ -37,6 +45,7 @@ struct rst_image_t {
     int32_t session_id;
     bool is_corrupt;
     int64_t evicted_ms; /* when the driver evicted this reader; 0: it did not */
+    int64_t goes_on_at; /* where the stream goes on after an overrun; 0: it was not overrun */
     bool is_let_go;     /* ends after the message handed out last, whatever the log still holds */
     int64_t join_position;
     int64_t scan_position;      /* of the next frame to read */
@@ -45,6 +54,7 @@ struct rst_image_t {
     int32_t lease_index;        /* in the batch that is being filled; -1: not in it */
     rsti_lease_t *oldest_lease, *youngest_lease;
     rsti_assembler_t assembler;
+    rsti_image_gaps_t gaps;
     int32_t receiver_counter_id; /* a cache; negative: not found yet */
     char source[sizeof((rst_image_event_t *)0)->source];
 };

@@ -7,7 +7,7 @@
 
 /* kind: RST_IMAGE_AVAILABLE or RST_IMAGE_UNAVAILABLE. */
 void rsti_image_events_push(rst_subscription_t *subscription, int kind, const rst_image_t *image);
-/* Takes the oldest event. False: there is none. */
+/* Takes the oldest event or gap (image_gaps.h). False: there is none. */
 bool rsti_image_events_pop(rst_subscription_t *subscription, rst_image_event_t *event);
 
 #endif

@@ -167,11 +167,10 @@ static bool says_let_go(const rsti_text_t *channel)
         && memcmp(channel->text + channel->length - length, mark, (size_t)length) == 0;
 }
 
-/* When the driver evicted the reader, from its mark behind the channel. 0: no eviction. */
-static int64_t evicted_ms_of(const rsti_text_t *channel)
+/* The number behind a mark at the end of the channel. 0: the mark is not there. */
+static int64_t number_behind(const rsti_text_t *channel, const char *mark)
 {
-    static const char mark[] = "|rs-evicted=";
-    const size_t mark_length = sizeof mark - 1;
+    const size_t mark_length = strlen(mark);
     int64_t value = 0;
     for (int32_t i = channel->length; i > 0; i--) {
         if (channel->text[i - 1] < '0' || channel->text[i - 1] > '9') {
@@ -189,13 +188,23 @@ static int64_t evicted_ms_of(const rsti_text_t *channel)
     return 0;
 }
 
+/* Why an rstream driver ends the image, from its marks behind the channel. */
+static rsti_image_end_t end_of(const rsti_text_t *channel)
+{
+    return (rsti_image_end_t){
+        .is_let_go = says_let_go(channel),
+        .evicted_ms = number_behind(channel, "|rs-evicted="),
+        .goes_on_at = number_behind(channel, "|rs-goes-on="),
+    };
+}
+
 static void on_unavailable_image(rst_client_t *client, const rsti_response_t *response)
 {
     rst_subscription_t *subscription = rsti_hash_map_get(&client->subscriptions,
         response->registration_id);
     if (subscription != NULL) {
-        rsti_subscription_image_unavailable(subscription, response->correlation_id,
-            says_let_go(&response->log_file), evicted_ms_of(&response->log_file));
+        const rsti_image_end_t end = end_of(&response->log_file);
+        rsti_subscription_image_unavailable(subscription, response->correlation_id, &end);
         rsti_client_kick_waiters(client);
     }
 }

@@ -67,6 +67,7 @@ void rsti_subscription_unref(rst_subscription_t *subscription)
     rsti_ptr_array_fini(&subscription->heirs);
     (void)pthread_mutex_destroy(&subscription->lock);
     rsti_free(subscription->events);
+    rsti_free(subscription->gaps);
     rsti_free(subscription->channel);
     rsti_free(subscription);
     rsti_client_unref(client);

@@ -9,6 +9,12 @@
 #include "rstream/image.h"
 
 #define RSTI_EVENTS_MAX 256
+#define RSTI_GAPS_MAX 256
+
+typedef struct rsti_kept_event_t {
+    int64_t number; /* events and gaps are taken in this order */
+    rst_image_event_t event;
+} rsti_kept_event_t;
 
 struct rst_subscription_t {
     int32_t refs; /* atomic */
@@ -36,9 +42,12 @@ struct rst_subscription_t {
     size_t round_robin;
     int pending_error; /* an image was corrupt or could not be mapped; the next poll reports it */
     char pending_error_text[256];
-    rst_image_event_t *events; /* a ring of RSTI_EVENTS_MAX, see image_events.h */
+    int64_t event_number;
+    rsti_kept_event_t *events; /* a ring of RSTI_EVENTS_MAX, see image_events.h */
     uint32_t events_head, events_tail;
     int64_t events_lost;
+    rsti_kept_event_t *gaps; /* a ring of RSTI_GAPS_MAX, allocated at the first gap; image_gaps.h */
+    uint32_t gaps_head, gaps_tail;
 };
 
 typedef struct rsti_subscription_params_t {

@@ -3,6 +3,7 @@
 
 #include "client/demand.h"
 #include "client/image_events.h"
+#include "client/image_gaps.h"
 #include "client/send.h"
 #include "util/alloc.h"
 #include "util/error.h"
@@ -65,6 +66,7 @@ static void note_error(rst_subscription_t *subscription, int code, const char *t
 
 static void finish_image(rst_subscription_t *subscription, rst_image_t *image)
 {
+    rsti_image_gaps_end(image);
     rsti_image_events_push(subscription, RST_IMAGE_UNAVAILABLE, image);
     if (image->is_corrupt) {
         char text[128];
@@ -185,14 +187,15 @@ static bool is_log_going_on(const rst_image_t *image)
 }
 
 void rsti_subscription_image_unavailable(rst_subscription_t *subscription,
-    int64_t image_correlation_id, bool is_let_go, int64_t evicted_ms)
+    int64_t image_correlation_id, const rsti_image_end_t *end)
 {
     pthread_mutex_lock(&subscription->lock);
     rst_image_t *image = find_image(subscription, image_correlation_id);
     if (image != NULL && image->state == RSTI_IMAGE_ACTIVE) {
         image->state = RSTI_IMAGE_CLOSING;
-        image->evicted_ms = evicted_ms;
-        if (is_let_go || evicted_ms != 0 || is_log_going_on(image)) {
+        image->evicted_ms = end->evicted_ms;
+        image->goes_on_at = end->goes_on_at;
+        if (end->is_let_go || end->evicted_ms != 0 || is_log_going_on(image)) {
             let_go(subscription, image);
         }
     }
@@ -258,6 +261,7 @@ RST_API void rst_subscription_close(rst_subscription_t *subscription)
     }
     if (rsti_is_forked(subscription->generation)) {
         rsti_free(subscription->events);
+        rsti_free(subscription->gaps);
         rsti_free(subscription->channel);
         rsti_free(subscription);
         return;

@@ -11,9 +11,14 @@
 /* ---- called by the conductor, under client->lock; each takes subscription->lock ---- */
 
 void rsti_subscription_add_image(rst_subscription_t *subscription, const rsti_response_t *response);
-/* is_let_go: the stream goes on without this reader. evicted_ms: since when; 0: no eviction. */
+/* Why the driver ends an image. */
+typedef struct rsti_image_end_t {
+    bool is_let_go;     /* the stream goes on without this reader */
+    int64_t evicted_ms; /* since when; 0: no eviction */
+    int64_t goes_on_at; /* position of the image that follows an overrun; 0: it was not overrun */
+} rsti_image_end_t;
 void rsti_subscription_image_unavailable(rst_subscription_t *subscription,
-    int64_t image_correlation_id, bool is_let_go, int64_t evicted_ms);
+    int64_t image_correlation_id, const rsti_image_end_t *end);
 /* The connection to the driver is lost. can_drain: the messages still in memory may be read. */
 void rsti_subscription_lose_images(rst_subscription_t *subscription, bool can_drain);
 /* Marks the subscription as closed and drops its images. */

@@ -26,6 +26,7 @@ bool rsti_term_gap_fill(const rsti_log_t *log, const rsti_gap_t *gap)
     memcpy(&header, log->metadata->default_header, sizeof header);
     header.frame.frame_length = gap->length;
     header.frame.type = RSTI_FRAME_PAD;
+    header.frame.flags |= RSTI_FLAG_LOST;
     header.term_offset = gap->term_offset;
     header.term_id = gap->term_id;
     int64_t source[RSTI_DATA_HEADER_LENGTH / 8];

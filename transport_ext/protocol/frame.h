@@ -37,6 +37,8 @@ enum {
 #define RSTI_FLAG_UNFRAGMENTED 0xC0
 #define RSTI_FLAG_EOS 0x20
 #define RSTI_FLAG_REVOKED 0x10
+/* In the log of an image only: padding in the place of lost data. Aeron's readers do not look. */
+#define RSTI_FLAG_LOST 0x01
 #define RSTI_SETUP_FLAG_SEND_RESPONSE 0x80
 #define RSTI_SETUP_FLAG_GROUP 0x40
 #define RSTI_SETUP_FLAG_RSTREAM 0x01 /* the sender is rstream: SM items may be sent to it */

@@ -167,14 +167,16 @@ static PyObject *subscription_request(PyObject *object, PyObject *argument)
 static PyObject *event_tuple(const rst_image_event_t *event)
 {
     bool is_available = event->kind == RST_IMAGE_AVAILABLE;
+    const char *kind = is_available            ? "available"
+        : event->kind == RST_IMAGE_UNAVAILABLE ? "unavailable"
+                                               : "gap";
     bool has_end = !is_available && event->end_position != INT64_MAX;
-    PyObject *tuple = PyTuple_New(8);
+    PyObject *tuple = PyTuple_New(9);
 
     if (tuple == NULL) {
         return NULL;
     }
-    if (rsti_py_put(tuple, 0,
-            PyUnicode_InternFromString(is_available ? "available" : "unavailable"))
+    if (rsti_py_put(tuple, 0, PyUnicode_InternFromString(kind))
         && rsti_py_put(tuple, 1, PyLong_FromLong(event->session_id))
         && rsti_py_put(tuple, 2, PyLong_FromLongLong(event->correlation_id))
         && rsti_py_put(tuple, 3, PyLong_FromLongLong(event->position))
@@ -185,7 +187,8 @@ static PyObject *event_tuple(const rst_image_event_t *event)
         && rsti_py_put(tuple, 6,
             PyUnicode_DecodeUTF8(event->source,
                 (Py_ssize_t)strnlen(event->source, sizeof(event->source)), "replace"))
-        && rsti_py_put(tuple, 7, PyLong_FromLongLong(event->evicted_ms))) {
+        && rsti_py_put(tuple, 7, PyLong_FromLongLong(event->evicted_ms))
+        && rsti_py_put(tuple, 8, PyLong_FromLongLong(event->goes_on_at))) {
         return tuple;
     }
     Py_DECREF(tuple);

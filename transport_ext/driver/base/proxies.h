@@ -35,6 +35,7 @@ typedef enum rsti_agent_command_type_t {
     RSTI_AGENT_SET_RATE,  /* to the sender: a publication has another law of rate */
     RSTI_AGENT_RERESOLVE, /* to the conductor: look up the name of a silent peer again */
     RSTI_AGENT_CREATE_IMAGE,
+    RSTI_AGENT_RESUME_IMAGE, /* receiver/image_overrun.h, in both directions */
     RSTI_AGENT_PUBLICATION_ERROR,
     RSTI_AGENT_RESPONSE_SETUP,
     RSTI_AGENT_DESTINATION_FAILED /* to the conductor: count datagrams were not sent to address */

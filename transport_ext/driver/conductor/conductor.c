@@ -61,6 +61,8 @@ static void on_command(void *agent, int32_t type, const rsti_agent_command_t *co
     rst_driver_t *driver = agent;
     if (type == RSTI_AGENT_CREATE_IMAGE) {
         rsti_on_create_image(driver, command);
+    } else if (type == RSTI_AGENT_RESUME_IMAGE) {
+        rsti_on_resume_image(driver, command);
     } else if (type == RSTI_AGENT_RESOLVE_CONTROL) {
         rsti_on_resolve_control(driver, command);
     } else if (type == RSTI_AGENT_RERESOLVE) {

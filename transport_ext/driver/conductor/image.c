@@ -11,6 +11,7 @@
 #include "driver/conductor/image_fill.h"
 #include "driver/conductor/image_loss.h"
 #include "driver/conductor/image_noop.h"
+#include "driver/conductor/image_overrun.h"
 #include "driver/conductor/image_window.h"
 #include "driver/conductor/logs.h"
 #include "driver/conductor/receive_endpoints.h"
@@ -171,6 +172,7 @@ int64_t rsti_image_rebuild(rst_driver_t *driver, rsti_image_t *image, int64_t no
         rsti_store_release_i64(image->rcv_pos, end);
     }
     note_stuck(image, hwm, now_ns);
+    rsti_image_overrun_check(driver, image, least, now_ns);
     const rsti_rebuild_facts_t facts = {
         .now_ns = now_ns,
         .consumed = least,
@@ -290,6 +292,16 @@ static void leave_receiver(rst_driver_t *driver, rsti_image_t *image)
     rsti_receive_endpoint_t *endpoint = image->endpoint;
     endpoint->image_count--;
     rsti_receive_endpoint_put(driver, endpoint);
+}
+
+void rsti_image_retire(rst_driver_t *driver, rsti_image_t *image, int64_t position, int64_t now_ns)
+{
+    rsti_image_report_range(driver, image, image->received, position);
+    rsti_subscribers_tell_overrun(driver, &image->subscribers, image->correlation_id, position);
+    image->is_told_unavailable = true;
+    rsti_driver_wake_log(driver, &image->file.log, RSTI_WAIT_DATA);
+    set_life(driver, image, RSTI_LIFE_LINGER, now_ns);
+    leave_receiver(driver, image);
 }
 
 static void check_active(rst_driver_t *driver, rsti_image_t *image, int64_t now_ns,

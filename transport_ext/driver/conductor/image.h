@@ -18,6 +18,9 @@ int64_t rsti_image_join_position(const rsti_image_t *image);
 /* Call it before a subscriber leaves. The next status message then counts what the subscriber has
  * consumed. */
 void rsti_image_note_consumed(rst_driver_t *driver, rsti_image_t *image);
+/* The readers have read everything, and the stream goes on at position in another image. Tells them
+ * so and takes the image from the receiver. */
+void rsti_image_retire(rst_driver_t *driver, rsti_image_t *image, int64_t position, int64_t now_ns);
 /* Each pass. True when the image may be freed. Lowers *next_deadline_ns to the time of the next
  * change. */
 bool rsti_image_on_life(rst_driver_t *driver, rsti_image_t *image, int64_t now_ns,

@@ -184,6 +184,9 @@ static void init_positions(rsti_image_t *image, const rsti_image_facts_t *facts,
     };
     image->last_packet_ns = now_ns;
     image->drained_ns = INT64_MAX;
+    image->overrun.began_sent = INT64_MIN;
+    image->overrun.asked_ns = INT64_MIN / 2;
+    image->overrun.woken_ns = INT64_MIN / 2;
     image->last_sm_position = image->join_position;
     image->last_sm_window = image->congestion.window;
     image->overrun_threshold = image->join_position + image->file.log.term_length / 2;

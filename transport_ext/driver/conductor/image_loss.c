@@ -1,19 +1,24 @@
 /* image_loss.c: see image_loss.h. */
 #include "driver/conductor/image_loss.h"
 
-void rsti_image_report_loss(rst_driver_t *driver, rsti_image_t *image, const rsti_gap_t *gap)
+void rsti_image_report_range(rst_driver_t *driver, rsti_image_t *image, int64_t begin, int64_t end)
 {
-    const rsti_log_t *log = &image->file.log;
     const rsti_loss_facts_t facts = {
         .session_id = image->session_id,
         .stream_id = image->stream_id,
         .channel = image->uri,
         .source = image->source,
     };
+    (void)rsti_loss_report_gap(&driver->loss_report, &image->loss_record, &facts, begin, end,
+        driver->epoch.now_ms);
+}
+
+void rsti_image_report_loss(rst_driver_t *driver, rsti_image_t *image, const rsti_gap_t *gap)
+{
+    const rsti_log_t *log = &image->file.log;
     const int64_t begin = rsti_position(gap->term_id, gap->term_offset, log->position_bits,
         log->initial_term_id);
-    (void)rsti_loss_report_gap(&driver->loss_report, &image->loss_record, &facts, begin,
-        begin + gap->length, driver->epoch.now_ms);
+    rsti_image_report_range(driver, image, begin, begin + gap->length);
 }
 
 int64_t rsti_image_repair_rebuild(rst_driver_t *driver, rsti_image_t *image, int64_t from,

@@ -12,5 +12,7 @@ int64_t rsti_image_repair_rebuild(rst_driver_t *driver, rsti_image_t *image, int
 /* Reports a gap when its NAK is due or when it is filled without one. Each byte is reported once.
  */
 void rsti_image_report_loss(rst_driver_t *driver, rsti_image_t *image, const rsti_gap_t *gap);
+/* Reports the bytes from begin to end, once. */
+void rsti_image_report_range(rst_driver_t *driver, rsti_image_t *image, int64_t begin, int64_t end);
 
 #endif

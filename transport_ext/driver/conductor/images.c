@@ -6,6 +6,7 @@
 #include "driver/conductor/image.h"
 #include "driver/conductor/image_create.h"
 #include "driver/conductor/image_limits.h"
+#include "driver/conductor/image_overrun.h"
 #include "driver/conductor/ipc_publication.h"
 #include "driver/conductor/links.h"
 #include "driver/conductor/responses.h"
@@ -66,7 +67,10 @@ static int check_fit(const rsti_receive_transport_t *transport, const rsti_setup
     return 0;
 }
 
-static int create_image(rst_driver_t *driver, const rsti_agent_command_t *command)
+/* old: the image that it replaces, which has proved its source and gives its place up; or NULL.
+ * Returns 1: made, 0: no subscription wants it any more, or a negative error code with a trail. */
+static int make_image(rst_driver_t *driver, const rsti_agent_command_t *command,
+    const rsti_image_t *old, rsti_image_t **image)
 {
     rsti_conductor_t *conductor = driver->conductor;
     rsti_receive_endpoint_t *endpoint = command->endpoint;
@@ -80,39 +84,41 @@ static int create_image(rst_driver_t *driver, const rsti_agent_command_t *comman
         .setup = &command->setup,
         .transport = transport,
         .source = &command->address,
-        .is_proven = command->is_proven,
+        .is_proven = command->is_proven || old != NULL,
         .subscription = subscription,
     };
-    rsti_image_t *image;
     if (check_fit(transport, &command->setup, subscription) < 0
-        || rsti_image_check_limits(driver, &facts) < 0
-        || rsti_publication_image_create(driver, &image, &facts, conductor->now_ns) < 0) {
+        || (old == NULL && rsti_image_check_limits(driver, &facts) < 0)
+        || rsti_publication_image_create(driver, image, &facts, conductor->now_ns) < 0) {
         return -rst_last_error_code();
     }
-    if (rsti_ptr_array_add(&conductor->images, image) < 0) {
-        rsti_publication_image_destroy(driver, image);
+    if (rsti_ptr_array_add(&conductor->images, *image) < 0) {
+        rsti_publication_image_destroy(driver, *image);
         return -RST_ENOMEM;
     }
     endpoint->image_count++;
+    return 1;
+}
+
+/* Gives the image its subscribers, and to the receiver. */
+static void hand_over(rst_driver_t *driver, const rsti_agent_command_t *command,
+    rsti_image_t *image)
+{
+    const rsti_conductor_t *conductor = driver->conductor;
     for (size_t i = 0; i < conductor->subscriptions.count; i++) {
         if (is_match(conductor->subscriptions.items[i], command)
             && rsti_link_image(driver, image, conductor->subscriptions.items[i]) < 0) {
             rsti_driver_log_trail(driver, "conductor");
         }
     }
-    const rsti_agent_command_t add = {.endpoint = endpoint, .object = image};
+    const rsti_agent_command_t add = {.endpoint = command->endpoint, .object = image};
     rsti_tell_receiver(driver, RSTI_AGENT_ADD_IMAGE, &add);
-    return 1;
 }
 
-void rsti_on_create_image(rst_driver_t *driver, const rsti_agent_command_t *command)
+/* Any host can send SETUPs with new sessions, and each would make a new entry in the error log. An
+ * honest publisher repeats its SETUP. */
+static void log_failure(rst_driver_t *driver, const rsti_agent_command_t *command, int result)
 {
-    const int result = create_image(driver, command);
-    if (result == 1) {
-        return;
-    }
-    /* Any host can send SETUPs with new sessions, and each would make a new entry in the error
-     * log. An honest publisher repeats its SETUP. */
     rsti_conductor_t *conductor = driver->conductor;
     if (result < 0 && conductor->now_ns >= conductor->image_error_due_ns) {
         if (result != -RST_EFULL) { /* a limit: one entry for all sessions is enough */
@@ -123,6 +129,52 @@ void rsti_on_create_image(rst_driver_t *driver, const rsti_agent_command_t *comm
         conductor->image_error_due_ns = conductor->now_ns + IMAGE_ERROR_INTERVAL_NS;
     }
     rsti_error_clear();
+}
+
+static rsti_image_t *find_overrun(const rst_driver_t *driver, int64_t correlation_id)
+{
+    const rsti_ptr_array_t *images = &driver->conductor->images;
+    for (size_t i = 0; i < images->count; i++) {
+        rsti_image_t *image = images->items[i];
+        if (image->correlation_id == correlation_id) {
+            const bool may_go_on = image->life == RSTI_LIFE_ACTIVE && rsti_image_is_drained(image)
+                && !rsti_load_acquire_i32(&image->is_rejected)
+                && !rsti_load_acquire_i32(&image->is_revoked);
+            return may_go_on ? image : NULL;
+        }
+    }
+    return NULL;
+}
+
+void rsti_on_resume_image(rst_driver_t *driver, const rsti_agent_command_t *command)
+{
+    const rsti_setup_t *setup = &command->setup;
+    rsti_image_t *old = find_overrun(driver, command->registration_id);
+    const int64_t position = rsti_position(setup->active_term_id, setup->term_offset,
+        rsti_log2((uint32_t)setup->term_length), setup->initial_term_id);
+    if (old == NULL || position <= old->received) {
+        return; /* it has gone, or data came after all */
+    }
+    rsti_image_t *image = NULL;
+    const int result = make_image(driver, command, old, &image);
+    if (result < 1) {
+        log_failure(driver, command, result);
+        return;
+    }
+    rsti_image_overrun_inherit(image, old);
+    rsti_image_retire(driver, old, position, driver->conductor->now_ns);
+    hand_over(driver, command, image);
+}
+
+void rsti_on_create_image(rst_driver_t *driver, const rsti_agent_command_t *command)
+{
+    rsti_image_t *image = NULL;
+    const int result = make_image(driver, command, NULL, &image);
+    if (result == 1) {
+        hand_over(driver, command, image);
+        return;
+    }
+    log_failure(driver, command, result);
     /* A closing endpoint has already got its last command, and may be freed before this one is
      * read. */
     const rsti_receive_endpoint_t *endpoint = command->endpoint;

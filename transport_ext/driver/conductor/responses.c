@@ -151,6 +151,14 @@ void rsti_respond_let_go(rst_driver_t *driver, int64_t image_id,
     respond_parted(driver, image_id, subscription, "|rs-let-go");
 }
 
+void rsti_respond_overrun(rst_driver_t *driver, int64_t image_id,
+    const rsti_subscription_t *subscription, int64_t position)
+{
+    char why[48];
+    (void)snprintf(why, sizeof why, "|rs-goes-on=%" PRId64, position);
+    respond_parted(driver, image_id, subscription, why);
+}
+
 /* The reason and the source are those of a peer, so that many of them could fill the error log.
  * Beyond one entry a second only the counter tells. */
 static void log_rejection(rst_driver_t *driver, const rsti_response_t *response,

@@ -31,6 +31,9 @@ void rsti_respond_evicted(rst_driver_t *driver, int64_t image_id,
  * read is cleaned after the linger time. */
 void rsti_respond_let_go(rst_driver_t *driver, int64_t image_id,
     const rsti_subscription_t *subscription);
+/* UNAVAILABLE_IMAGE for an image that was overrun: the stream goes on at position. */
+void rsti_respond_overrun(rst_driver_t *driver, int64_t image_id,
+    const rsti_subscription_t *subscription, int64_t position);
 /* PUBLICATION_ERROR with the ids, code and text of *response, whose other fields are overwritten.
  * source NULL: the error does not come from the network. A rejection of an image counts as an error
  * and goes to the error log, at most once a second. */

@@ -43,6 +43,18 @@ void rsti_subscribers_tell_unavailable(rst_driver_t *driver, rsti_subscribers_t 
     }
 }
 
+void rsti_subscribers_tell_overrun(rst_driver_t *driver, rsti_subscribers_t *subscribers,
+    int64_t image_id, int64_t position)
+{
+    for (int32_t i = 0; i < subscribers->count; i++) {
+        rsti_subscriber_t *subscriber = &subscribers->items[i];
+        if (!subscriber->is_told_gone && subscriber->tether.state == RSTI_TETHER_ACTIVE) {
+            subscriber->is_told_gone = true;
+            rsti_respond_overrun(driver, image_id, subscriber->subscription, position);
+        }
+    }
+}
+
 void rsti_subscribers_tell_one_unavailable(rst_driver_t *driver, rsti_subscribers_t *subscribers,
     const rsti_subscription_t *subscription, int64_t image_id)
 {

@@ -24,6 +24,10 @@ bool rsti_subscribers_know_unavailable(const rsti_subscribers_t *subscribers);
 void rsti_subscribers_clear(rst_driver_t *driver, rsti_subscribers_t *subscribers);
 /* Writes to the error log, once per reader, that its position counter holds an impossible value. */
 void rsti_subscribers_tell_refused(rst_driver_t *driver, const rsti_subscribers_t *subscribers);
+/* Sends UNAVAILABLE_IMAGE to each reader that has not got it yet: the stream goes on at position in
+ * another image. */
+void rsti_subscribers_tell_overrun(rst_driver_t *driver, rsti_subscribers_t *subscribers,
+    int64_t image_id, int64_t position);
 /* Sends UNAVAILABLE_IMAGE to one reader, if it has not got it yet. */
 void rsti_subscribers_tell_one_unavailable(rst_driver_t *driver, rsti_subscribers_t *subscribers,
     const rsti_subscription_t *subscription, int64_t image_id);

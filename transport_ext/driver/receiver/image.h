@@ -12,6 +12,7 @@
 #include "driver/receiver/image_demand.h"
 #include "driver/receiver/image_fill.h"
 #include "driver/receiver/image_noop.h"
+#include "driver/receiver/image_overrun.h"
 #include "driver/receiver/image_window.h"
 #include "driver/receiver/receive_endpoint.h"
 #include "flow/congestion.h"
@@ -155,6 +156,7 @@ struct rsti_image_t {
     rsti_image_budget_t budget;
     rsti_image_noop_t noop;
     rsti_image_window_t window_cut;
+    rsti_image_overrun_t overrun;
     /* Ring of gaps with a first NAK, for the loss report that the conductor writes. */
     struct {
         int64_t begin, end;

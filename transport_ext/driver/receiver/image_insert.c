@@ -70,13 +70,16 @@ static void on_heartbeat(rsti_receiver_t *receiver, rsti_image_t *image,
     }
 }
 
-/* Handles a heartbeat from beyond the window. The padding at the end of a term is sent at once,
- * however long it is, so the position of a sender may exceed its limit. Such a heartbeat shows that
- * everything up to the end of the window was sent. Without it the lost end of a term would never be
- * asked for, and the sender would never get a new window. The heartbeat does not keep the image
- * alive: a receiver that is too far behind under max gets no data that it can insert, and has to
- * leave. */
-static void on_early_heartbeat(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now_ns)
+/* Something from beyond the window shows that everything up to the end of the window was sent. So
+ * that is asked for.
+ *
+ * After a heartbeat always: the padding at the end of a term is sent at once, however long it is,
+ * so the position of a sender may exceed its limit. Without this the lost end of a term would never
+ * be asked for, and the sender would never get a new window.
+ *
+ * After data when three quarters of half a term are free: the readers of a receiver that was left
+ * behind under max have caught up with what it has. */
+static void ask_to_the_end(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now_ns)
 {
     const int64_t position = image->overrun_threshold & ~(int64_t)(RSTI_FRAME_ALIGNMENT - 1);
     rsti_image_repair_on_data(image, position, position, now_ns);
@@ -102,6 +105,31 @@ static bool is_over_run(rsti_image_t *image, int64_t end)
     return end > image->overrun_threshold;
 }
 
+static void on_over_run(rsti_receiver_t *receiver, rsti_image_t *image,
+    rsti_receive_transport_t *transport, const uint8_t *datagram, size_t length,
+    const struct sockaddr_storage *source, int64_t now_ns)
+{
+    const rsti_log_t *log = &image->file.log;
+    rsti_data_header_t header;
+    memcpy(&header, datagram, sizeof header);
+    const int64_t begin = rsti_position(header.term_id, header.term_offset, log->position_bits,
+        log->initial_term_id);
+    const bool is_heartbeat = rsti_packet_is_heartbeat(datagram, length);
+    const int32_t walked = is_heartbeat ? 0
+                                        : rsti_packet_validate(datagram, length, log->term_length);
+    const bool is_proven = rsti_image_on_over_run(receiver, image, transport, &header, begin,
+        begin + walked, source, now_ns);
+    const int64_t free_bytes = image->overrun_threshold - rsti_load_relaxed_i64(&image->high_water);
+    const bool is_left_behind = is_proven && image->overrun.tries < RSTI_OVERRUN_TRIES_MAX
+        && free_bytes >= (int64_t)log->term_length / 8 * 3;
+    if (is_heartbeat || is_left_behind) {
+        ask_to_the_end(receiver, image, now_ns);
+    }
+    if (!is_heartbeat && header.frame.type == RSTI_FRAME_DATA) {
+        receiver->overrun_bytes += (int64_t)length;
+    }
+}
+
 void rsti_image_on_packet(rsti_receiver_t *receiver, rsti_image_t *image,
     rsti_connection_t *connection, const uint8_t *datagram, size_t length, int64_t now_ns)
 {
@@ -123,11 +151,7 @@ void rsti_image_on_packet(rsti_receiver_t *receiver, rsti_image_t *image,
     if (is_over_run(image, position + walked) && RSTI_FAULT != RSTI_FAULT_OVERRUN) {
         rsti_driver_count(driver, RSTI_SYSTEM_FLOW_CONTROL_OVER_RUNS, 1);
         rsti_store_release_i64(&image->fill.overrun_until, image->overrun_threshold);
-        if (rsti_packet_is_heartbeat(datagram, length)) {
-            on_early_heartbeat(receiver, image, now_ns);
-        } else if (header.frame.type == RSTI_FRAME_DATA) {
-            receiver->overrun_bytes += (int64_t)length;
-        }
+        on_over_run(receiver, image, transport, datagram, length, source, now_ns);
         return;
     }
     if (rsti_packet_is_heartbeat(datagram, length)) {

@@ -42,6 +42,7 @@ static void add_image(rsti_receiver_t *receiver, rsti_image_t *image, int64_t no
         session->image = image;
     }
     image->rtt_key = rsti_image_rtt_key(receiver, image);
+    rsti_image_overrun_begin(image, now_ns);
 }
 
 static void show_image(const rsti_receiver_t *receiver, rsti_image_t *image)
@@ -198,6 +199,9 @@ static void on_command(void *agent, int32_t type, const rsti_agent_command_t *co
         break;
     case RSTI_AGENT_SHOW_IMAGE:
         show_image(receiver, command->object);
+        break;
+    case RSTI_AGENT_RESUME_IMAGE:
+        rsti_image_on_resume(receiver, command->object, (int32_t)command->registration_id);
         break;
     case RSTI_AGENT_REMOVE_IMAGE:
         remove_image(receiver, command->object, now_ns);

@@ -296,20 +296,26 @@ RST_API int rst_subscription_poll_demanded(rst_subscription_t *subscription, int
 
 typedef enum rst_image_event_kind_t {
     RST_IMAGE_AVAILABLE = 1,
-    RST_IMAGE_UNAVAILABLE = 2
+    RST_IMAGE_UNAVAILABLE = 2,
+    RST_IMAGE_GAP = 3 /* only on unreliable streams: messages are lost */
 } rst_image_event_kind_t;
 typedef struct rst_image_event_t {
     int kind;
     int32_t session_id;
     int64_t correlation_id;
-    int64_t position;       /* join position / position consumed when it went */
+    int64_t position;       /* join position / position consumed when it went / begin of the gap */
     int64_t end_position;   /* unavailable: end-of-stream position; INT64_MAX when the stream did
-                             * not end in good order */
-    int64_t received_position; /* unavailable: all bytes below it were received */
+                             * not end in good order; gap: its end */
+    int64_t received_position; /* unavailable: all bytes below it were received; gap: the bytes that
+                                * are missing, which is all between unless several gaps, more than
+                                * are kept, had to be told as one */
     char source[64];        /* "ip:port" or "aeron:ipc" */
     /* unavailable: the time (ms since 1970) since which the stream goes on without this reader,
      * because it stood still for its rs-evict; 0: another reason */
     int64_t evicted_ms;
+    /* unavailable: where the stream goes on in an image that follows, because its group has left
+     * this reader behind. What lies between `position` and there is lost. 0: another reason */
+    int64_t goes_on_at;
 } rst_image_event_t;
 /* The next event. 1: stored; 0: none. The unavailable event of an image follows its last message. A
  * new image of the same session follows that event. */

@@ -128,7 +128,7 @@ TEST(gaps_are_filled_once)
         const rsti_data_header_t header = frame_at(term, gaps[i].term_offset);
         CHECK_EQ(header.frame.frame_length, gaps[i].length);
         CHECK_EQ(header.frame.type, RSTI_FRAME_PAD);
-        CHECK_EQ(header.frame.flags, 0xC0);
+        CHECK_EQ(header.frame.flags, 0xC0 | RSTI_FLAG_LOST);
         CHECK_EQ(header.term_offset, gaps[i].term_offset);
         CHECK_EQ(header.term_id, TERM_ID + 1);
         CHECK_EQ(header.session_id, MEMORY_LOG_SESSION_ID);

@@ -305,6 +305,9 @@ static bool take_callers(const sim_part_t *self, rst_subscription_t *subscriptio
     rst_image_event_t event;
     bool has_news = false;
     while (rst_subscription_next_event(subscription, &event) == 1) {
+        if (event.kind == RST_IMAGE_GAP) {
+            continue;
+        }
         caller_t *caller = find_caller(callers, event.session_id);
         has_news = true;
         if (caller != NULL) {

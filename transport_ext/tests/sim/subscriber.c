@@ -88,10 +88,21 @@ static void take_events(sim_subscriber_t *self, rst_subscription_t *subscription
     while (rst_subscription_next_event(subscription, &event) == 1) {
         const int32_t view = find_view(self, event.session_id);
         const bool comes = event.kind == RST_IMAGE_AVAILABLE;
+        if (event.kind == RST_IMAGE_GAP) {
+            sim_count("subscriber: gap of an unreliable stream");
+            continue;
+        }
         self->last_news_ns = world.now_ns;
         if (event.evicted_ms != 0) {
             sim_count("subscriber: evicted");
             self->leave_ns = world.now_ns; /* nothing more will come */
+        }
+        if (event.goes_on_at != 0) {
+            sim_count("subscriber: overrun");
+            if (comes || event.goes_on_at <= event.position) {
+                sim_fail("subscriber %d: overrun at %lld goes on at %lld", self->index,
+                    (long long)event.position, (long long)event.goes_on_at);
+            }
         }
         (comes ? image_comes : image_goes)(self, view, &event);
         sim_event("subscriber %d: image of session %d %s at %lld", self->index, event.session_id,

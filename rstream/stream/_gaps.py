@@ -1,0 +1,107 @@
+"""What a reader does with a gap: messages of a publisher that it can never get.
+
+A group goes on without a reader that is too slow for it. The transport tells where the reader
+stopped and where it goes on; ``on_gap`` says what the reader does between the two.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
+
+from rstream.errors import ConfigError, MessagesLost
+from rstream.stream._events import Gap
+
+if TYPE_CHECKING:
+    from rstream.stream._input import Input
+    from rstream.stream._report import Report
+
+log = logging.getLogger("rstream")
+
+T = TypeVar("T")
+
+OnGap: TypeAlias = Literal["raise", "resume"] | Callable[[Gap], Iterable[Any] | None]
+
+
+def check_on_gap(on_gap: OnGap) -> OnGap:
+    """Return the policy when it can be used.
+
+    Raises:
+        ConfigError: it is neither of the two words nor a function.
+    """
+    if on_gap in ("raise", "resume") or callable(on_gap):
+        return on_gap
+    raise ConfigError(
+        f'on_gap={on_gap!r}: must be "raise", "resume", or a function that takes the gap'
+    )
+
+
+class Gaps(Generic[T]):
+    """The gaps that a reader has come to, and what its policy makes of them.
+
+    One thread at a time. A gap is handled between the last object before it and the first one
+    behind it.
+    """
+
+    def __init__(self, report: Report, on_gap: OnGap) -> None:
+        self._report = report
+        self._on_gap = on_gap
+        self._gaps: deque[tuple[Gap, MessagesLost]] = deque()
+        self._snapshot: deque[T] = deque()  # what the user's function returned
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the next poll has to handle a gap, or to hand out a snapshot."""
+        return bool(self._gaps or self._snapshot)
+
+    def is_ready(self, demand: int | None) -> bool:
+        """Whether a poll with this demand (None: any) would handle something."""
+        return bool((self._gaps and not self._snapshot) or (self._snapshot and demand != 0))
+
+    def on_overrun(
+        self, source: Input, session_id: int, from_position: int, to_position: int
+    ) -> None:
+        """The publisher's group has left this reader behind at ``from_position``; it goes on at
+        ``to_position``.
+        """
+        reason = "overrun: this reader was slower than its group, which went on without it"
+        gap = Gap(
+            session_id=session_id,
+            from_position=from_position,
+            to_position=to_position,
+            reason=reason,
+        )
+        report = self._report
+        report.events.append(gap)
+        report.overruns += 1
+        report.skipped_bytes += to_position - from_position
+        error = MessagesLost(
+            f"{report.where(source, session_id)}: positions {from_position} to {to_position} "
+            f"({gap.length_bytes} bytes) are lost: {reason}",
+            hint="read faster, lower the publisher's rate, or have the publisher wait (fc=min); "
+            'the next poll goes on behind the gap; on_gap="resume" goes on without an error',
+            channel=source.channel,
+            stream_id=report.stream_id,
+            session_id=session_id,
+            position=from_position,
+        )
+        error.gap = gap
+        log.warning("%s", error.args[0])
+        if self._on_gap != "resume":
+            self._gaps.append((gap, error))
+
+    def handle(self, limit: int) -> list[T]:
+        """Deal with the gaps, and return at most ``limit`` objects of the snapshots.
+
+        Raises:
+            MessagesLost: ``on_gap="raise"``; once for each gap.
+            Exception: what the user's function raises.
+        """
+        while self._gaps and not self._snapshot:
+            gap, error = self._gaps.popleft()
+            if not callable(self._on_gap):
+                raise error
+            self._snapshot.extend(self._on_gap(gap) or ())
+        return [self._snapshot.popleft() for _ in range(min(limit, len(self._snapshot)))]
