@@ -3,7 +3,7 @@
 Writes build/prove/report.md.
 
 python -m tests.prove [SECTION ...]; the sections are sim sim-coverage sim-faults reliability kills
-interop model churn sanitize fuzz coverage repair idle bench demo (default: all)
+hostile interop model churn sanitize fuzz coverage repair idle bench demo (default: all)
 """
 
 from __future__ import annotations
@@ -295,6 +295,9 @@ SECTIONS: dict[str, Callable[[], Outcome]] = {
         "tests/system/test_reliability.py", RSTREAM_RELIABILITY_COUNT="10000000"
     ),
     "kills": pytest_section("tests/system/test_kills.py", RSTREAM_KILLS="50"),
+    "hostile": pytest_section(
+        "tests/hostile", RSTREAM_HOSTILE_COUNT="2000", RSTREAM_HOSTILE_S="10"
+    ),
     "interop": pytest_section(
         "tests/interop", RSTREAM_INTEROP_COUNT="100000", RSTREAM_INTEROP_WHOLE="1"
     ),

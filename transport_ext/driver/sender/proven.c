@@ -1,6 +1,8 @@
 /* proven.c: see proven.h. */
 #include "driver/sender/proven.h"
 
+#include "util/fault.h"
+
 #include <string.h>
 
 bool rsti_proven_by(int64_t position, int64_t sent_position, int32_t term_length)
@@ -67,5 +69,6 @@ bool rsti_proven_is_due(const rsti_proven_t *proven, const struct sockaddr_stora
     int64_t now_ns)
 {
     const rsti_proven_host_t *host = find(proven, source);
-    return host == NULL || now_ns > host->last_ns + RSTI_PROVEN_AGAIN_NS;
+    const bool is_due = host == NULL || now_ns > host->last_ns + RSTI_PROVEN_AGAIN_NS;
+    return is_due && RSTI_FAULT != RSTI_FAULT_PROVEN;
 }

@@ -399,6 +399,23 @@ TEST(a_second_receiver_changes_nothing)
     harness_close(p.h);
 }
 
+/* The address of the data comes first: a stranger that spoke earlier keeps nobody out. */
+TEST(the_host_at_the_endpoint_takes_its_place_at_once)
+{
+    publisher_t p;
+    publisher_open(&p, UNICAST);
+    connect_one(&p, STRANGER, 7);
+    CHECK_EQ(p.publication->receivers[0].receiver_id, 7);
+    consumed(&p, "127.0.0.1:24400", 1, 0);
+    pass(p.h);
+    CHECK_EQ(p.publication->receiver_count, 1);
+    CHECK_EQ(p.publication->receivers[0].receiver_id, 1);
+    consumed(&p, STRANGER, 7, 0);
+    pass(p.h);
+    CHECK_EQ(p.publication->receivers[0].receiver_id, 1);
+    harness_close(p.h);
+}
+
 /* Nobody has consumed what was not sent. */
 TEST(positions_beyond_what_was_sent_are_clamped)
 {
@@ -520,6 +537,7 @@ CHECK_MAIN(RUN(a_stranger_gets_setups_alone), RUN(a_stranger_sees_all_setups_in_
     RUN(a_destination_proves_itself_again), RUN(naks_of_strangers_are_not_answered),
     RUN(round_trips_are_answered_to_the_asker), RUN(error_frames_of_strangers_drop_nobody),
     RUN(another_hosts_end_removes_nobody), RUN(a_second_receiver_changes_nothing),
+    RUN(the_host_at_the_endpoint_takes_its_place_at_once),
     RUN(positions_beyond_what_was_sent_are_clamped), RUN(a_budget_that_is_not_repeated_expires),
     RUN(a_repeated_budget_holds), RUN(a_round_trip_that_is_not_repeated_expires),
     RUN(status_messages_do_not_wait_behind_naks))
