@@ -3,7 +3,7 @@
 Writes build/prove/report.md.
 
 python -m tests.prove [SECTION ...]; the sections are sim sim-coverage sim-faults reliability kills
-interop hostile model churn sanitize fuzz coverage repair idle bench demo (default: all)
+hostile interop model churn sanitize fuzz coverage repair idle bench demo (default: all)
 """
 
 from __future__ import annotations
@@ -295,10 +295,15 @@ SECTIONS: dict[str, Callable[[], Outcome]] = {
         "tests/system/test_reliability.py", RSTREAM_RELIABILITY_COUNT="10000000"
     ),
     "kills": pytest_section("tests/system/test_kills.py", RSTREAM_KILLS="50"),
+    "hostile": pytest_section(
+        "tests/hostile",
+        RSTREAM_HOSTILE_LONG="1",
+        RSTREAM_HOSTILE_COUNT="2000",
+        RSTREAM_HOSTILE_S="10",
+    ),
     "interop": pytest_section(
         "tests/interop", RSTREAM_INTEROP_COUNT="100000", RSTREAM_INTEROP_WHOLE="1"
     ),
-    "hostile": pytest_section("tests/hostile", RSTREAM_HOSTILE_LONG="1"),
     "model": pytest_section("tests/test_log_buffer_model.py", RSTREAM_MODEL_LARGE="1"),
     "churn": pytest_section(
         "tests/system/test_churn.py", RSTREAM_CHURN_COUNT="1000", RSTREAM_CHURN_S="600"

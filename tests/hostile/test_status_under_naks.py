@@ -6,9 +6,11 @@ until it is empty, handles status messages first, and does not answer strangers.
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 
 from rstream.client import Client, Publication, Subscription
 from rstream.driver import Driver
@@ -18,19 +20,22 @@ from tests.support import free_port
 FIRST_TERM = 11
 MEASURE_S = 2.0
 MESSAGE = bytes(64)
-SHARE_MIN = 0.03  # of the speed without a flood; the flood takes a core. It was 0.002.
+ROUNDS = 3  # the best one counts: other programs disturb a round
+SHARE_MIN = 0.1  # of the speed without a flood, which takes a core: it was 0.07, and is 0.5
 
 FLOOD = """
 import socket, sys
 from tests.hostile import frames
+UDP_SEGMENT = 103
 session_id, stream_id, first_term, port = map(int, sys.argv[1:])
 with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as out:
     out.connect(("127.0.0.1", port))
     nak = frames.nak(session_id, stream_id, first_term, 0, 65536)
+    out.setsockopt(17, UDP_SEGMENT, len(nak))
     print("ready", flush=True)
     while True:
         try:
-            out.send(nak)
+            out.send(nak * 60)  # as 60 datagrams
         except OSError:
             pass
 """
@@ -48,6 +53,20 @@ def speed(publication: Publication, subscription: Subscription) -> float:
     return count / (time.monotonic() - begin)
 
 
+@contextlib.contextmanager
+def flood(session_id: int, port: int) -> Iterator[None]:
+    """Another process sends NAKs, as fast as it can."""
+    command = [sys.executable, "-c", FLOOD, *map(str, (session_id, STREAM, FIRST_TERM, port))]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE)
+    try:
+        assert process.stdout is not None
+        process.stdout.readline()
+        yield
+    finally:
+        process.kill()
+        process.communicate()
+
+
 def test_a_flood_of_naks_does_not_stop_a_stream(driver: Driver, client: Client) -> None:
     """Dynamic destinations, so the sender's port is known and open to everybody."""
     port = free_port()
@@ -61,17 +80,11 @@ def test_a_flood_of_naks_does_not_stop_a_stream(driver: Driver, client: Client) 
         ) as pub,
     ):
         connect(pub, sub)
-        before = speed(pub, sub)
-        flood = subprocess.Popen(
-            [sys.executable, "-c", FLOOD, *map(str, (pub.session_id, STREAM, FIRST_TERM, port))],
-            stdout=subprocess.PIPE,
-        )
-        try:
-            assert flood.stdout is not None
-            flood.stdout.readline()
-            during = speed(pub, sub)
-        finally:
-            flood.kill()
-            flood.communicate()
-        print(f"{before:,.0f} messages/s alone, {during:,.0f} under the flood")
-        assert during >= SHARE_MIN * before
+        shares: list[float] = []
+        while len(shares) < ROUNDS and max(shares, default=0.0) < SHARE_MIN:
+            before = speed(pub, sub)
+            with flood(pub.session_id, port):
+                during = speed(pub, sub)
+            print(f"{before:,.0f} messages/s alone, {during:,.0f} under the flood")
+            shares.append(during / before)
+        assert max(shares) >= SHARE_MIN

@@ -1,8 +1,7 @@
 """The receiver of a unicast stream beside a host that forges its frames from another port.
 
-The attacker knows session, stream and term ids. Its frames do not come from the receiver's
-address, so the stream goes on as if they were not there. Frames with the receiver's own id are in
-transport_ext/tests/driver/test_proof.c.
+The attacker knows session, stream, term ids and the receiver's id. Its frames do not come from the
+receiver's address, so the stream goes on as if they were not there.
 """
 
 from __future__ import annotations
@@ -19,19 +18,19 @@ from rstream.driver import Driver
 from tests.hostile import frames
 from tests.hostile.frames import Host
 from tests.hostile.streams import STALL_S, STREAM, connect, read, send
-from tests.support import free_port
+from tests.support import free_port, until
 
 FIRST_TERM = 9
 COUNT = 4000  # with a budget of one byte this took 40 s
 
-Forge = Callable[[int, int, int], bytes]
+Forge = Callable[[int, int, int, int], bytes]
 
 
 def _items(kind: int, value: bytes) -> Forge:
-    return lambda session_id, receiver_id, offset: frames.status(
+    return lambda session_id, receiver_id, term_id, offset: frames.status(
         session_id,
         STREAM,
-        FIRST_TERM,
+        term_id,
         offset,
         receiver_id=receiver_id,
         sm_items=frames.items((frames.ITEM_TAG, b"\0"), (kind, value)),
@@ -43,13 +42,13 @@ ATTACKS: dict[str, Forge] = {
     "no demand": _items(frames.ITEM_DEMAND, struct.pack("<2q", 0, 0)),
     "round trip of 10 s": _items(frames.ITEM_ROUND_TRIP, struct.pack("<q", 10**10)),
     "arrival rate of 1": _items(frames.ITEM_ARRIVAL_RATE, struct.pack("<q", 1)),
-    "EOS": lambda session_id, receiver_id, offset: frames.status(
-        session_id, STREAM, FIRST_TERM, offset, receiver_id=receiver_id, flags=frames.SM_EOS
+    "EOS": lambda session_id, receiver_id, term_id, offset: frames.status(
+        session_id, STREAM, term_id, offset, receiver_id=receiver_id, flags=frames.SM_EOS
     ),
-    "window of 0": lambda session_id, receiver_id, offset: frames.status(
-        session_id, STREAM, FIRST_TERM, offset, receiver_id=receiver_id, window=0
+    "window of 0": lambda session_id, receiver_id, term_id, offset: frames.status(
+        session_id, STREAM, term_id, offset, receiver_id=receiver_id, window=0
     ),
-    "error frame": lambda session_id, receiver_id, offset: frames.error(
+    "error frame": lambda session_id, receiver_id, term_id, offset: frames.error(
         session_id, STREAM, "go away", receiver_id=receiver_id, code=13
     ),
 }
@@ -60,6 +59,12 @@ def sender_port(driver_dir: str) -> int:
     labels = [entry.label for entry in metrics.counters(driver_dir)]
     (label,) = [label for label in labels if label.startswith("snd-local-sockaddr:")]
     return int(label.rpartition(":")[2])
+
+
+def receiver_id_of(driver_dir: str) -> int:
+    """The id of the only receiver."""
+    readers = until(lambda: metrics.slowest_readers(driver_dir))
+    return int(readers[0].reader_id)
 
 
 @pytest.fixture
@@ -75,8 +80,9 @@ def driver(driver_dir: str) -> Iterator[Driver]:
         yield made
 
 
+@pytest.mark.parametrize("is_named", [True, False], ids=["in its name", "as a second one"])
 @pytest.mark.parametrize("what", ATTACKS)
-def test_the_stream_goes_on(driver: Driver, client: Client, what: str) -> None:
+def test_the_stream_goes_on(driver: Driver, client: Client, what: str, is_named: bool) -> None:
     """All messages arrive in time while forged frames come."""
     forge = ATTACKS[what]
     channel = f"aeron:udp?endpoint=127.0.0.1:{free_port()}"
@@ -88,13 +94,17 @@ def test_the_stream_goes_on(driver: Driver, client: Client, what: str) -> None:
     ):
         connect(publication, subscription)
         to = ("127.0.0.1", sender_port(driver.dir))
+        send(publication, b"first")
+        known = receiver_id_of(driver.dir)
         deadline = time.monotonic() + STALL_S
-        received = 0
+        received = -1
         for number in range(COUNT):
             if number % 10 == 0:
-                offset = publication.position % (1 << 20) // 32 * 32
-                for receiver_id in (1, number):
-                    attacker.send(forge(publication.session_id, receiver_id, offset), to)
+                position = max(publication.position - 4096, 0)
+                offset = position % (1 << 20)
+                term_id = FIRST_TERM + position // (1 << 20)
+                receiver_id = known if is_named else known + 1
+                attacker.send(forge(publication.session_id, receiver_id, term_id, offset), to)
             send(publication, b"%d" % number)
             received += len(read(subscription))
         while received < COUNT:

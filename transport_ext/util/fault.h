@@ -22,6 +22,8 @@
 #define RSTI_FAULT_LEASE 12          /* client: a reader's position runs ahead of what it holds */
 #define RSTI_FAULT_LOG_FILE 13       /* cnc: the file of a log that is gone stays */
 #define RSTI_FAULT_REMOVE 14         /* util: removing from a list leaves a hole filled wrongly */
-#define RSTI_FAULT_COUNT 14
+#define RSTI_FAULT_PROVEN 15         /* driver: a sender takes every host for a proven one */
+#define RSTI_FAULT_BINDING 16        /* driver: a unicast publication listens to all receivers */
+#define RSTI_FAULT_COUNT 16
 
 #endif

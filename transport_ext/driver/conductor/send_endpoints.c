@@ -140,6 +140,15 @@ static int make_destinations(rsti_send_endpoint_t *endpoint)
     return 0;
 }
 
+/* The hosts that may be proven at once. */
+static int make_proven(rst_driver_t *driver, rsti_send_endpoint_t *endpoint)
+{
+    const bool has_many = endpoint->udp.is_multicast || endpoint->destinations != NULL
+        || endpoint->udp.control_mode == RSTI_CONTROL_RESPONSE;
+    return rsti_proven_init(&endpoint->proven, has_many ? RSTI_PROVEN_MANY : RSTI_PROVEN_FEW,
+        rsti_rng_next(&driver->conductor->rng));
+}
+
 static int create_endpoint(rst_driver_t *driver, rsti_send_endpoint_t **endpoint,
     const rsti_channel_t *channel, const rsti_udp_channel_t *udp, int64_t registration_id,
     int64_t client_id)
@@ -161,7 +170,7 @@ static int create_endpoint(rst_driver_t *driver, rsti_send_endpoint_t **endpoint
         && rsti_netaddr_has_name(channel->endpoint);
     memcpy(made->endpoint_text, channel->endpoint, sizeof made->endpoint_text);
     made->last_sm_ns = driver->conductor->now_ns;
-    if (make_destinations(made) == 0) {
+    if (make_destinations(made) == 0 && make_proven(driver, made) == 0) {
         made->is_group = udp->is_multicast || made->destinations != NULL;
         made->is_connected = driver->params.connect != 0 && made->destinations == NULL
             && udp->control_mode != RSTI_CONTROL_RESPONSE;
@@ -196,6 +205,7 @@ void rsti_send_endpoint_destroy(rst_driver_t *driver, rsti_send_endpoint_t *endp
     }
     rsti_ptr_array_fini(&endpoint->manual);
     rsti_free(endpoint->destinations);
+    rsti_proven_fini(&endpoint->proven);
     rsti_free(endpoint);
 }
 

@@ -14,6 +14,7 @@
 #include "driver/sender/setup.h"
 #include "driver/sender/slowest_receiver.h"
 #include "driver/sender/sm_items_in.h"
+#include "util/fault.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -118,15 +119,16 @@ static bool is_from(const rsti_live_receiver_t *receiver, const struct sockaddr_
     return rsti_netaddr_equal(&known, source);
 }
 
-/* A unicast publication has one receiver. Another one takes its place when it has the same address,
- * which means that it was started again, or when the first one is silent. Until then its frames
- * count for nothing: a second receiver must not change the demand, the budget or the limit of the
- * first one. */
+/* A unicast publication has one receiver. Another one takes its place when it has the address of
+ * the data or of the first one, which means that it was started again, or when the first one is
+ * silent. Until then its frames count for nothing: a second receiver must not change the demand,
+ * the budget or the limit of the first one. */
 static bool is_bound_to_other(const rsti_network_publication_t *publication,
     const struct sockaddr_storage *source, int64_t now_ns)
 {
-    return !publication->is_group && publication->receiver_count > 0
-        && !is_from(&publication->receivers[0], source)
+    return RSTI_FAULT != RSTI_FAULT_BINDING && !publication->is_group
+        && publication->receiver_count > 0 && !is_from(&publication->receivers[0], source)
+        && !rsti_netaddr_equal(&publication->endpoint->data_address, source)
         && now_ns <= publication->receivers[0].last_sm_ns + RSTI_RECEIVER_BINDING_NS;
 }
 

@@ -117,6 +117,68 @@ static void send_nak(publisher_t *p, const char *from, int32_t offset, int32_t l
     inject(p->h, p->endpoint->socket, from, &nak, sizeof nak);
 }
 
+static int proven_count(const publisher_t *p)
+{
+    int count = 0;
+    for (uint32_t i = 0; i < p->endpoint->proven.capacity; i++) {
+        count += p->endpoint->proven.hosts[i].address.family != AF_UNSPEC;
+    }
+    return count;
+}
+
+/* ---- the table of proven hosts ---- */
+
+static struct sockaddr_storage host_of(int number)
+{
+    char text[32];
+    snprintf(text, sizeof text, "10.1.%d.%d:%d", number >> 8 & 0xFF, number & 0xFF,
+        1024 + (number >> 16));
+    return address_of(text);
+}
+
+/* A group of two thousand finds its places; hosts that are gone make room for others. */
+TEST(two_thousand_hosts_are_proven)
+{
+    enum {
+        COUNT = RSTI_PROVEN_MANY / 2
+    };
+    rsti_proven_t proven;
+    CHECK_EQ(rsti_proven_init(&proven, RSTI_PROVEN_MANY, 42), 0);
+    for (int round = 0; round < 4; round++) {
+        const int64_t now_ns = round * 2 * RSTI_PROVEN_NS;
+        for (int i = 0; i < COUNT; i++) {
+            const struct sockaddr_storage host = host_of(round * COUNT + i);
+            CHECK(!rsti_proven_has(&proven, &host, now_ns));
+            CHECK(rsti_proven_add(&proven, &host, now_ns));
+        }
+        for (int i = 0; i < COUNT; i++) {
+            const struct sockaddr_storage host = host_of(round * COUNT + i);
+            CHECK(rsti_proven_has(&proven, &host, now_ns + RSTI_PROVEN_NS));
+            CHECK(!rsti_proven_has(&proven, &host, now_ns + RSTI_PROVEN_NS + 1));
+            CHECK(!rsti_proven_is_due(&proven, &host, now_ns + RSTI_PROVEN_AGAIN_NS));
+            CHECK(rsti_proven_is_due(&proven, &host, now_ns + RSTI_PROVEN_AGAIN_NS + 1));
+        }
+    }
+    rsti_proven_fini(&proven);
+}
+
+/* The one too many finds no place, and takes none from a living one. */
+TEST(a_full_table_refuses_and_keeps)
+{
+    rsti_proven_t proven;
+    CHECK_EQ(rsti_proven_init(&proven, RSTI_PROVEN_FEW, 42), 0);
+    for (int i = 0; i < RSTI_PROVEN_FEW; i++) {
+        const struct sockaddr_storage host = host_of(i);
+        CHECK(rsti_proven_add(&proven, &host, 0));
+    }
+    const struct sockaddr_storage late = host_of(RSTI_PROVEN_FEW), first = host_of(0);
+    CHECK(!rsti_proven_add(&proven, &late, RSTI_PROVEN_NS));
+    CHECK(rsti_proven_add(&proven, &first, RSTI_PROVEN_NS));
+    CHECK(rsti_proven_add(&proven, &late, RSTI_PROVEN_NS + 1));
+    CHECK(rsti_proven_has(&proven, &first, 2 * RSTI_PROVEN_NS));
+    rsti_proven_fini(&proven);
+}
+
 /* ---- what a stranger gets ---- */
 
 /* At most 80 bytes for 36, whatever it asks, and no place anywhere. */
@@ -144,7 +206,7 @@ TEST(a_stranger_gets_setups_alone)
     }
     CHECK(received <= 3 * 36 * 100);
     CHECK_EQ(p.endpoint->destinations->count, 0);
-    CHECK_EQ(p.endpoint->proven.count, 0);
+    CHECK_EQ(proven_count(&p), 0);
     CHECK_EQ(p.publication->receiver_count, 0);
     harness_close(p.h);
 }
@@ -207,7 +269,7 @@ TEST(a_named_address_gets_no_stream)
     };
     inject(p.h, p.endpoint->socket, STRANGER, &answer, sizeof answer);
     pass(p.h);
-    CHECK_EQ(p.endpoint->proven.count, 1);
+    CHECK_EQ(proven_count(&p), 1);
     harness_close(p.h);
 }
 
@@ -399,6 +461,23 @@ TEST(a_second_receiver_changes_nothing)
     harness_close(p.h);
 }
 
+/* The address of the data comes first: a stranger that spoke earlier keeps nobody out. */
+TEST(the_host_at_the_endpoint_takes_its_place_at_once)
+{
+    publisher_t p;
+    publisher_open(&p, UNICAST);
+    connect_one(&p, STRANGER, 7);
+    CHECK_EQ(p.publication->receivers[0].receiver_id, 7);
+    consumed(&p, "127.0.0.1:24400", 1, 0);
+    pass(p.h);
+    CHECK_EQ(p.publication->receiver_count, 1);
+    CHECK_EQ(p.publication->receivers[0].receiver_id, 1);
+    consumed(&p, STRANGER, 7, 0);
+    pass(p.h);
+    CHECK_EQ(p.publication->receivers[0].receiver_id, 1);
+    harness_close(p.h);
+}
+
 /* Nobody has consumed what was not sent. */
 TEST(positions_beyond_what_was_sent_are_clamped)
 {
@@ -515,11 +594,13 @@ TEST(status_messages_do_not_wait_behind_naks)
     harness_close(p.h);
 }
 
-CHECK_MAIN(RUN(a_stranger_gets_setups_alone), RUN(a_stranger_sees_all_setups_in_turn),
+CHECK_MAIN(RUN(two_thousand_hosts_are_proven), RUN(a_full_table_refuses_and_keeps),
+    RUN(a_stranger_gets_setups_alone), RUN(a_stranger_sees_all_setups_in_turn),
     RUN(a_named_address_gets_no_stream), RUN(a_stamp_is_good_for_its_address_and_time),
     RUN(a_destination_proves_itself_again), RUN(naks_of_strangers_are_not_answered),
     RUN(round_trips_are_answered_to_the_asker), RUN(error_frames_of_strangers_drop_nobody),
     RUN(another_hosts_end_removes_nobody), RUN(a_second_receiver_changes_nothing),
+    RUN(the_host_at_the_endpoint_takes_its_place_at_once),
     RUN(positions_beyond_what_was_sent_are_clamped), RUN(a_budget_that_is_not_repeated_expires),
     RUN(a_repeated_budget_holds), RUN(a_round_trip_that_is_not_repeated_expires),
     RUN(status_messages_do_not_wait_behind_naks))

@@ -1,6 +1,7 @@
 #include "tests/sim/network.h"
 
 #include "concurrent/atomics.h"
+#include "tests/sim/hostile.h"
 #include "tests/sim/links.h"
 #include "tests/sim/resource_faults.h"
 #include "tests/sim/wire_invariants.h"
@@ -219,6 +220,7 @@ static void send_one(const rsti_socket_t *socket, const rsti_datagram_t *datagra
                                                                       : &datagram->address;
     const struct sockaddr_storage from = source_of(socket, to);
     sim_wire_on_send(socket->host, socket->process_id, to, datagram->data, datagram->length);
+    sim_hostile_hear(socket->host, &from, to, datagram->data, datagram->length);
     if (rsti_netaddr_is_multicast(to)) {
         for (int32_t host = 0; host < SIM_HOSTS_MAX; host++) {
             if (is_member(host, to)) {
@@ -228,7 +230,9 @@ static void send_one(const rsti_socket_t *socket, const rsti_datagram_t *datagra
         return;
     }
     const int32_t host = host_of(to, socket->host);
-    if (host >= 0) {
+    if (host == SIM_HOSTILE_HOST) {
+        sim_hostile_got(datagram->data, datagram->length);
+    } else if (host >= 0) {
         sim_link_carry(socket->host, host, &from, to, datagram->data, datagram->length);
     }
 }

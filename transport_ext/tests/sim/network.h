@@ -7,7 +7,8 @@
 #include "media/media.h"
 #include "tests/sim/process.h"
 
-#define SIM_HOSTS_MAX 6
+#define SIM_HOSTS_MAX 7
+#define SIM_HOSTILE_HOST 5 /* hostile.c; no driver runs there */
 #define SIM_SOCKETS_MAX 256
 
 typedef struct sim_packet_t {

@@ -1,5 +1,6 @@
 /* scenario.c: generates a scenario: the actors and their channels. */
 #include "tests/sim/generator.h"
+#include "tests/sim/hostile.h"
 #include "tests/sim/resource_faults.h"
 
 #include <stdio.h>
@@ -280,6 +281,7 @@ void sim_scenario_write(void)
     sim_generate_resource_faults();
     sim_generate_rates();
     sim_generate_budgets();
+    sim_generate_hostile();
     for (int32_t i = 0; i < actors.driver_count; i++) {
         sim_driver_start(&actors.drivers[i]);
     }

@@ -32,6 +32,7 @@ typedef enum sim_rng_id_t {
     RNG_OPTIONS,  /* how a driver receives its options */
     RNG_RATES,    /* laws of rate, and when they change */
     RNG_BUDGETS,
+    RNG_HOSTILE,  /* what the hostile host does */
     RNG_COUNT
 } sim_rng_id_t;
 
