@@ -495,7 +495,7 @@ TEST(round_trips_are_not_forged)
     harness_close(e.h);
 }
 
-/* The address of a publisher may change. After five silent seconds a source that proves itself, and
+/* The address of a publisher may change. After a silent second a source that proves itself, and
  * whose SETUP names the same stream, goes on. */
 TEST(a_source_may_move)
 {
@@ -504,11 +504,11 @@ TEST(a_source_may_move)
     connect_proven(&e, RSTREAM);
     send_data(&e, SENDER, 0, 64, RSTI_FLAG_UNFRAGMENTED);
     settle(&e);
-    advance_alive(e.h, RSTI_CONNECTION_ACTIVITY_NS, 50 * MS);
+    advance_alive(e.h, RSTI_SOURCE_SILENCE_NS, 50 * MS);
     forget_frames(e.h);
     send_data(&e, STRANGER, 64, 64, RSTI_FLAG_UNFRAGMENTED);
     settle(&e);
-    CHECK_EQ(e.h->sent_count, 0); /* exactly five seconds */
+    CHECK_EQ(e.h->sent_count, 0); /* exactly a second */
     advance_alive(e.h, MS, MS);
     forget_frames(e.h);
     send_data(&e, STRANGER, 64, 64, RSTI_FLAG_UNFRAGMENTED);
