@@ -6,12 +6,14 @@ address of its own.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from rstream.client import Client, Subscription
 from rstream.driver import Driver
 from tests.hostile.frames import EOS, REVOKED, UNFRAGMENTED, Host, data, heartbeat, setup, status
 from tests.hostile.strangers import target
 from tests.hostile.streams import STREAM, connect, read, read_count, send
-from tests.support import until
+from tests.support import free_port, until
 
 LENGTH = 1 << 16
 
@@ -88,3 +90,34 @@ def test_a_stranger_cannot_begin_the_session_of_another(driver: Driver, client: 
             send(publication, b"mine")
             assert read_count(aim.subscription, 1) == [b"mine"]
             assert read(aim.subscription) == []
+
+
+def test_two_destinations_merge_two_sources(
+    driver: Driver, client: Client, make_driver_dir: Callable[[], str]
+) -> None:
+    """What a binding to sources must not break: the same session from two hosts, each by its own
+    destination. The end of one of them ends nothing."""
+    first, second = free_port(), free_port()
+    same = "term-length=64k|session-id=5|init-term-id=9|term-id=9|term-offset=0"
+    with (
+        client.add_subscription("aeron:udp?control-mode=manual", STREAM) as subscription,
+        Driver(make_driver_dir()) as elsewhere,
+        Client(elsewhere.dir, start_driver=False) as far,
+    ):
+        for port in (first, second):
+            subscription.add_destination(f"aeron:udp?endpoint=127.0.0.1:{port}")
+        with far.add_publication(f"aeron:udp?endpoint=127.0.0.1:{second}|{same}", STREAM) as other:
+            with client.add_publication(
+                f"aeron:udp?endpoint=127.0.0.1:{first}|{same}", STREAM
+            ) as one:
+                connect(one)
+                connect(other)
+                for number in range(100):
+                    send(one, b"%d" % number)
+                    send(other, b"%d" % number)
+                    assert read_count(subscription, 1) == [b"%d" % number]
+                assert subscription.image_count == 1
+            for number in range(100, 200):
+                send(other, b"%d" % number)
+                assert read_count(subscription, 1) == [b"%d" % number]
+            assert subscription.image_count == 1

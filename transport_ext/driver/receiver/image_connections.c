@@ -102,7 +102,7 @@ bool rsti_image_may_join(const rsti_image_t *image, const rsti_receive_transport
 {
     const rsti_connection_t *connection = &image->connections[transport->slot];
     return connection->transport != transport || !connection->is_proven
-        || now_ns > connection->last_frame_ns + RSTI_CONNECTION_ACTIVITY_NS;
+        || now_ns > connection->last_frame_ns + RSTI_SOURCE_SILENCE_NS;
 }
 
 bool rsti_image_is_same_stream(const rsti_image_t *image, const rsti_setup_t *setup)

@@ -3,7 +3,7 @@
  *
  * Law: a connection is bound to one source, and frames of others are dropped. Another source takes
  * its place only when it is proven (admission.h), its SETUP names the same stream, and the source
- * before it was silent for RSTI_CONNECTION_ACTIVITY_NS or was never proven. A transport without a
+ * before it was silent for RSTI_SOURCE_SILENCE_NS or was never proven. A transport without a
  * connection gets one from a proven source of the image, or from any source that is admitted and
  * whose SETUP names the same stream: a multi-destination subscription may merge several sources.
  * An unproven image ends when a proven source begins its session with another stream.
@@ -18,6 +18,8 @@
 #include "driver/receiver/receiver_state.h"
 #include "protocol/frame.h"
 
+/* Ten heartbeats. */
+#define RSTI_SOURCE_SILENCE_NS RSTI_NS_PER_S
 #define RSTI_PROOF_INTERVAL_NS (200 * RSTI_NS_PER_MS)
 
 /* The connection of a transport, if it is bound to that source. NULL: the source is a stranger. */

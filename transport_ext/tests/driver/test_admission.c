@@ -209,6 +209,29 @@ TEST(proof_comes_before_the_setup_that_data_asked_for)
     harness_close(e.h);
 }
 
+/* A forged source that no route leads to: any host could fill the error log by it. */
+TEST(a_source_without_a_route_is_no_error)
+{
+    ear_t e;
+    ear_open(&e, UDP);
+    e.h->bad_address = address_of(STRANGER);
+    e.h->bad_result = -RST_EINVAL;
+    send_setup(&e, STRANGER, SESSION, RSTREAM);
+    send_data(&e, STRANGER, 0, 64, RSTI_FLAG_UNFRAGMENTED);
+    settle(&e);
+    connect_unproven(&e, STRANGER, 2);
+    CHECK_EQ(image_count(&e), 1);
+    CHECK_EQ(error_count(e.h, ""), 0);
+    e.h->bad_address = address_of(SENDER); /* of a source that is proven it is */
+    connect_unproven(&e, SENDER, 3);
+    CHECK_EQ(image_count(&e), 2);
+    rsti_image_t *image = e.h->driver->conductor->images.items[1];
+    rsti_image_prove(e.h->driver->receiver, image, &image->connections[0]);
+    advance_alive(e.h, 300 * MS, 100 * MS);
+    CHECK_EQ(error_count(e.h, ""), 1);
+    harness_close(e.h);
+}
+
 /* ---- without a proof ---- */
 
 /* Whatever a stranger sends, it gets three bytes for one, and no NAK. */
@@ -472,7 +495,7 @@ TEST(round_trips_are_not_forged)
     harness_close(e.h);
 }
 
-/* The address of a publisher may change. After five silent seconds a source that proves itself, and
+/* The address of a publisher may change. After a silent second a source that proves itself, and
  * whose SETUP names the same stream, goes on. */
 TEST(a_source_may_move)
 {
@@ -481,11 +504,11 @@ TEST(a_source_may_move)
     connect_proven(&e, RSTREAM);
     send_data(&e, SENDER, 0, 64, RSTI_FLAG_UNFRAGMENTED);
     settle(&e);
-    advance_alive(e.h, RSTI_CONNECTION_ACTIVITY_NS, 50 * MS);
+    advance_alive(e.h, RSTI_SOURCE_SILENCE_NS, 50 * MS);
     forget_frames(e.h);
     send_data(&e, STRANGER, 64, 64, RSTI_FLAG_UNFRAGMENTED);
     settle(&e);
-    CHECK_EQ(e.h->sent_count, 0); /* exactly five seconds */
+    CHECK_EQ(e.h->sent_count, 0); /* exactly a second */
     advance_alive(e.h, MS, MS);
     forget_frames(e.h);
     send_data(&e, STRANGER, 64, 64, RSTI_FLAG_UNFRAGMENTED);
@@ -626,10 +649,11 @@ TEST(a_flood_of_setups_keeps_no_publisher_out)
 CHECK_MAIN(RUN(a_setup_gets_one_question_and_its_answer_an_image),
     RUN(only_the_echo_of_the_asked_source_counts), RUN(a_stamp_grows_old),
     RUN(proof_comes_before_the_setup_that_data_asked_for),
-    RUN(a_stranger_gets_at_most_three_bytes_for_one), RUN(a_late_proof_brings_naks_and_counters),
-    RUN(a_gap_of_an_unproven_source_ends_its_image), RUN(a_proven_source_takes_its_session_back),
-    RUN(who_is_admitted_unproven), RUN(quotas_of_unproven_images),
-    RUN(unproven_images_hold_a_bounded_memory), RUN(unproven_images_lock_no_proven_source_out),
-    RUN(frames_of_others_change_nothing), RUN(round_trips_are_not_forged), RUN(a_source_may_move),
+    RUN(a_source_without_a_route_is_no_error), RUN(a_stranger_gets_at_most_three_bytes_for_one),
+    RUN(a_late_proof_brings_naks_and_counters), RUN(a_gap_of_an_unproven_source_ends_its_image),
+    RUN(a_proven_source_takes_its_session_back), RUN(who_is_admitted_unproven),
+    RUN(quotas_of_unproven_images), RUN(unproven_images_hold_a_bounded_memory),
+    RUN(unproven_images_lock_no_proven_source_out), RUN(frames_of_others_change_nothing),
+    RUN(round_trips_are_not_forged), RUN(a_source_may_move),
     RUN(another_destination_may_have_another_source),
     RUN(strangers_take_no_place_of_proven_sources), RUN(a_flood_of_setups_keeps_no_publisher_out))
