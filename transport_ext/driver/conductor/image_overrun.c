@@ -38,6 +38,5 @@ void rsti_image_overrun_inherit(rsti_image_t *image, const rsti_image_t *old)
         rsti_load_acquire_i64(&old->high_water), old->file.log.term_length);
     image->high_water = rsti_max_i64(image->join_position, high_water);
     *image->hwm = image->high_water;
-    image->has_frames = 1;
     memcpy(image->source, old->source, sizeof image->source);
 }

@@ -84,7 +84,7 @@ static int make_image(rst_driver_t *driver, const rsti_agent_command_t *command,
         .setup = &command->setup,
         .transport = transport,
         .source = &command->address,
-        .is_proven = command->is_proven || old != NULL,
+        .is_proven = command->is_proven,
         .subscription = subscription,
     };
     if (check_fit(transport, &command->setup, subscription) < 0

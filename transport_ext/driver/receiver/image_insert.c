@@ -106,8 +106,7 @@ static bool is_over_run(rsti_image_t *image, int64_t end)
 }
 
 static void on_over_run(rsti_receiver_t *receiver, rsti_image_t *image,
-    rsti_receive_transport_t *transport, const uint8_t *datagram, size_t length,
-    const struct sockaddr_storage *source, int64_t now_ns)
+    rsti_connection_t *connection, const uint8_t *datagram, size_t length, int64_t now_ns)
 {
     const rsti_log_t *log = &image->file.log;
     rsti_data_header_t header;
@@ -117,8 +116,8 @@ static void on_over_run(rsti_receiver_t *receiver, rsti_image_t *image,
     const bool is_heartbeat = rsti_packet_is_heartbeat(datagram, length);
     const int32_t walked = is_heartbeat ? 0
                                         : rsti_packet_validate(datagram, length, log->term_length);
-    const bool is_proven = rsti_image_on_over_run(receiver, image, transport, &header, begin,
-        begin + walked, source, now_ns);
+    const bool is_proven = rsti_image_on_over_run(receiver, image, connection, &header, begin,
+        begin + walked, now_ns);
     const int64_t free_bytes = image->overrun_threshold - rsti_load_relaxed_i64(&image->high_water);
     const bool is_left_behind = is_proven && image->overrun.tries < RSTI_OVERRUN_TRIES_MAX
         && free_bytes >= (int64_t)log->term_length / 8 * 3;
@@ -151,7 +150,7 @@ void rsti_image_on_packet(rsti_receiver_t *receiver, rsti_image_t *image,
     if (is_over_run(image, position + walked) && RSTI_FAULT != RSTI_FAULT_OVERRUN) {
         rsti_driver_count(driver, RSTI_SYSTEM_FLOW_CONTROL_OVER_RUNS, 1);
         rsti_store_release_i64(&image->fill.overrun_until, image->overrun_threshold);
-        on_over_run(receiver, image, transport, datagram, length, source, now_ns);
+        on_over_run(receiver, image, connection, datagram, length, now_ns);
         return;
     }
     if (rsti_packet_is_heartbeat(datagram, length)) {

@@ -17,8 +17,8 @@ int32_t rsti_image_history(const rsti_image_t *image)
 }
 
 bool rsti_image_on_over_run(rsti_receiver_t *receiver, rsti_image_t *image,
-    rsti_receive_transport_t *transport, const rsti_data_header_t *header, int64_t begin,
-    int64_t end, const struct sockaddr_storage *source, int64_t now_ns)
+    rsti_connection_t *connection, const rsti_data_header_t *header, int64_t begin, int64_t end,
+    int64_t now_ns)
 {
     rsti_image_overrun_t *overrun = &image->overrun;
     const int64_t sent = rsti_overrun_on_data(&overrun->law, begin, end,
@@ -27,7 +27,7 @@ bool rsti_image_on_over_run(rsti_receiver_t *receiver, rsti_image_t *image,
         return false;
     }
     /* The source lives, and is heard: it only sends what this image cannot take. */
-    (void)rsti_image_refresh_connection(receiver, image, transport, source, now_ns);
+    rsti_image_refresh_connection(receiver, image, connection, now_ns);
     rsti_store_release_i64(&overrun->sent, sent);
     if (rsti_overrun_is_lost(image->last_sm_position, sent, rsti_image_history(image))
         && now_ns >= overrun->woken_ns + WAKE_INTERVAL_NS) {
@@ -89,7 +89,8 @@ void rsti_image_on_resume(rsti_receiver_t *receiver, rsti_image_t *image, int32_
         .session_id = image->session_id,
         .setup = setup_at(image, connection, position),
     };
-    command.address = connection->control;
+    command.address = connection->source;
+    command.is_proven = connection->is_proven;
     (void)rsti_tell_conductor(receiver->driver, RSTI_AGENT_RESUME_IMAGE, &command);
 }
 

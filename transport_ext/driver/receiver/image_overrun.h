@@ -18,7 +18,7 @@
 
 typedef struct rsti_image_t rsti_image_t;
 typedef struct rsti_receiver_t rsti_receiver_t;
-typedef struct rsti_receive_transport_t rsti_receive_transport_t;
+typedef struct rsti_connection_t rsti_connection_t;
 
 typedef struct rsti_image_overrun_t {
     /* written by: receiver */
@@ -37,8 +37,8 @@ int32_t rsti_image_history(const rsti_image_t *image);
 /* A datagram of the session found no room. [begin, end): its place; a heartbeat has none. True when
  * enough of them followed each other to be believed. Then the image is also kept alive. */
 bool rsti_image_on_over_run(rsti_receiver_t *receiver, rsti_image_t *image,
-    rsti_receive_transport_t *transport, const rsti_data_header_t *header, int64_t begin,
-    int64_t end, const struct sockaddr_storage *source, int64_t now_ns);
+    rsti_connection_t *connection, const rsti_data_header_t *header, int64_t begin, int64_t end,
+    int64_t now_ns);
 /* The conductor asks where the stream goes on. tries: as the law counts them. */
 void rsti_image_on_resume(rsti_receiver_t *receiver, rsti_image_t *image, int32_t tries);
 /* The receiver takes over an image that begins behind an overrun: asks for what was sent already.
