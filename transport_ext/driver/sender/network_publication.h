@@ -34,8 +34,6 @@ typedef struct rsti_live_receiver_t {
     int64_t receiver_id;
     int64_t last_sm_ns;
     int64_t position; /* consumed, as the last status message said */
-    int64_t joined; /* position of its first status message */
-    int64_t since_ns; /* time of its first status message */
     int32_t window;   /* of that message */
     int64_t arrival_rate; /* bytes per second, 0: unknown */
     int64_t rtt_ns;   /* as an rstream receiver measured it; 0: unknown, or an Aeron receiver */

@@ -158,8 +158,6 @@ static void touch_receiver(rsti_sender_t *sender, rsti_network_publication_t *pu
         rsti_reader_joined(&publication->base, facts->position);
     }
     publication->receivers[oldest] = (rsti_live_receiver_t){
-        .joined = facts->position,
-        .since_ns = now_ns,
         .receiver_id = facts->receiver_id,
         .last_sm_ns = now_ns,
         .position = facts->position,
@@ -169,39 +167,16 @@ static void touch_receiver(rsti_sender_t *sender, rsti_network_publication_t *pu
     on_receivers_changed(sender, publication);
 }
 
-static const rsti_live_receiver_t *first_receiver(const rsti_network_publication_t *publication)
-{
-    const rsti_live_receiver_t *first = &publication->receivers[0];
-    for (int32_t i = 1; i < publication->receiver_count; i++) {
-        first = publication->receivers[i].since_ns < first->since_ns ? &publication->receivers[i]
-                                                                     : first;
-    }
-    return first;
-}
-
-/* A unicast channel has one reader. A later receiver id there is the one that took its place, for
- * instance after its driver was killed. That shows when the first one has fallen silent: until then
- * the later one may be a stranger. */
-static void tell_left(rsti_network_publication_t *publication, const rsti_live_receiver_t *gone)
-{
-    const int64_t snd_pos = rsti_load_relaxed_i64(&publication->position);
-    const int64_t consumed = rsti_min_i64(gone->position, snd_pos);
-    if (publication->receiver_count == 0) {
-        rsti_reader_left(&publication->base, consumed, -1);
-        return;
-    }
-    const rsti_live_receiver_t *next = first_receiver(publication);
-    if (!publication->is_group && gone->since_ns < next->since_ns) {
-        rsti_reader_left(&publication->base, consumed, rsti_min_i64(next->joined, snd_pos));
-    }
-}
-
+/* Of a group only the last reader is told: there is no state for each of its readers. */
 static void remove_receiver_at(rsti_sender_t *sender, rsti_network_publication_t *publication,
     int32_t index)
 {
     const rsti_live_receiver_t gone = publication->receivers[index];
     publication->receivers[index] = publication->receivers[--publication->receiver_count];
-    tell_left(publication, &gone);
+    if (publication->receiver_count == 0) {
+        rsti_reader_left(&publication->base,
+            rsti_min_i64(gone.position, rsti_load_relaxed_i64(&publication->position)), -1);
+    }
     on_receivers_changed(sender, publication);
 }
 
@@ -396,7 +371,7 @@ rsti_sm_result_t rsti_network_publication_on_sm(rsti_sender_t *sender,
     }
     if (!publication->is_group && publication->receiver_count > 0
         && publication->receivers[0].receiver_id != facts.receiver_id && !facts.is_eos) {
-        publication->receiver_count = 0; /* it takes the place of the former one */
+        remove_receiver_at(sender, publication, 0); /* it takes the place of the former one */
     }
     note_receiver(sender, publication, sm, &items, &facts, source, now_ns);
     publication->has_initial_connection = true;
