@@ -299,6 +299,7 @@ void rsti_image_retire(rst_driver_t *driver, rsti_image_t *image, int64_t positi
     rsti_image_report_range(driver, image, image->received, position);
     rsti_subscribers_tell_overrun(driver, &image->subscribers, image->correlation_id, position);
     image->is_told_unavailable = true;
+    image->is_retired = true;
     rsti_driver_wake_log(driver, &image->file.log, RSTI_WAIT_DATA);
     set_life(driver, image, RSTI_LIFE_LINGER, now_ns);
     leave_receiver(driver, image);
@@ -358,7 +359,9 @@ bool rsti_image_on_life(rst_driver_t *driver, rsti_image_t *image, int64_t now_n
         check_draining(driver, image, now_ns, next_deadline_ns);
     }
     if (image->life == RSTI_LIFE_LINGER) {
-        const int64_t due_ns = image->life_changed_ns + driver->params.image_liveness_ns;
+        /* A reader that is left behind again and again must not fill the memory with its past. */
+        const int64_t due_ns = image->life_changed_ns
+            + (image->is_retired ? 0 : driver->params.image_liveness_ns);
         if (now_ns > due_ns || image->subscribers.count == 0) {
             set_life(driver, image, RSTI_LIFE_DONE, now_ns);
         } else {

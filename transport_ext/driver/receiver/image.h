@@ -92,6 +92,7 @@ struct rsti_image_t {
     rsti_life_t life;
     int64_t life_changed_ns;
     bool is_told_unavailable;
+    bool is_retired; /* another image took its place, and its readers have read everything */
     int64_t drained_ns; /* when all data was first seen read while draining; INT64_MAX before */
     rsti_subscribers_t subscribers;
     int64_t received; /* end of contiguous data */
