@@ -114,13 +114,21 @@ int rsti_counters_manager_init(rsti_counters_manager_t *manager, void *values, s
         .high_water_mark = -1,
         .free_to_reuse_timeout_ms = reuse_timeout_ms,
     };
-    return rsti_counters_init(&manager->counters, values, values_length, metadata, metadata_length);
+    if (rsti_counters_init(&manager->counters, values, values_length, metadata, metadata_length)
+        < 0) {
+        return -rst_last_error_code();
+    }
+    manager->owners = rsti_alloc(((size_t)manager->counters.max_counter_id + 1)
+        * sizeof manager->owners[0]);
+    return manager->owners != NULL ? 0 : -RST_ENOMEM;
 }
 
 void rsti_counters_manager_fini(rsti_counters_manager_t *manager)
 {
     rsti_free(manager->free_ids);
+    rsti_free(manager->owners);
     manager->free_ids = NULL;
+    manager->owners = NULL;
     manager->free_count = 0;
     manager->free_capacity = 0;
 }
@@ -181,6 +189,7 @@ int32_t rsti_counters_allocate(rsti_counters_manager_t *manager, int32_t type_id
     }
     rsti_counter_value_t *value = &manager->counters.values[id];
     rsti_counter_metadata_t *metadata = &manager->counters.metadata[id];
+    manager->owners[id] = -1; /* until rsti_counters_set_ids */
     rsti_store_relaxed_i64(&value->owner_id, 0);
     rsti_store_relaxed_i64(&value->reference_id, 0);
     rsti_zero_shared(value->spare, sizeof value->spare);
@@ -204,25 +213,73 @@ void rsti_counters_set_ids(rsti_counters_manager_t *manager, int32_t counter_id,
 {
     RST_ASSERT(counter_id >= 0 && counter_id <= manager->high_water_mark);
     rsti_counter_value_t *value = &manager->counters.values[counter_id];
+    manager->owners[counter_id] = owner_id != 0 ? owner_id : -1;
     rsti_store_relaxed_i64(&value->owner_id, owner_id);
     rsti_store_relaxed_i64(&value->reference_id, reference_id);
     rsti_store_release_i64(&value->registration_id, registration_id);
 }
 
-void rsti_counters_free(rsti_counters_manager_t *manager, int32_t counter_id, int64_t now_ms)
+/* False: it is not allocated. */
+static bool reclaim(rsti_counters_manager_t *manager, int32_t counter_id, int64_t deadline_ms)
 {
     if (counter_id < 0 || counter_id > manager->high_water_mark
         || manager->free_count >= manager->free_capacity) {
-        return;
+        return false;
     }
     rsti_counter_metadata_t *metadata = &manager->counters.metadata[counter_id];
     if (rsti_load_relaxed_i32(&metadata->state) != RSTI_COUNTER_ALLOCATED) {
-        return;
+        return false;
     }
     rsti_store_release_i32(&metadata->state, RSTI_COUNTER_RECLAIMED);
     rsti_release_fence();
     rsti_zero_shared(metadata->key, RSTI_COUNTER_KEY_MAX);
-    rsti_store_relaxed_i64(&metadata->free_for_reuse_deadline_ms,
-        rsti_saturating_add_i64(now_ms, manager->free_to_reuse_timeout_ms));
-    manager->free_ids[manager->free_count++] = counter_id;
+    rsti_store_relaxed_i64(&metadata->free_for_reuse_deadline_ms, deadline_ms);
+    return true;
+}
+
+void rsti_counters_free(rsti_counters_manager_t *manager, int32_t counter_id, int64_t now_ms)
+{
+    if (reclaim(manager, counter_id,
+            rsti_saturating_add_i64(now_ms, manager->free_to_reuse_timeout_ms))) {
+        manager->free_ids[manager->free_count++] = counter_id;
+    }
+}
+
+/* At the front, where take_free_id finds it before those that cool down. */
+void rsti_counters_free_at_once(rsti_counters_manager_t *manager, int32_t counter_id,
+    int64_t now_ms)
+{
+    if (reclaim(manager, counter_id, now_ms)) {
+        memmove(&manager->free_ids[1], &manager->free_ids[0],
+            manager->free_count * sizeof manager->free_ids[0]);
+        manager->free_ids[0] = counter_id;
+        manager->free_count++;
+        manager->owners[counter_id] = 0;
+    }
+}
+
+static void forget_old_owners(rsti_counters_manager_t *manager, int64_t now_ms)
+{
+    for (size_t i = 0; i < manager->free_count; i++) {
+        const int32_t id = manager->free_ids[i];
+        if (now_ms
+            >= rsti_load_relaxed_i64(&manager->counters.metadata[id].free_for_reuse_deadline_ms)) {
+            manager->owners[id] = 0;
+        }
+    }
+}
+
+rsti_counters_shares_t rsti_counters_shares(rsti_counters_manager_t *manager, int64_t owner_id,
+    int64_t now_ms)
+{
+    rsti_counters_shares_t shares = {
+        .count = manager->counters.max_counter_id + 1,
+        .room = manager->counters.max_counter_id - manager->high_water_mark,
+    };
+    forget_old_owners(manager, now_ms);
+    for (int32_t id = 0; id <= manager->high_water_mark; id++) {
+        shares.room += manager->owners[id] == 0;
+        shares.owned += manager->owners[id] == owner_id;
+    }
+    return shares;
 }

@@ -92,6 +92,8 @@ typedef struct rsti_counters_manager_t {
     size_t free_count;
     size_t free_capacity;
     int64_t free_to_reuse_timeout_ms;
+    int64_t *owners; /* by id, as set by rsti_counters_set_ids; 0: nobody. In shared memory anybody
+                      * could change them */
 } rsti_counters_manager_t;
 
 int rsti_counters_manager_init(rsti_counters_manager_t *manager, void *values, size_t values_length,
@@ -103,6 +105,17 @@ int32_t rsti_counters_allocate(rsti_counters_manager_t *manager, int32_t type_id
     size_t key_length, const char *label, size_t label_length, int64_t now_ms);
 void rsti_counters_set_ids(rsti_counters_manager_t *manager, int32_t counter_id,
     int64_t registration_id, int64_t owner_id, int64_t reference_id);
+/* Nobody gets the id for the reuse timeout: a process may still hold it. */
 void rsti_counters_free(rsti_counters_manager_t *manager, int32_t counter_id, int64_t now_ms);
+/* Nobody holds the id: the next allocation may take it. */
+void rsti_counters_free_at_once(rsti_counters_manager_t *manager, int32_t counter_id,
+    int64_t now_ms);
+typedef struct rsti_counters_shares_t {
+    int32_t count; /* of all counters */
+    int32_t room; /* of those that may be allocated now */
+    int32_t owned; /* of the owner's, also those whose reuse timeout runs */
+} rsti_counters_shares_t;
+rsti_counters_shares_t rsti_counters_shares(rsti_counters_manager_t *manager, int64_t owner_id,
+    int64_t now_ms);
 
 #endif

@@ -190,12 +190,46 @@ int32_t rsti_name_counter_allocate(rst_driver_t *driver, const char *name, const
     return id;
 }
 
+static void release(rst_driver_t *driver, int32_t *counter_id, bool is_held)
+{
+    if (*counter_id < 0) {
+        return;
+    }
+    if (is_held || driver->has_foreign) {
+        rsti_counters_free(&driver->counters, *counter_id, driver->epoch.now_ms);
+    } else {
+        rsti_counters_free_at_once(&driver->counters, *counter_id, driver->epoch.now_ms);
+    }
+    *counter_id = RSTI_NULL_COUNTER;
+}
+
 void rsti_counter_release(rst_driver_t *driver, int32_t *counter_id)
 {
-    if (*counter_id >= 0) {
-        rsti_counters_free(&driver->counters, *counter_id, driver->epoch.now_ms);
-        *counter_id = RSTI_NULL_COUNTER;
+    release(driver, counter_id, false);
+}
+
+void rsti_counter_release_written(rst_driver_t *driver, int32_t *counter_id)
+{
+    release(driver, counter_id, !driver->is_writer_gone);
+}
+
+int rsti_counters_check_quota(rst_driver_t *driver, int64_t client_id)
+{
+    const rsti_counters_manager_t *manager = &driver->counters;
+    const int32_t count = manager->counters.max_counter_id + 1;
+    if (manager->high_water_mark < count / 8 * 7) {
+        return 0; /* so far there was always room */
     }
+    const rsti_counters_shares_t shares = rsti_counters_shares(&driver->counters, client_id,
+        driver->epoch.now_ms);
+    if (shares.room > count / 8 || shares.owned < count / 4 * 3) {
+        return 0;
+    }
+    return RST_SET_ERR(RST_EFULL,
+        "client %" PRId64 " has %" PRId32 " of %" PRId32
+        " counters, and the last ones are kept for other clients: close some of its publications "
+        "and subscriptions, or make the counters buffer larger (counters-buffer-length)",
+        client_id, shares.owned, shares.count);
 }
 
 void rsti_counter_store(rst_driver_t *driver, int32_t counter_id, int64_t value)

@@ -115,6 +115,9 @@ struct rst_driver_t {
     bool is_direct; /* all agents share a thread: proxies call directly */
     bool wants_pass; /* is_direct: an agent woke another one of the same thread */
     bool is_started;
+    /* written by: conductor */
+    bool has_foreign; /* a client is attached that does not speak rstream */
+    bool is_writer_gone; /* the client of what is being released writes to it no more */
     int32_t is_idle; /* atomic; written by: conductor */
     int32_t is_terminated; /* atomic; written by: conductor */
     rsti_driver_thread_t threads[RSTI_DRIVER_AGENTS];

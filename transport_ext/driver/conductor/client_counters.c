@@ -86,7 +86,7 @@ void rsti_on_remove_counter(rst_driver_t *driver, const rsti_command_t *command)
             rsti_respond_ok(driver, command->correlation_id);
             rsti_respond_counter(driver, RSTI_RSP_UNAVAILABLE_COUNTER, command->registration_id,
                 id);
-            rsti_counter_release(driver, &id);
+            rsti_counter_release_written(driver, &id);
             return;
         }
     }

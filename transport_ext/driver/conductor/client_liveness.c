@@ -38,6 +38,7 @@ static void remove_client(rst_driver_t *driver, rsti_driver_client_t *client)
     rsti_conductor_t *conductor = driver->conductor;
     const int64_t client_id = client->client_id;
     rsti_waiting_forget_client(driver, client_id);
+    driver->is_writer_gone = client->is_dead;
     if (!client->is_closed) {
         const rsti_response_t response = {
             .type = RSTI_RSP_CLIENT_TIMEOUT,
@@ -58,16 +59,17 @@ static void remove_client(rst_driver_t *driver, rsti_driver_client_t *client)
     for (int32_t i = 0; i < client->counter_count; i++) {
         rsti_respond_counter(driver, RSTI_RSP_UNAVAILABLE_COUNTER,
             client->counters[i].registration_id, client->counters[i].counter_id);
-        rsti_counter_release(driver, &client->counters[i].counter_id);
+        rsti_counter_release_written(driver, &client->counters[i].counter_id);
     }
     rsti_respond_counter(driver, RSTI_RSP_UNAVAILABLE_COUNTER, client_id, client->heartbeat_id);
     rsti_clients_wake(driver); /* while the wake words of the dead client can still be found */
-    rsti_counter_release(driver, &client->heartbeat_id);
+    rsti_counter_release_written(driver, &client->heartbeat_id);
     clear_wake_slots(driver, client_id);
     rsti_wake_fifo_remove_client(driver->dir, client_id);
     rsti_ptr_array_remove(&conductor->clients, client);
     conductor->dead_count -= client->is_dead;
     rsti_client_destroy(driver, client);
+    driver->is_writer_gone = false;
     if (conductor->clients.count == 0) {
         conductor->clientless_since_ns = conductor->now_ns;
     }
@@ -170,14 +172,19 @@ void rsti_clients_check_foreign(rst_driver_t *driver, int64_t now_ns)
 {
     rsti_conductor_t *conductor = driver->conductor;
     bool has_foreign = false;
+    bool has_old_foreign = false;
     for (size_t i = 0; i < conductor->clients.count; i++) {
         rsti_driver_client_t *client = conductor->clients.items[i];
         const rsti_heartbeat_ext_t *ext = rsti_client_ext(driver, client);
         has_foreign = has_foreign || ext == NULL;
+        has_old_foreign = has_old_foreign
+            || (ext == NULL && now_ns >= client->made_ns + driver->params.counter_reuse_ns);
         if (ext != NULL && !client->is_asked) {
             watch(driver, client, ext);
         }
     }
+    /* A client that has just come holds no id of a counter that was freed before. */
+    driver->has_foreign = has_old_foreign;
     for (int32_t i = 0; i < driver->thread_count; i++) {
         const bool has_conductor = &driver->threads[i] == driver->thread_of[RSTI_AGENT_CONDUCTOR];
         const int64_t most = has_foreign ? RSTI_FOREIGN_SLEEP_MAX_NS

@@ -61,6 +61,7 @@ rsti_driver_client_t *rsti_client_get(rst_driver_t *driver, int64_t client_id)
     }
     client->client_id = client_id;
     client->watch_fd = -1;
+    client->made_ns = driver->conductor->now_ns;
     client->heartbeat_changed_ns = driver->conductor->now_ns;
     client->heartbeat_id = allocate_heartbeat(driver, client_id);
     if (client->heartbeat_id < 0 || rsti_ptr_array_add(&driver->conductor->clients, client) < 0) {

@@ -22,6 +22,7 @@ typedef struct rsti_driver_client_t {
     /* last value seen; the next field is the time of its last change by our clock */
     int64_t heartbeat_ms;
     int64_t heartbeat_changed_ns;
+    int64_t made_ns;
     bool is_closed; /* the client sent CLIENT_CLOSE */
     bool is_dead; /* its process is gone; removed when its last commands are carried out */
     bool is_asked; /* it has told its process; see watched */

@@ -1,6 +1,7 @@
 /* conductor.c: the conductor's duty cycle (docs/reference/aeron/driver.md 2.1). */
 #include "driver/conductor/conductor.h"
 
+#include "driver/base/counters.h"
 #include "driver/base/driver_state.h"
 #include "driver/base/port_manager.h"
 #include "driver/base/proxies.h"
@@ -216,9 +217,20 @@ static void on_terminate(rst_driver_t *driver, const rsti_command_t *command)
     }
 }
 
+static bool makes_counters(int32_t type)
+{
+    return type == RSTI_CMD_ADD_PUBLICATION || type == RSTI_CMD_ADD_EXCLUSIVE_PUBLICATION
+        || type == RSTI_CMD_ADD_SUBSCRIPTION || type == RSTI_CMD_ADD_COUNTER;
+}
+
 /* True: not possible yet. */
 static bool dispatch(rst_driver_t *driver, const rsti_command_t *command)
 {
+    if (makes_counters(command->type)
+        && rsti_counters_check_quota(driver, command->client_id) < 0) {
+        rsti_respond_trail(driver, command->correlation_id);
+        return false;
+    }
     switch (command->type) {
     case RSTI_CMD_ADD_PUBLICATION:
     case RSTI_CMD_ADD_EXCLUSIVE_PUBLICATION:

@@ -239,6 +239,12 @@ bool rsti_ipc_publication_on_timer(rst_driver_t *driver, rsti_ipc_publication_t 
     return base->ref_count == 0;
 }
 
+bool rsti_ipc_publication_has_nobody(const rsti_ipc_publication_t *publication)
+{
+    const rsti_publication_t *base = &publication->base;
+    return base->life == RSTI_LIFE_LINGER && base->ref_count == 0 && base->subscribers.count == 0;
+}
+
 int64_t rsti_ipc_publication_join_position(const rsti_ipc_publication_t *publication)
 {
     int64_t least, highest;

@@ -91,7 +91,7 @@ static int link_log(rst_driver_t *driver, const rsti_link_target_t *target,
         return -rst_last_error_code();
     }
     if (rsti_subscribers_add(target->subscribers, &subscriber) < 0) {
-        rsti_counter_release(driver, &subscriber.counter_id);
+        rsti_counter_release_written(driver, &subscriber.counter_id);
         return -RST_ENOMEM;
     }
     rsti_respond_available(driver, target->image_id, target->session_id, subscription->stream_id,

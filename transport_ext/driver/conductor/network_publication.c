@@ -351,6 +351,16 @@ int64_t rsti_network_publication_life_due_ns(const rst_driver_t *driver,
         : told_ns(driver, base);
 }
 
+/* A unicast channel has one receiver. When it is there no more, or never was, nobody asks for
+ * anything again. */
+static bool has_nobody(const rsti_network_publication_t *publication)
+{
+    return rsti_load_acquire_i32(&publication->has_unicast_eos)
+        || (!publication->is_group && !publication->base.is_revoked
+            && publication->base.subscribers.count == 0
+            && !rsti_load_acquire_i32(&publication->has_receivers));
+}
+
 bool rsti_network_publication_on_life(rst_driver_t *driver, rsti_network_publication_t *publication,
     int64_t now_ns)
 {
@@ -360,8 +370,7 @@ bool rsti_network_publication_on_life(rst_driver_t *driver, rsti_network_publica
     }
     if (base->life == RSTI_LIFE_LINGER && base->ref_count == 0
         && rsti_subscribers_know_unavailable(&base->subscribers)
-        && (now_ns > base->life_changed_ns + base->options.linger_ns
-            || rsti_load_acquire_i32(&publication->has_unicast_eos))) {
+        && (now_ns > base->life_changed_ns + base->options.linger_ns || has_nobody(publication))) {
         const rsti_agent_command_t remove = {
             .endpoint = publication->endpoint,
             .object = publication,

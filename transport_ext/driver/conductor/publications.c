@@ -366,7 +366,8 @@ void rsti_publications_check(rst_driver_t *driver, int64_t now_ns, bool is_timer
     for (size_t i = conductor->ipc_publications.count; i > 0; i--) {
         rsti_ipc_publication_t *publication = conductor->ipc_publications.items[i - 1];
         rsti_lower_deadline(next_deadline_ns, rsti_ipc_publication_due_ns(publication));
-        if (is_timer && on_ipc_timer(driver, publication, now_ns)) {
+        if (rsti_ipc_publication_has_nobody(publication)
+            || (is_timer && on_ipc_timer(driver, publication, now_ns))) {
             rsti_ptr_array_remove_at(&conductor->ipc_publications, i - 1);
             rsti_ipc_publication_destroy(driver, publication);
         }

@@ -16,7 +16,7 @@ bool rsti_subscribers_unlink(rst_driver_t *driver, rsti_subscribers_t *subscribe
     bool has_changed = false;
     for (int32_t i = subscribers->count; i > 0; i--) {
         if (subscribers->items[i - 1].subscription == subscription) {
-            rsti_counter_release(driver, &subscribers->items[i - 1].counter_id);
+            rsti_counter_release_written(driver, &subscribers->items[i - 1].counter_id);
             rsti_subscribers_remove_at(subscribers, i - 1);
             has_changed = true;
         }
@@ -93,7 +93,7 @@ bool rsti_subscribers_know_unavailable(const rsti_subscribers_t *subscribers)
 void rsti_subscribers_clear(rst_driver_t *driver, rsti_subscribers_t *subscribers)
 {
     for (int32_t i = 0; i < subscribers->count; i++) {
-        rsti_counter_release(driver, &subscribers->items[i].counter_id);
+        rsti_counter_release_written(driver, &subscribers->items[i].counter_id);
     }
     rsti_subscribers_fini(subscribers);
 }

@@ -272,6 +272,8 @@ void rsti_on_remove_subscription(rst_driver_t *driver, const rsti_command_t *com
 {
     const rsti_ptr_array_t *subscriptions = &driver->conductor->subscriptions;
     bool is_found = false;
+    /* An rstream client closes its images before it sends the command. */
+    driver->is_writer_gone = rsti_client_is_rstream(driver, command->client_id);
     /* the subscription and its local destinations */
     for (size_t i = subscriptions->count; i > 0; i--) {
         rsti_subscription_t *subscription = subscriptions->items[i - 1];
@@ -281,6 +283,7 @@ void rsti_on_remove_subscription(rst_driver_t *driver, const rsti_command_t *com
             is_found = true;
         }
     }
+    driver->is_writer_gone = false;
     if (is_found) {
         rsti_respond_ok(driver, command->correlation_id);
         return;

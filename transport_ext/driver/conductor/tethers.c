@@ -23,7 +23,7 @@ static void on_tether_event(rst_driver_t *driver, const rsti_link_target_t *targ
         }
         break;
     case RSTI_TETHER_CLOSE:
-        rsti_counter_release(driver, &subscriber->counter_id);
+        rsti_counter_release_written(driver, &subscriber->counter_id);
         rsti_subscribers_remove_at(target->subscribers, index);
         break;
     case RSTI_TETHER_REJOIN:

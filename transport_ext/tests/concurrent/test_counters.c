@@ -103,6 +103,47 @@ TEST(full_is_an_error_until_something_is_freed)
     rsti_counters_manager_fini(&manager);
 }
 
+/* What nobody holds is given away before what cools down. */
+TEST(an_id_that_nobody_holds_is_free_at_once)
+{
+    make();
+    for (int32_t i = 0; i < COUNTERS; i++) {
+        CHECK_EQ(allocate(1, "x", 0), i);
+    }
+    rsti_counters_free(&manager, 3, 100);
+    rsti_counters_free_at_once(&manager, 1, 100);
+    rsti_counters_free_at_once(&manager, 1, 100); /* twice: nothing */
+    rsti_counters_free_at_once(&manager, -1, 100);
+    CHECK_EQ(manager.counters.metadata[1].state, RSTI_COUNTER_RECLAIMED);
+    CHECK_EQ(allocate(2, "y", 100), 1);
+    CHECK_EQ(allocate(2, "y", 100), -RST_EFULL);
+    CHECK_EQ(allocate(2, "y", 100 + REUSE_MS), 3);
+    rsti_counters_manager_fini(&manager);
+}
+
+TEST(shares_count_what_an_owner_keeps_from_others)
+{
+    make();
+    for (int32_t i = 0; i < 3; i++) {
+        CHECK_EQ(allocate(1, "x", 0), i);
+    }
+    rsti_counters_set_ids(&manager, 0, 10, 77, 0);
+    rsti_counters_set_ids(&manager, 1, 11, 77, 0);
+    rsti_counters_set_ids(&manager, 2, 12, 0, 0); /* the driver's own */
+    manager.counters.values[0].owner_id = 5; /* another process wrote there: not trusted */
+    rsti_counters_shares_t shares = rsti_counters_shares(&manager, 77, 0);
+    CHECK(shares.count == COUNTERS && shares.room == 1 && shares.owned == 2);
+    rsti_counters_free(&manager, 0, 0);
+    shares = rsti_counters_shares(&manager, 77, REUSE_MS - 1);
+    CHECK(shares.room == 1 && shares.owned == 2); /* nobody else gets it yet */
+    shares = rsti_counters_shares(&manager, 77, REUSE_MS);
+    CHECK(shares.room == 2 && shares.owned == 1);
+    rsti_counters_free_at_once(&manager, 1, REUSE_MS);
+    shares = rsti_counters_shares(&manager, 77, REUSE_MS);
+    CHECK(shares.room == 3 && shares.owned == 0);
+    rsti_counters_manager_fini(&manager);
+}
+
 /* E1 */
 TEST(freeing_nonsense_does_nothing)
 {
@@ -276,6 +317,7 @@ TEST(readers_never_see_a_mixture)
 
 CHECK_MAIN(RUN(regions_are_checked), RUN(client_heartbeat_matches_the_vector),
     RUN(reuse_waits_for_the_cool_down_and_resets), RUN(full_is_an_error_until_something_is_freed),
+    RUN(an_id_that_nobody_holds_is_free_at_once), RUN(shares_count_what_an_owner_keeps_from_others),
     RUN(freeing_nonsense_does_nothing), RUN(iteration_skips_reclaimed_and_stops_at_unused),
     RUN(keys_and_labels_are_cut), RUN(labels_grow_to_their_limit),
     RUN(foreign_label_lengths_are_bounded), RUN(propose_max_never_lowers),
