@@ -11,7 +11,13 @@
 
 /* The only receiver reported its demand. */
 void rsti_network_publication_on_demand(rsti_sender_t *sender,
-    rsti_network_publication_t *publication, const rsti_sm_demand_t *demand);
+    rsti_network_publication_t *publication, const rsti_sm_demand_t *demand, int64_t now_ns);
+/* The only receiver sent a status message without a demand. A receiver repeats a bounded demand
+ * while no data comes. When it does not for RSTI_ITEM_NS, the demand is erased and the receiver
+ * gets a SETUP, after which it tells its demand again: one forged demand must not hold a stream for
+ * ever. */
+void rsti_network_publication_check_demand(rsti_sender_t *sender,
+    rsti_network_publication_t *publication, int64_t now_ns);
 /* Erases the demand: the receiver was replaced, or it left. */
 void rsti_network_publication_forget_demand(rsti_sender_t *sender,
     rsti_network_publication_t *publication);

@@ -23,8 +23,8 @@
 /* After so long without a status message a receiver at another address may take the place. */
 #define RSTI_RECEIVER_BINDING_NS RSTI_NS_PER_S
 /* What an item of a status message has told expires when it is not repeated for so long, although
- * it should be. A receiver repeats its items at least once a second. */
-#define RSTI_ITEM_NS (3 * RSTI_NS_PER_S)
+ * it should be. A receiver repeats its items at least once a second, and some may be lost. */
+#define RSTI_ITEM_NS (10 * RSTI_NS_PER_S)
 #define RSTI_HEARTBEAT_INTERVAL_NS (100 * RSTI_NS_PER_MS)
 #define RSTI_SETUP_INTERVAL_NS (100 * RSTI_NS_PER_MS)
 
@@ -82,6 +82,8 @@ typedef struct rsti_network_publication_t {
     rsti_send_rate_t send_rate;
     rsti_stream_budget_t budget;
     rsti_noop_t noop;         /* noop.h */
+    int64_t demand_position; /* sent, when the demand was told or checked last; see demand.h */
+    int64_t demand_ns;
     int64_t noop_receiver_id; /* the receiver that did not answer */
     int64_t tail_ns; /* delay of the next heartbeat while data is unconfirmed; see tail.h */
     int64_t tail_error_due_ns; /* unknown tails of status messages are logged again from then on */

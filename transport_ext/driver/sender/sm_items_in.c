@@ -145,7 +145,9 @@ void rsti_network_publication_on_items(rsti_sender_t *sender,
         check_target(sender, publication, items->has_fill, now_ns);
     }
     if (items->has_demand) {
-        rsti_network_publication_on_demand(sender, publication, &items->demand);
+        rsti_network_publication_on_demand(sender, publication, &items->demand, now_ns);
+    } else {
+        rsti_network_publication_check_demand(sender, publication, now_ns);
     }
     if (items->has_budget) {
         rsti_send_budget_on_told(publication, sm->receiver_id, &items->budget, now_ns);
