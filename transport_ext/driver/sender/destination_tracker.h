@@ -49,7 +49,8 @@ bool rsti_destinations_remove(rsti_destination_tracker_t *tracker, int64_t regis
 /* The name of a manual destination has a new address. The receiver id there is not known yet. */
 bool rsti_destinations_move(rsti_destination_tracker_t *tracker, int64_t registration_id,
     const struct sockaddr_storage *address);
-/* Returns the registration id of the manual destination where the receiver is; -1: there is none. */
+/* Returns the registration id of the manual destination where the receiver is; -1: there is
+ * none. */
 int64_t rsti_destinations_find(const rsti_destination_tracker_t *tracker, int64_t receiver_id,
     const struct sockaddr_storage *source);
 /* Returns the index of the destination to send to first. Each call moves it on by one. */
