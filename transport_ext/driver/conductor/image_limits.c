@@ -62,8 +62,8 @@ int rsti_image_check_limits(rst_driver_t *driver, const rsti_receive_endpoint_t 
     if (most < INT32_MAX && count_images(driver, endpoint, setup->stream_id) >= most) {
         return RST_SET_ERR(RST_EFULL,
             "stream %" PRId32 " has as many images as"
-            " stream-session-limit=%" PRId64 " allows",
-            setup->stream_id, most);
+            " stream-session-limit=%" PRId64 " allows: exceeded session limit, stream-id=%" PRId32,
+            setup->stream_id, most, setup->stream_id);
     }
     if (!rsti_unproven_images_fit(unproven_length(driver), first_length(setup, is_sparse),
             driver->params.unproven_images_length, rsti_storage_usable(driver->dir))) {

@@ -260,7 +260,7 @@ TEST(wrong_correlation_ids_are_refused)
     const int64_t plain = add(h, SUB, "aeron:udp?endpoint=127.0.0.1:24401", 20);
     CHECK(is_refused(h, add_with_id(h, PUB, REQUESTS "|", 4711, 10), "4711"));
     CHECK(is_refused(h, add_with_id(h, PUB, REQUESTS "|", plain, 10), "no subscription"));
-    CHECK(is_refused(h, add(h, PUB, RESPONSES, 20), "needs response-correlation-id"));
+    CHECK(is_refused(h, add(h, PUB, RESPONSES, 20), "no response-correlation-id set"));
     CHECK(is_refused(h, add_with_id(h, PUB, RESPONSES "|", 4711, 20), "no image"));
     h->answer_count = 0;
     (void)add(p.server, SUB, REQUESTS, 10);
