@@ -232,8 +232,8 @@ static int set_response_id(rsti_channel_t *channel, const char *value)
         channel->response_correlation_id = id;
     } else {
         return RST_SET_ERR(RST_ECHANNEL,
-            "channel parameter response-correlation-id=%s: invalid response-correlation-id, must be "
-            "a number greater than or equal to -1, or 'prototype'",
+            "channel parameter response-correlation-id=%s: invalid response-correlation-id, must "
+            "be a number greater than or equal to -1, or 'prototype'",
             value);
     }
     return 0;

@@ -67,8 +67,8 @@ int rsti_response_check_publication(rst_driver_t *driver, const rsti_channel_t *
     const bool is_ipc = channel->media == RSTI_MEDIA_IPC;
     if (is_response && id == RSTI_NO_RESPONSE_ID) {
         return RST_SET_ERR(RST_ECHANNEL,
-            "channel \"%s\": control-mode=response was specified, but no response-correlation-id set:"
-            " it is the id of the image of the requests",
+            "channel \"%s\": control-mode=response was specified, but no response-correlation-id "
+            "set: it is the id of the image of the requests",
             channel->uri);
     }
     if (is_response && !is_ipc && channel->control[0] == '\0') {

@@ -269,7 +269,7 @@ TEST(wrong_correlation_ids_are_refused)
     const int64_t image_id = answer_of_type(p.server, RSTI_RSP_AVAILABLE_IMAGE)
                                  ->response.correlation_id;
     CHECK(is_refused(p.server, add_with_id(p.server, PUB, RESPONSES "|", image_id, 20),
-        "no image whose publisher waits"));
+        "did not request a response channel"));
     pair_close(&p);
 }
 
