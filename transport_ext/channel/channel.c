@@ -237,7 +237,10 @@ static int set_response_id(rsti_channel_t *channel, const char *value)
     } else if (rsti_parse_i64(value, &id) && id >= -1) {
         channel->response_correlation_id = id;
     } else {
-        return refuse("response-correlation-id", value, "a number of at least -1, or prototype");
+        return RST_SET_ERR(RST_ECHANNEL,
+            "channel parameter response-correlation-id=%s: invalid response-correlation-id, must "
+            "be a number greater than or equal to -1, or 'prototype'",
+            value);
     }
     return 0;
 }
@@ -454,8 +457,9 @@ int rsti_channel_parse(rsti_channel_t *channel, const char *text, size_t length)
 {
     set_defaults(channel);
     if (length > RSTI_CHANNEL_URI_MAX) {
-        return RST_SET_ERR(RST_ECHANNEL, "channel of %zu bytes: at most %d are allowed", length,
-            RSTI_CHANNEL_URI_MAX);
+        return RST_SET_ERR(RST_ECHANNEL,
+            "channel of %zu bytes: at most %d are allowed: URI length exceeds max supported length",
+            length, RSTI_CHANNEL_URI_MAX);
     }
     if (length > 0) {
         memcpy(channel->uri, text, length);
@@ -482,6 +486,7 @@ int rsti_channel_parse(rsti_channel_t *channel, const char *text, size_t length)
         }
     }
     return RST_SET_ERR(RST_ECHANNEL,
-        "channel \"%s\": must begin with aeron:ipc or aeron:udp?, after an optional aeron-spy:",
+        "channel \"%s\": invalid URI scheme or transport: must begin with aeron:ipc or aeron:udp?, "
+        "after an optional aeron-spy:",
         channel->uri);
 }

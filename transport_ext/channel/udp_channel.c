@@ -208,8 +208,10 @@ int rsti_udp_channel_matches_tag(const rsti_udp_channel_t *udp, const rsti_udp_c
     if (different != NULL) {
         return RST_SET_ERR(RST_ECHANNEL,
             "channel parameter tags=%" PRId64 ": %s differs from that of the existing socket with"
-            " this tag",
-            udp->channel_tag, different);
+            " this tag (matching tag %" PRId64 " has mismatched %s: %s <> %s)",
+            udp->channel_tag, different, udp->channel_tag,
+            strcmp(different, "control-mode") == 0 ? different : "endpoint or control",
+            udp->canonical, existing->canonical);
     }
     return 1;
 }

@@ -21,7 +21,8 @@ typedef struct rsti_log_file_t {
 
 /* Driver: creates <dir>/<kind>/<id>.logbuffer with metadata. Sparse files reserve the metadata and
  * the step of the start position at once, and further steps by rsti_log_file_reserve; else
- * everything at once. Full storage: -RST_ESTORAGE naming the size needed. kind: "publications" or "images". */
+ * everything at once. Full storage: -RST_ESTORAGE naming the size needed. kind: "publications" or
+ * "images". */
 int rsti_log_file_create(rsti_log_file_t *file, const char *dir, const char *kind, int64_t id,
     const rsti_log_params_t *params);
 /* Reserves the steps up to the one of position (fallocate) that are not yet: 0 or -RST_ESTORAGE.

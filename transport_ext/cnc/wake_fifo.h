@@ -1,8 +1,8 @@
 /* wake_fifo.h: the FIFOs behind wake.h: <dir>/wake/<client id>.<waiter id>; the driver's agents are
  * client 0. A driver may keep them in <dir>.wake/ instead: a program that copies a directory, as
  * Aeron's own data collector does, would wait for ever at the first FIFO. Everybody looks into the
- * directory first, and beside it when it has no wake/. Readers and writers open O_RDWR | O_NONBLOCK: a reader meets no end of file, a writer
- * no SIGPIPE (wake_fifo.c says why). */
+ * directory first, and beside it when it has no wake/. Readers and writers open O_RDWR |
+ * O_NONBLOCK: a reader meets no end of file, a writer no SIGPIPE (wake_fifo.c says why). */
 #ifndef RSTI_CNC_WAKE_FIFO_H
 #define RSTI_CNC_WAKE_FIFO_H
 

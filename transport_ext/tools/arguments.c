@@ -28,15 +28,15 @@ void arguments_print_help(void)
         "       rstreamd --help | --version\n\n"
         "Runs an rstream media driver in the foreground. It ends at SIGINT or SIGTERM, or when no\n"
         "client was connected for the idle-exit time.\n\n"
-        "  --verbose   print a line when ready, and notices of options without effect, which go to the\n"
-        "              driver's error log otherwise\n\n"
+        "  --verbose   print a line when ready, and notices of options without effect, which go\n"
+        "              to the driver's error log otherwise\n\n"
         "Options also come from the environment, as RSTREAM_<NAME> (upper case, _ for -), and by\n"
         "the names of Aeron's drivers: properties with -D or in files (syntax of Java), and\n"
         "AERON_* variables. Later sources win: AERON_* variables, RSTREAM_* variables, then the\n"
         "command line from left to right. A driver that is started by any of Aeron's names uses\n"
         "Aeron's directory (/dev/shm/aeron-<user>), keeps it at the end, never ends by itself and\n"
-        "has dedicated threads, unless told otherwise. docs/reference/configuration.md lists both names of each "
-        "option.\n\n"
+        "has dedicated threads, unless told otherwise. docs/reference/configuration.md lists both\n"
+        "names of each option.\n\n"
         "options:\n");
     for (const rst_driver_option_t *option = rst_driver_option_list(); option->name != NULL;
         option++) {

@@ -28,7 +28,7 @@ static int resolve(void *arg, const char *host, int family, struct sockaddr_stor
     struct addrinfo *found = NULL;
     const int result = getaddrinfo(host, NULL, &hints, &found);
     if (result != 0) {
-        return RST_SET_ERR(RST_EUNKNOWNHOST, "cannot resolve host \"%s\": %s", host,
+        return RST_SET_ERR(RST_EUNKNOWNHOST, "unknown host: Unable to resolve host=(%s): %s", host,
             gai_strerror(result));
     }
     const struct addrinfo *chosen = choose(found);

@@ -192,8 +192,10 @@ int rsti_net_interface_find(const rsti_name_resolver_t *resolver, const char *te
         }
     }
     if (!search_devices(&query, family, found)) {
-        return RST_SET_ERR(RST_ECHANNEL, "interface=%s: no network device of this machine matches",
-            text);
+        return RST_SET_ERR(RST_ECHANNEL,
+            "interface=%s: no network device of this machine matches: could not find matching "
+            "interface='%s'",
+            text, text);
     }
     return 0;
 }

@@ -664,7 +664,8 @@ async def test_abandoned_while_a_send_waits_for_room(make_driver_dir):
     with Driver(dir=directory):
         other = Client(directory, start_driver=False)
         reader = other.add_subscription("aeron:ipc", 7)
-        pub = await aio.publisher(7, bytes, channel="aeron:ipc", dir=directory, linger_s=0)
+        channel = "aeron:ipc?term-length=1m"
+        pub = await aio.publisher(7, bytes, channel=channel, dir=directory, linger_s=0)
         await fill(pub)
         ended_s = []
 

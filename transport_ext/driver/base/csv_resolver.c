@@ -53,7 +53,7 @@ int rsti_csv_resolve(const rsti_csv_resolver_t *resolver, const char *host, int 
             const int64_t choice = rsti_load_acquire_i64(row->choice);
             if (choice != 0 && choice != 1) {
                 return RST_SET_ERR(RST_EUNKNOWNHOST,
-                    "cannot resolve host \"%s\": switched off in the table", host);
+                    "unknown host: Unable to resolve host=(%s): switched off in the table", host);
             }
             answer = row->answers[choice];
         }

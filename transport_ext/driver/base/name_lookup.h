@@ -1,6 +1,6 @@
-/* name_lookup.h: look-up of host names in separate threads, so that the conductor need not wait, and
- * one slow name does not hold other names up. The conductor asks again in its next passes until the
- * answer is there. A thread starts when a name comes and no thread is free, so a driver that is
+/* name_lookup.h: look-up of host names in separate threads, so that the conductor need not wait,
+ * and one slow name does not hold other names up. The conductor asks again in its next passes until
+ * the answer is there. A thread starts when a name comes and no thread is free, so a driver that is
  * given only numeric addresses has none. */
 #ifndef RSTI_DRIVER_BASE_NAME_LOOKUP_H
 #define RSTI_DRIVER_BASE_NAME_LOOKUP_H

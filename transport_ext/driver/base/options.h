@@ -24,8 +24,8 @@
 /* clang-format off */
 #define RSTI_OPTIONS_AGENTS(X)                                                                     \
     X(THREADING, threading, "threading", "auto", 0, 0,                                             \
-        "dedicated | shared-network | shared | invoker | auto: the mode whose threads the idle "    \
-        "options name, else shared on up to four cores, dedicated on more")                        \
+        "dedicated | shared-network | shared | invoker | auto: the mode whose threads the "        \
+        "idle options name, else shared on up to four cores, dedicated on more")                   \
     X(IDLE, idle, "idle", "block", 0, 0,                                                           \
         "block | spin | noop | yield | backoff | sleep | controllable: how an idle agent waits")   \
     X(TEXT, idle_args, "idle-init-args", "", 0, 127,                                               \

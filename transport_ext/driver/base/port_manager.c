@@ -80,8 +80,9 @@ int rsti_port_manager_take(rsti_port_manager_t *manager, struct sockaddr_storage
             return 0;
         }
     }
-    return RST_SET_ERR(RST_EINUSE, "all ports from %d to %d are in use", (int)manager->low,
-        (int)manager->high);
+    return RST_SET_ERR(RST_EINUSE,
+        "all ports from %d to %d are in use: no available ports in range %d %d", (int)manager->low,
+        (int)manager->high, (int)manager->low, (int)manager->high);
 }
 
 void rsti_port_manager_give(rsti_port_manager_t *manager, uint16_t port)

@@ -45,8 +45,10 @@ int rsti_channel_check_buffer(const char *name, int64_t asked, int64_t existing,
 {
     if (asked != RSTI_CHANNEL_UNSET && asked != existing) {
         return RST_SET_ERR(RST_ECHANNEL,
-            "channel %s: %s=%" PRId64 " differs from that of the channel's existing socket",
-            channel->uri, name, asked);
+            "channel %s: %s=%" PRId64
+            " differs from that of the channel's existing socket: it does "
+            "not match existing value of %" PRId64,
+            channel->uri, name, asked, existing);
     }
     return 0;
 }

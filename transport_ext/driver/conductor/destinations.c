@@ -27,7 +27,7 @@ static rsti_send_endpoint_t *target(rst_driver_t *driver, const rsti_command_t *
             "channel %s: only a publication with"
             " control-mode=manual has destinations",
             endpoint->udp.canonical);
-        rsti_respond_trail(driver, command->correlation_id);
+        rsti_respond_channel_trail(driver, command);
         return NULL;
     }
     return endpoint;
@@ -122,7 +122,7 @@ bool rsti_on_add_destination(rst_driver_t *driver, const rsti_command_t *command
         return true;
     }
     if (result < 0 || add_destination(driver, endpoint, &destination) < 0) {
-        rsti_respond_trail(driver, command->correlation_id);
+        rsti_respond_channel_trail(driver, command);
     } else {
         rsti_respond_ok(driver, command->correlation_id);
     }
@@ -176,7 +176,7 @@ bool rsti_on_remove_destination(rst_driver_t *driver, const rsti_command_t *comm
         return true;
     }
     if (result < 0) {
-        rsti_respond_trail(driver, command->correlation_id);
+        rsti_respond_channel_trail(driver, command);
         return false;
     }
     if (find(endpoint, &wanted, &index)) {
@@ -215,6 +215,6 @@ void rsti_on_remove_destination_by_id(rst_driver_t *driver, const rsti_command_t
     if (target(driver, command) != NULL) {
         (void)RST_SET_ERR(RST_EINVAL, "unknown destination, registration id %" PRId64,
             command->destination_id);
-        rsti_respond_trail(driver, command->correlation_id);
+        rsti_respond_channel_trail(driver, command);
     }
 }

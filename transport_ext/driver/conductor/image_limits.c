@@ -93,8 +93,8 @@ int rsti_image_check_limits(rst_driver_t *driver, const rsti_image_facts_t *fact
     if (others.of_stream >= most) {
         return RST_SET_ERR(RST_EFULL,
             "stream %" PRId32 " has as many images as"
-            " stream-session-limit=%" PRId64 " allows",
-            facts->setup->stream_id, most);
+            " stream-session-limit=%" PRId64 " allows: exceeded session limit, stream-id=%" PRId32,
+            facts->setup->stream_id, most, facts->setup->stream_id);
     }
     return facts->is_proven ? 0 : check_unproven(driver, facts, &others);
 }

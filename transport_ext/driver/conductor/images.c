@@ -51,10 +51,10 @@ static int check_fit(const rsti_receive_transport_t *transport, const rsti_setup
     }
     if (setup->mtu > subscription->window) {
         return RST_SET_ERR(RST_ECHANNEL,
-            "session %" PRId32 " stream %" PRId32 ": the sender's mtu=%" PRId32
-            " is longer than rcv-wnd=%" PRId32 " of %s",
-            setup->session_id, setup->stream_id, setup->mtu, subscription->window,
-            subscription->uri);
+            "session %" PRId32 " stream %" PRId32 " of %s: rcv-wnd=%" PRId32
+            " cannot be less than mtu=%" PRId32 " of the sender",
+            setup->session_id, setup->stream_id, subscription->uri, subscription->window,
+            setup->mtu);
     }
     if (buffer > 0 && (setup->mtu > buffer || subscription->window > buffer)) {
         return RST_SET_ERR(RST_ECHANNEL,

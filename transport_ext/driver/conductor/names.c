@@ -194,6 +194,7 @@ static bool reresolve(rst_driver_t *driver, const rsti_reresolution_t *wanted)
         return false;
     }
     if (result < 0) {
+        RST_APPEND_ERR("endpoint=%s", text);
         rsti_driver_log_trail(driver, "looking up a silent peer again");
         return true;
     }
@@ -238,6 +239,7 @@ void rsti_on_resolve_control(rst_driver_t *driver, const rsti_agent_command_t *c
     const int result = rsti_netaddr_resolve_with(&driver->resolver, transport->control_name,
         transport->resolved_control.ss_family, &set.address);
     if (result < 0) {
+        RST_APPEND_ERR("control=%s", transport->control_name);
         rsti_driver_log_trail(driver, "control address of a subscription");
     }
     if (result != 0 || rsti_netaddr_equal(&set.address, &transport->resolved_control)) {

@@ -130,8 +130,9 @@ static rsti_publication_t *create(rst_driver_t *driver, const rsti_channel_t *ch
         if (rsti_session_is_taken(driver, endpoint, facts.stream_id, facts.session_id)) {
             (void)RST_SET_ERR(RST_EINUSE,
                 "session-id=%" PRId32
-                " clashes with a publication on the same channel and stream id %" PRId32,
-                facts.session_id, facts.stream_id);
+                " clashes with a publication on the same channel and stream id %" PRId32
+                ": existing publication has clashing sessionId=%" PRId32,
+                facts.session_id, facts.stream_id, facts.session_id);
             return NULL;
         }
     } else {
@@ -241,7 +242,7 @@ bool rsti_on_add_publication(rst_driver_t *driver, const rsti_command_t *command
 {
     const int result = add_publication(driver, command);
     if (result < 0) {
-        rsti_respond_trail(driver, command->correlation_id);
+        rsti_respond_channel_trail(driver, command);
     }
     return result == 0;
 }

@@ -40,7 +40,7 @@ static rsti_subscription_t *target(rst_driver_t *driver, const rsti_command_t *c
             "channel %s: only a subscription with"
             " control-mode=manual has destinations",
             subscription->uri);
-        rsti_respond_trail(driver, command->correlation_id);
+        rsti_respond_channel_trail(driver, command);
         return NULL;
     }
     return subscription;
@@ -135,7 +135,7 @@ bool rsti_on_add_rcv_destination(rst_driver_t *driver, const rsti_command_t *com
             : add_transport(driver, subscription, &udp, command);
     }
     if (result < 0) {
-        rsti_respond_trail(driver, command->correlation_id);
+        rsti_respond_channel_trail(driver, command);
     }
     return false;
 }
@@ -235,7 +235,7 @@ bool rsti_on_remove_rcv_destination(rst_driver_t *driver, const rsti_command_t *
     const int result = parse_destination(driver, command, &udp);
     if (result != 0) {
         if (result < 0) {
-            rsti_respond_trail(driver, command->correlation_id);
+            rsti_respond_channel_trail(driver, command);
         }
         return result == RSTI_LOOKUP_PENDING;
     }
@@ -252,7 +252,7 @@ bool rsti_on_remove_rcv_destination(rst_driver_t *driver, const rsti_command_t *
     } else {
         (void)RST_SET_ERR(RST_ECHANNEL, "channel %s has no destination %s", subscription->uri,
             channel->uri);
-        rsti_respond_trail(driver, command->correlation_id);
+        rsti_respond_channel_trail(driver, command);
     }
     return false;
 }

@@ -24,6 +24,17 @@ static rsti_subscription_t *find_subscription(rst_driver_t *driver, int64_t regi
     return NULL;
 }
 
+static bool is_image(const rst_driver_t *driver, int64_t correlation_id)
+{
+    const rsti_ptr_array_t *images = &driver->conductor->images;
+    for (size_t i = 0; i < images->count; i++) {
+        if (((const rsti_image_t *)images->items[i])->correlation_id == correlation_id) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static rsti_image_t *find_image(rst_driver_t *driver, int64_t correlation_id)
 {
     const rsti_ptr_array_t *images = &driver->conductor->images;
@@ -56,8 +67,8 @@ int rsti_response_check_publication(rst_driver_t *driver, const rsti_channel_t *
     const bool is_ipc = channel->media == RSTI_MEDIA_IPC;
     if (is_response && id == RSTI_NO_RESPONSE_ID) {
         return RST_SET_ERR(RST_ECHANNEL,
-            "channel \"%s\": control-mode=response needs"
-            " response-correlation-id: the id of the image of the requests",
+            "channel \"%s\": control-mode=response was specified, but no response-correlation-id "
+            "set: it is the id of the image of the requests",
             channel->uri);
     }
     if (is_response && !is_ipc && channel->control[0] == '\0') {
@@ -72,14 +83,21 @@ int rsti_response_check_publication(rst_driver_t *driver, const rsti_channel_t *
     const bool is_there = !is_response ? find_subscription(driver, id, is_ipc) != NULL
         : is_ipc                       ? find_ipc_asker(driver, id) != NULL
                                        : find_image(driver, id) != NULL;
-    if (!is_there) {
-        return RST_SET_ERR(RST_ECHANNEL,
-            "channel parameter response-correlation-id=%" PRId64 ": there is no %s with that id",
-            id,
-            is_response ? "image whose publisher waits for responses"
-                        : "subscription with control-mode=response");
+    if (is_there) {
+        return 0;
     }
-    return 0;
+    if (!is_response) {
+        return RST_SET_ERR(RST_ECHANNEL,
+            "unable to find response subscription for response-correlation-id=%" PRId64
+            ": there is no subscription with control-mode=response and that id",
+            id);
+    }
+    return RST_SET_ERR(RST_ECHANNEL,
+        "channel parameter response-correlation-id=%" PRId64 ": image.correlationId=%" PRId64 " %s",
+        id, id,
+        !is_ipc && is_image(driver, id)
+            ? "did not request a response channel: its publisher has no response-correlation-id"
+            : "not found: there is no image whose publisher waits for responses with that id");
 }
 
 void rsti_response_on_publication(rst_driver_t *driver, rsti_publication_t *publication)

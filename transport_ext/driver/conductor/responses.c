@@ -3,6 +3,7 @@
 
 #include "driver/base/driver_state.h"
 #include "util/error.h"
+#include "util/int_math.h"
 #include "util/netaddr.h"
 
 #include <inttypes.h>
@@ -66,6 +67,29 @@ void rsti_respond_trail(rst_driver_t *driver, int64_t correlation_id)
     rsti_respond_error(driver, correlation_id, driver_code(rst_last_error_code()),
         rst_last_error_text());
     rsti_error_clear();
+}
+
+/* A client may ask with a channel that is longer than the longest: so much of it is repeated. */
+void rsti_respond_channel_trail(rst_driver_t *driver, const rsti_command_t *command)
+{
+    char text[RSTI_ERROR_TEXT_MAX + RSTI_CHANNEL_URI_MAX + 16];
+    const int code = driver_code(rst_last_error_code());
+    const char *why = rst_last_error_text();
+    const rsti_text_t *channel = &command->channel;
+    const int32_t length = rsti_min_i32(channel->length, RSTI_CHANNEL_URI_MAX);
+    const bool is_named = length == 0
+        || memmem(why, strlen(why), channel->text, (size_t)length) != NULL;
+    (void)snprintf(text, sizeof text, "%s%s%.*s", why,
+        is_named ? "" : "; channel=", is_named ? 0 : (int)length, channel->text);
+    const rsti_response_t response = {
+        .type = RSTI_RSP_ON_ERROR,
+        .correlation_id = command->correlation_id,
+        .error_code = code,
+        .log_file = text_of(text),
+    };
+    rsti_error_clear();
+    rsti_respond(driver, &response);
+    rsti_driver_log_error(driver, code, text);
 }
 
 void rsti_respond_ok(rst_driver_t *driver, int64_t correlation_id)

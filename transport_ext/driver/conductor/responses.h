@@ -13,6 +13,9 @@ void rsti_respond(rst_driver_t *driver, const rsti_response_t *response);
 void rsti_respond_error(rst_driver_t *driver, int64_t correlation_id, int code, const char *text);
 /* Sends the error trail of the thread as an error, and clears the trail. */
 void rsti_respond_trail(rst_driver_t *driver, int64_t correlation_id);
+/* The same for a command with a channel. The text ends with that channel, unless it names it
+ * already. */
+void rsti_respond_channel_trail(rst_driver_t *driver, const rsti_command_t *command);
 /* OPERATION_SUCCESS. */
 void rsti_respond_ok(rst_driver_t *driver, int64_t correlation_id);
 /* A response about a counter, of the given type. */

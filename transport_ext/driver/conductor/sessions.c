@@ -28,8 +28,9 @@ int rsti_publication_check_equal(const char *name, int64_t asked, int64_t existi
 {
     if (asked != RSTI_CHANNEL_UNSET && asked != existing) {
         return RST_SET_ERR(RST_ECHANNEL,
-            "%s=%" PRId64 " differs from the %" PRId64 " of the existing publication", name, asked,
-            existing);
+            "%s=%" PRId64 " differs from the %" PRId64
+            " of the existing publication: existing publication has different '%s'",
+            name, asked, existing, name);
     }
     return 0;
 }

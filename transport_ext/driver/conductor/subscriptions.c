@@ -87,15 +87,23 @@ static int check_conflict(rst_driver_t *driver, const rsti_subscription_t *made,
             || other->has_session != made->has_session || other->session_id != made->session_id) {
             continue;
         }
-        const char *different = other->is_reliable != made->is_reliable ? "reliable"
-            : other->is_rejoin != made->is_rejoin                       ? "rejoin"
-            : other->is_response != made->is_response                   ? "control-mode"
-                                                                        : NULL;
-        if (different != NULL) {
-            return RST_SET_ERR(RST_ECHANNEL,
-                "channel %s: %s= differs from that of %s, which is on "
-                "the same socket and stream id %" PRId32,
-                made->uri, different, other->uri, made->stream_id);
+        const struct {
+            const char *name;
+            bool asked;
+            bool existing;
+        } options[] = {
+            {"reliable", made->is_reliable, other->is_reliable},
+            {"rejoin", made->is_rejoin, other->is_rejoin},
+            {"isResponse", made->is_response, other->is_response},
+        };
+        for (size_t k = 0; k < sizeof options / sizeof options[0]; k++) {
+            if (options[k].asked != options[k].existing) {
+                return RST_SET_ERR(RST_ECHANNEL,
+                    "option conflicts with existing subscription: %s=%s existingChannel=%s "
+                    "channel=%s: both are on the same socket and stream id %" PRId32,
+                    options[k].name, options[k].asked ? "true" : "false", other->uri, made->uri,
+                    made->stream_id);
+            }
         }
     }
     return 0;
@@ -245,7 +253,7 @@ bool rsti_on_add_subscription(rst_driver_t *driver, const rsti_command_t *comman
 {
     const int result = add_subscription(driver, command);
     if (result < 0) {
-        rsti_respond_trail(driver, command->correlation_id);
+        rsti_respond_channel_trail(driver, command);
     }
     return result == 0;
 }

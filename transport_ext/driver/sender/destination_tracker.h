@@ -59,7 +59,8 @@ bool rsti_destinations_remove(rsti_destination_tracker_t *tracker, int64_t regis
 /* The name of a manual destination has a new address. The receiver id there is not known yet. */
 bool rsti_destinations_move(rsti_destination_tracker_t *tracker, int64_t registration_id,
     const struct sockaddr_storage *address);
-/* Returns the registration id of the manual destination where the receiver is; -1: there is none. */
+/* Returns the registration id of the manual destination where the receiver is; -1: there is
+ * none. */
 int64_t rsti_destinations_find(const rsti_destination_tracker_t *tracker, int64_t receiver_id,
     const struct sockaddr_storage *source);
 /* Whether datagrams may be sent to the destination now. If not, they count as missed. */

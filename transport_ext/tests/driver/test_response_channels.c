@@ -260,7 +260,7 @@ TEST(wrong_correlation_ids_are_refused)
     const int64_t plain = add(h, SUB, "aeron:udp?endpoint=127.0.0.1:24401", 20);
     CHECK(is_refused(h, add_with_id(h, PUB, REQUESTS "|", 4711, 10), "4711"));
     CHECK(is_refused(h, add_with_id(h, PUB, REQUESTS "|", plain, 10), "no subscription"));
-    CHECK(is_refused(h, add(h, PUB, RESPONSES, 20), "needs response-correlation-id"));
+    CHECK(is_refused(h, add(h, PUB, RESPONSES, 20), "no response-correlation-id set"));
     CHECK(is_refused(h, add_with_id(h, PUB, RESPONSES "|", 4711, 20), "no image"));
     h->answer_count = 0;
     (void)add(p.server, SUB, REQUESTS, 10);
@@ -269,7 +269,7 @@ TEST(wrong_correlation_ids_are_refused)
     const int64_t image_id = answer_of_type(p.server, RSTI_RSP_AVAILABLE_IMAGE)
                                  ->response.correlation_id;
     CHECK(is_refused(p.server, add_with_id(p.server, PUB, RESPONSES "|", image_id, 20),
-        "no image whose publisher waits"));
+        "did not request a response channel"));
     pair_close(&p);
 }
 
