@@ -26,6 +26,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from rstream._neighbours import hint_for_reader
 from rstream.abc import UNBOUNDED
 from rstream.driver import call_site
 from rstream.errors import (
@@ -60,6 +61,8 @@ T = TypeVar("T")
 
 #: How often a wait looks whether it was closed.
 WAIT_SLICE_S = 0.5
+#: How often a reader without publishers looks for one that it may mean.
+NOTICE_EVERY_S = 2.0
 #: Most messages of one transport batch.
 LIMIT_MAX = 65_536
 
@@ -97,6 +100,7 @@ class Reader(Subscriber[T], Generic[T]):
         self._messages = self._polls = 0
         self._next = 0
         self._made_at = call_site()
+        self._alone_since_s: float | None = time.monotonic()  # None: nothing to notice any more
         self._report = Report(name, stream_id)
         self._images = Images(self._report, on_lost)
         self._decoder = Decoder(self._report, codec, link.directory)
@@ -296,6 +300,7 @@ class Reader(Subscriber[T], Generic[T]):
                 remaining_s = deadline_s - time.monotonic()
                 if inputs.waiter.wait(max(0.0, min(remaining_s, WAIT_SLICE_S))):
                     return True
+                self._notice_alone()
                 if remaining_s <= WAIT_SLICE_S and time.monotonic() >= deadline_s:
                     if timeout_s is not None:
                         return False
@@ -305,6 +310,23 @@ class Reader(Subscriber[T], Generic[T]):
         finally:
             self._lock.release()
         return True
+
+    def _notice_alone(self) -> None:
+        """Log once that a publisher is here which it may mean, while it has none."""
+        since_s = self._alone_since_s
+        if since_s is None or time.monotonic() - since_s < NOTICE_EVERY_S:
+            return
+        if not self.name or self.is_connected or self._inputs.all_completed_count:
+            self._alone_since_s = None
+            return
+        self._alone_since_s = time.monotonic()
+        for channel in self._inputs.channels:
+            hint = hint_for_reader(self._inputs.link.directory, self.name, channel)
+            if hint:
+                self._alone_since_s = None
+                log.warning(
+                    "%s on %s: waits for a publisher; %s", self._report.title, channel, hint
+                )
 
     def wake(self) -> None:
         if not self._closed:
