@@ -83,6 +83,12 @@ def read_held_by(dir: str, registration_id: int, /) -> tuple[int, int, int]:
     Raises SystemCallError when its log file is missing.
     """
 
+def read_demand(dir: str, registration_id: int, /) -> int:
+    """Messages that the readers of a publication want beyond what they have consumed.
+
+    2**63 - 1: no limit, or they do not tell. Raises SystemCallError when its log file is missing.
+    """
+
 def terminate(dir: str, token: bytes, /) -> None:
     """Ask the driver to end; it ends if its ``termination-validator`` allows it."""
 

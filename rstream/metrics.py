@@ -37,7 +37,10 @@ TYPE_RATE = 7305
 TYPE_FILL_NAKS = 7306
 TYPE_HEADROOM = 7307
 TYPE_DESTINATION_FAILED = 7312
-STREAM_TYPES = frozenset({1, 2, 3, 4, 5, 9, 12, 13, 17, 19, 20})
+TYPE_SUBSCRIPTION = 7313
+STREAM_TYPES = frozenset({1, 2, 3, 4, 5, 9, 12, 13, 17, 19, 20, TYPE_SUBSCRIPTION})
+#: Demand without a limit.
+UNBOUNDED = 2**63 - 1
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,6 +150,8 @@ class PublicationState:
         storage_needed, storage_usable: bytes that its next term needs, and that are usable in the
             directory; both 0 unless ``held_by`` is storage.
         rate: its rate; None: unlimited, or an Aeron driver.
+        demand: messages that its readers want beyond what they have consumed (``request(n)``);
+            None: no limit, or they do not tell.
     """
 
     registration_id: int
@@ -166,6 +171,7 @@ class PublicationState:
     storage_needed: int = 0
     storage_usable: int = 0
     rate: RateState | None = None
+    demand: int | None = None
 
     @property
     def fill(self) -> float:
@@ -174,6 +180,26 @@ class PublicationState:
             return 0.0
         sent = self.position if self.sender_position is None else self.sender_position
         return self.slowest.fill(sent)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class SubscriptionState:
+    """One subscription, whether a publisher is there or not.
+
+    Attributes:
+        registration_id: the driver's number.
+        client_id: the client that subscribed.
+        stream_id, channel: what it reads.
+        since_ms: when it was added, milliseconds since 1970.
+        images: sessions that it reads now; 0: it waits for a publisher.
+    """
+
+    registration_id: int
+    client_id: int
+    stream_id: int
+    channel: str
+    since_ms: int
+    images: int
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -282,6 +308,7 @@ def publications(driver_dir: str) -> list[PublicationState]:
             slowest=_as_of_now(state, slowest.get(state.registration_id)),
             **_held_by(driver_dir, state),
             rate=_rate(found, state.registration_id),
+            demand=_demand(driver_dir, state),
         )
         for state in _publications(_stream_counters(found))
     ]
@@ -317,6 +344,14 @@ def _held_by(driver_dir: str, state: PublicationState) -> dict[str, Any]:
     if held_by in (HeldBy.WINDOW, HeldBy.STORAGE) and state.position < state.limit:
         return {}
     return {"held_by": held_by, "storage_needed": needed, "storage_usable": usable}
+
+
+def _demand(driver_dir: str, state: PublicationState) -> int | None:
+    try:
+        wanted = _core.read_demand(driver_dir, state.registration_id)
+    except RStreamError:
+        return None  # the publication was closed a moment ago
+    return None if wanted >= UNBOUNDED else wanted
 
 
 def _as_of_now(state: PublicationState, reader: SlowestReader | None) -> SlowestReader | None:
@@ -386,4 +421,25 @@ def _images(found: list[StreamCounter]) -> list[ImageState]:
         )
         for c in found
         if c.type_id == TYPE_SUBSCRIBER_POSITION
+    ]
+
+
+def subscriptions(driver_dir: str) -> list[SubscriptionState]:
+    """Every subscription, also without a publisher; raises as :func:`publications`.
+
+    Aeron's drivers tell only of those that have one, in :func:`images`.
+    """
+    found = stream_counters(driver_dir)
+    readers = [c.registration_id for c in found if c.type_id == TYPE_SUBSCRIBER_POSITION]
+    return [
+        SubscriptionState(
+            registration_id=c.registration_id,
+            client_id=c.owner_id,
+            stream_id=c.stream_id,
+            channel=c.channel,
+            since_ms=c.value,
+            images=readers.count(c.registration_id),
+        )
+        for c in found
+        if c.type_id == TYPE_SUBSCRIPTION
     ]

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Final
 from rstream import _core, metrics
 from rstream._channel_uri import ChannelUri
 from rstream._held_by import HeldBy
+from rstream._neighbours import hint_for_publisher, hint_for_reader
 from rstream.driver import resolve_dir
 from rstream.errors import ChannelError
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Callable
 
 ALIVE: Final = 2
 #: From this headroom on no stop of a reader lost datagrams in experiment E4 (docs/results/flow.md).
@@ -30,6 +32,9 @@ HELD_BY: Final = {
     HeldBy.SUBSCRIBER: "waits: no subscriber (same directory? same name or stream id?)",
     HeldBy.STORAGE: "waits: no room in the driver directory for the next term of its log",
 }
+OUT_OF_DEMAND: Final = (
+    "waits: a reader has requested no more messages (request(n)): it holds the stream back"
+)
 ENDED: Final = "ended: its publisher has closed it, and a reader has not consumed everything yet"
 NO_RECEIVER: Final = "waits: no receiver has answered (the endpoint must be the reader's address)"
 DRIVER_STATES: Final = {
@@ -103,9 +108,11 @@ def screen(
     now = {counter.id: counter.value for counter in counters}
     pid, age_ms = _core.driver_info(driver_dir)
     lines = [f"{driver_dir}: {DRIVER_STATES[life]}, pid {pid}, last heartbeat {age_ms} ms ago", ""]
-    lines += publication_lines(metrics.publications(driver_dir))
+    lines += publication_lines(metrics.publications(driver_dir), driver_dir)
     lines += destination_lines(counters)
-    lines += ["", *image_lines(metrics.images(driver_dir)), "", "counters: number: value - label"]
+    waiting = [state for state in metrics.subscriptions(driver_dir) if state.images == 0]
+    lines += ["", *image_lines(metrics.images(driver_dir)), *waiting_lines(waiting, driver_dir)]
+    lines += ["", "counters: number: value - label"]
     for counter in counters:
         if counter.value == 0 and not show_all:
             continue
@@ -117,7 +124,7 @@ def screen(
     return lines, now
 
 
-def publication_lines(states: list[metrics.PublicationState]) -> list[str]:
+def publication_lines(states: list[metrics.PublicationState], driver_dir: str = "") -> list[str]:
     """A few lines for each publication: where it is, whether it flows, and how fast."""
     lines = ["publications" if states else "publications: none"]
     for state in states:
@@ -126,8 +133,11 @@ def publication_lines(states: list[metrics.PublicationState]) -> list[str]:
         lines += [
             f"  {_stream(state)}",
             f"    {_what_it_waits_for(state)}",
+            *_hint_lines(hint_for_publisher, driver_dir, state, _is_alone(state)),
             f"    sent {state.position:,} bytes; room for {room:,} bytes more{readers}",
         ]
+        if state.demand is not None:
+            lines.append(f"    demand: readers want {state.demand:,} messages more (request(n))")
         if state.rate is not None:
             lines += _rate_lines(state.rate)
         if state.slowest is not None:
@@ -153,16 +163,38 @@ def destination_lines(counters: list[metrics.Counter]) -> list[str]:
     return lines
 
 
+def _name(channel: str) -> str | None:
+    try:
+        return ChannelUri.parse(channel).get("rs-name")
+    except ChannelError:
+        return None  # a counter's label holds 380 bytes: a longer channel is cut off
+
+
+def _titled(stream_id: int, channel: str) -> str:
+    """Name and stream id."""
+    name = _name(channel)
+    return f"stream {stream_id}" if name is None else f'stream "{name}" (id {stream_id})'
+
+
 def _stream(state: metrics.PublicationState | metrics.ImageState) -> str:
     """Name, stream id and session."""
-    try:
-        name = ChannelUri.parse(state.channel).get("rs-name")
-    except ChannelError:
-        name = None  # a counter's label holds 380 bytes: a longer channel is cut off
-    stream = (
-        f"stream {state.stream_id}" if name is None else f'stream "{name}" (id {state.stream_id})'
-    )
-    return f"{stream}, session {state.session_id}"
+    return f"{_titled(state.stream_id, state.channel)}, session {state.session_id}"
+
+
+def _hint_lines(
+    hint_for: Callable[[str, str, str], str],
+    driver_dir: str,
+    state: metrics.PublicationState | metrics.SubscriptionState,
+    is_alone: bool,
+) -> list[str]:
+    """The line on a reader or publisher that this one may mean."""
+    name = _name(state.channel)
+    hint = hint_for(driver_dir, name, state.channel) if is_alone and name is not None else ""
+    return [f"    {hint}"] if hint else []
+
+
+def _is_alone(state: metrics.PublicationState) -> bool:
+    return state.subscribers == 0 if state.is_ipc else state.sender_limit == 0
 
 
 def _what_it_waits_for(state: metrics.PublicationState) -> str:
@@ -179,6 +211,8 @@ def _what_it_waits_for(state: metrics.PublicationState) -> str:
             f"{HELD_BY[state.held_by]}: it needs {state.storage_needed:,} bytes, "
             f"{state.storage_usable:,} are usable (enlarge the file system, or use smaller terms)"
         )
+    if state.held_by is HeldBy.WINDOW and state.demand == 0:
+        return OUT_OF_DEMAND
     is_unnamed = state.slowest is None and state.held_by is HeldBy.WINDOW
     return HELD_BY[state.held_by] + (
         " (only rstream's own driver tells which one)" if is_unnamed else ""
@@ -228,4 +262,18 @@ def image_lines(states: list[metrics.ImageState]) -> list[str]:
             if state.highest is not None and state.highest > state.received:
                 text += f"; a gap from {state.received:,} on waits to be sent again"
         lines += [f"  {_stream(state)}", text, f"    channel: {state.channel}"]
+    return lines
+
+
+def waiting_lines(states: list[metrics.SubscriptionState], driver_dir: str) -> list[str]:
+    """A few lines for each subscription without a publisher."""
+    lines = ["", "readers that wait for a publisher"] if states else []
+    for state in states:
+        lines += [
+            f"  {_titled(state.stream_id, state.channel)}, subscription {state.registration_id} "
+            f"of client {state.client_id}",
+            f"    waits for {_age(state.since_ms)} (same directory? same name or stream id?)",
+            *_hint_lines(hint_for_reader, driver_dir, state, is_alone=True),
+            f"    channel: {state.channel}",
+        ]
     return lines

@@ -11,6 +11,7 @@ from rstream import _core
 from rstream._channel_uri import ChannelUri
 from rstream._facts import slowest_reader_of
 from rstream._held_by import HeldBy
+from rstream._neighbours import TYPE_SUBSCRIBER_POSITION, hint_for_publisher
 from rstream._unclosed import call_site, warn_unclosed
 from rstream.errors import RemoteError
 from rstream.flow.pacing import TokenBucket, bucket_of
@@ -40,8 +41,7 @@ T = TypeVar("T")
 
 #: A publisher reads the consumed position after this many messages.
 CONSUMED_EVERY = 64
-#: Types of counters: of a local reader, and with the number of receivers of a publication.
-TYPE_SUBSCRIBER_POSITION = 4
+#: Type of the counter with the number of receivers of a publication.
 TYPE_RECEIVERS = 17
 #: How long a reader's error over the network is an event only. A reader that is still there sends
 #: a status message within 200 ms; then the error was forged, or that of another reader.
@@ -394,11 +394,19 @@ class PublisherFacts(Generic[T]):
     def say_alone(self, how_long: str) -> None:
         """Log that it waits for a subscriber."""
         log.warning(
-            "%s: waits for %s, %s; `rstream stat` shows the readers that are there",
+            "%s: waits for %s, %s%s; `rstream stat` shows the readers that are there",
             self._where(),
             "a subscriber" if self.wait_for == 1 else f"{self.wait_for} subscribers",
             how_long,
+            self._slip(),
         )
+
+    def _slip(self) -> str:
+        """The reader that it may mean, if one waits here under another name."""
+        if not self.name:
+            return ""
+        hint = hint_for_publisher(self._link.directory, self.name, self.channel)
+        return f"; {hint}" if hint else ""
 
     def _where(self) -> str:
         stream = (

@@ -27,6 +27,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from rstream._neighbours import hint_for_reader
 from rstream._unclosed import call_site
 from rstream.abc import UNBOUNDED
 from rstream.errors import (
@@ -65,6 +66,8 @@ T = TypeVar("T")
 WAIT_SLICE_S = 0.5
 #: Longest text of an error for publishers, in bytes: what Aeron's error frame takes.
 REASON_BYTES_MAX = 1023
+#: How often a reader without publishers looks for one that it may mean.
+NOTICE_EVERY_S = 2.0
 #: Most messages of one transport batch.
 LIMIT_MAX = 65_536
 
@@ -104,6 +107,7 @@ class Reader(Subscriber[T], Generic[T]):
         self._messages = self._polls = 0
         self._next = 0
         self._made_at = call_site()
+        self._alone_since_s: float | None = time.monotonic()  # None: nothing to notice any more
         self._report = Report(name, stream_id, on_lost)
         self._gaps: Gaps[T] = Gaps(self._report, on_gap)
         self._images = Images(self._report, self._gaps)
@@ -319,6 +323,7 @@ class Reader(Subscriber[T], Generic[T]):
                 remaining_s = deadline_s - time.monotonic()
                 if inputs.waiter.wait(max(0.0, min(remaining_s, WAIT_SLICE_S))):
                     return True
+                self._notice_alone()
                 if remaining_s <= WAIT_SLICE_S and time.monotonic() >= deadline_s:
                     if timeout_s is not None:
                         return False
@@ -328,6 +333,23 @@ class Reader(Subscriber[T], Generic[T]):
         finally:
             self._lock.release()
         return True
+
+    def _notice_alone(self) -> None:
+        """Log once that a publisher is here which it may mean, while it has none."""
+        since_s = self._alone_since_s
+        if since_s is None or time.monotonic() - since_s < NOTICE_EVERY_S:
+            return
+        if not self.name or self.is_connected or self._inputs.all_completed_count:
+            self._alone_since_s = None
+            return
+        self._alone_since_s = time.monotonic()
+        for channel in self._inputs.channels:
+            hint = hint_for_reader(self._inputs.link.directory, self.name, channel)
+            if hint:
+                self._alone_since_s = None
+                log.warning(
+                    "%s on %s: waits for a publisher; %s", self._report.title, channel, hint
+                )
 
     def wake(self) -> None:
         if not self._closed:

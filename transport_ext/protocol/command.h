@@ -148,6 +148,9 @@ enum {
      * driver and handed to it, all sockets together; no key, owner -1. */
     RSTI_COUNTER_DATAGRAMS_SENT = 7302,
     RSTI_COUNTER_DATAGRAMS_RECEIVED = 7303,
+    /* "rs-subscription": of every subscription, also without an image; the value is the time when
+     * it was added, ms since 1970; stream key with session 0, registration id = its own. */
+    RSTI_COUNTER_SUBSCRIPTION = 7313,
     /* Of a network or IPC publication with a law of rate (flow/rate.h); stream key, registration id
      * = the publication's: "rs-rate": bytes per second; "rs-fill-naks": how many were believed;
      * "rs-headroom": the headroom (X in flow/reaction.h) in thousandths, 0 = unknown. */

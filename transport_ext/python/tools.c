@@ -362,6 +362,22 @@ static PyObject *read_held_by(PyObject *module, PyObject *const *args, Py_ssize_
                              (long long)storage.usable);
 }
 
+static PyObject *read_demand(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    rst_tool_t *tool;
+    int64_t registration_id, wanted;
+
+    if (!rsti_py_check_count("read_demand", count, 2, 2)
+        || !rsti_py_get_int64(args[1], &registration_id)
+        || open_tool(module, args[0], &tool) == NULL) {
+        return NULL;
+    }
+    wanted = rst_tool_demand(tool, registration_id);
+    rst_tool_close(tool);
+    return wanted < 0 ? rsti_py_raise(rsti_py_state_of_module(module), (int)wanted)
+                      : PyLong_FromLongLong(wanted);
+}
+
 static int append_losses(rst_tool_t *tool, PyObject *list)
 {
     return rst_tool_losses(tool, on_loss, list);
@@ -483,6 +499,9 @@ PyMethodDef rsti_py_tool_methods[] = {
     {"read_errors", read_errors, METH_O, "The distinct errors of a driver directory."},
     {"read_losses", read_losses, METH_O, "What the images of a driver directory lost."},
     {"read_holders", read_holders, METH_O, "Who holds the publications of a directory back."},
+    {"read_demand", RSTI_PY_FASTCALL(read_demand), METH_FASTCALL,
+        "read_demand($module, dir, registration_id, /)\n--\n\n"
+        "Messages that the readers of a publication still want; 2**63 - 1: no limit."},
     {"read_held_by", RSTI_PY_FASTCALL(read_held_by), METH_FASTCALL,
         "read_held_by($module, dir, registration_id, /)\n--\n\n"
         "(HELD_BY_…, bytes that the log's next term needs, bytes usable) of a publication."},

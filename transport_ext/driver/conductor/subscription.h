@@ -15,6 +15,7 @@ struct rsti_subscription_t {
      * same registration id. The ordinary one has the endpoint, the destination has the links. */
     int64_t destination_id;
     int32_t stream_id;
+    int32_t counter_id; /* rs-subscription; RSTI_NULL_COUNTER: a destination, or no counter free */
     bool is_ipc;
     bool is_spy;
     bool is_tethered;
@@ -32,11 +33,11 @@ struct rsti_subscription_t {
     int64_t nak_delay_ns;
     int32_t window;
     int64_t budget_bytes; /* rs-budget, for each image; 0: no limit */
-    bool is_fill_window;  /* rs-fill-window */
+    bool is_fill_window; /* rs-fill-window */
     char cc[32];
     rsti_tether_times_t tether_times; /* for images; logs of this driver have their own times */
-    int64_t evict_ns;     /* rs-evict; 0: off */
-    int64_t evicted_ns;   /* time of the eviction; INT64_MAX: not evicted */
+    int64_t evict_ns; /* rs-evict; 0: off */
+    int64_t evicted_ns; /* time of the eviction; INT64_MAX: not evicted */
     bool is_interest_over; /* evicted, and the receiver has been told */
     /* Spies only. */
     int64_t channel_tag;

@@ -1,6 +1,7 @@
 /* subscriptions.c: see subscriptions.h. */
 #include "driver/conductor/subscriptions.h"
 
+#include "driver/base/counters.h"
 #include "driver/base/proxies.h"
 #include "driver/conductor/channels.h"
 #include "driver/conductor/clients.h"
@@ -41,6 +42,7 @@ static rsti_subscription_t *make_subscription(rst_driver_t *driver, const rsti_c
     made->registration_id = command->correlation_id;
     made->client_id = command->client_id;
     made->stream_id = command->stream_id;
+    made->counter_id = RSTI_NULL_COUNTER;
     made->is_ipc = channel->media == RSTI_MEDIA_IPC;
     made->is_spy = channel->is_spy;
     made->is_response = channel->control_mode == RSTI_CONTROL_RESPONSE;
@@ -200,6 +202,26 @@ rsti_subscription_t *rsti_subscription_make_destination(rst_driver_t *driver,
     return made;
 }
 
+/* Shows the subscription to tools, which else see it only when it has an image. Without a free
+ * counter it works all the same. */
+static void show(rst_driver_t *driver, rsti_subscription_t *subscription)
+{
+    const rsti_stream_counter_t counter = {
+        .type_id = RSTI_COUNTER_SUBSCRIPTION,
+        .name = "rs-subscription",
+        .registration_id = subscription->registration_id,
+        .client_id = subscription->client_id,
+        .stream_id = subscription->stream_id,
+        .uri = subscription->uri,
+        .value = driver->epoch.now_ms,
+    };
+    int64_t *address;
+    subscription->counter_id = rsti_stream_counter_allocate(driver, &counter, &address);
+    if (subscription->counter_id < 0) {
+        subscription->counter_id = RSTI_NULL_COUNTER;
+    }
+}
+
 /* Returns 1: added, 0: try again, or a negative error code with a trail. */
 static int add_subscription(rst_driver_t *driver, const rsti_command_t *command)
 {
@@ -246,6 +268,7 @@ static int add_subscription(rst_driver_t *driver, const rsti_command_t *command)
     respond_ready(driver, command,
         endpoint == NULL ? RSTI_NULL_COUNTER : endpoint->channel_status_id);
     rsti_link_existing(driver, subscription);
+    show(driver, subscription);
     return 1;
 }
 
@@ -262,6 +285,7 @@ void rsti_subscription_remove(rst_driver_t *driver, rsti_subscription_t *subscri
 {
     rsti_conductor_t *conductor = driver->conductor;
     rsti_unlink_subscription(driver, subscription);
+    rsti_counter_release(driver, &subscription->counter_id);
     rsti_ptr_array_remove(&conductor->subscriptions, subscription);
     rsti_receive_endpoint_t *endpoint = subscription->endpoint;
     if (endpoint != NULL) {

@@ -441,6 +441,9 @@ RST_API int rst_tool_holders(rst_tool_t *tool,
 /* The reason of a publication's limit: RST_HELD_BY_…, read from its log. storage may be NULL; see
  * rst_publication_held_by. */
 RST_API int64_t rst_tool_held_by(rst_tool_t *tool, int64_t registration_id, rst_storage_t *storage);
+/* How many messages the readers of a publication want beyond what they have consumed: the least of
+ * its local readers, or that of its receiver. INT64_MAX: no limit, or they do not tell. */
+RST_API int64_t rst_tool_demand(rst_tool_t *tool, int64_t registration_id);
 /* Asks the driver of dir (NULL: the default one) to end. It ends if its termination-validator
  * accepts the token. There is no answer but the end of the driver, or an error in its error log.
  * -RST_EINVAL: the token is longer than 384 bytes; -RST_EFULL. */

@@ -72,9 +72,10 @@ TEST(stream_counters_in_order)
         {12, "pub-pos (concurrent): ", client, ipc},
         {1, "pub-lmt: ", client, ipc},
         {4, "sub-pos: ", client, sub},
+        {RSTI_COUNTER_SUBSCRIPTION, "rs-subscription: ", client, sub},
     };
     const int32_t sub_pos_id = id + 2;
-    id = check_counters(h, id, local, 3);
+    id = check_counters(h, id, local, 4);
     CHECK(id > 0);
     const rsti_counters_t *counters = &h->driver->counters.counters;
     CHECK_EQ(counters->values[sub_pos_id].reference_id, ipc);
@@ -92,8 +93,24 @@ TEST(stream_counters_in_order)
     const expected_t receiver[] = {
         {7, "rcv-channel: aeron:udp?endpoint=127.0.0.1:24401 127.0.0.1:24401", client, -1},
         {14, "rcv-local-sockaddr: ", client, -1},
+        {RSTI_COUNTER_SUBSCRIPTION, "rs-subscription: ", client, -1},
     };
-    CHECK(check_counters(h, id, receiver, 2) > 0);
+    CHECK(check_counters(h, id, receiver, 3) > 0);
+    harness_close(h);
+}
+
+/* Tools see a subscription that waits for a publisher, and since when. */
+TEST(waiting_subscriptions_have_a_counter)
+{
+    harness_t *h = harness_open();
+    const rsti_counters_t *counters = &h->driver->counters.counters;
+    const int64_t sub = add(h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron:ipc?rs-name=tick", 12);
+    const int32_t id = rsti_counters_find(counters, RSTI_COUNTER_SUBSCRIPTION, sub);
+    CHECK(id >= 0);
+    CHECK_EQ(*rsti_counter_address(counters, id), h->driver->epoch.now_ms);
+    CHECK(rsti_counters_find(counters, RSTI_COUNTER_SUBSCRIBER_POSITION, sub) < 0);
+    (void)take_away(h, RSTI_CMD_REMOVE_SUBSCRIPTION, sub);
+    CHECK(rsti_counters_find(counters, RSTI_COUNTER_SUBSCRIPTION, sub) < 0);
     harness_close(h);
 }
 
@@ -286,6 +303,7 @@ TEST(too_long_channels_are_refused)
     harness_close(h);
 }
 
-CHECK_MAIN(RUN(stream_counters_in_order), RUN(system_counters), RUN(static_counters),
-    RUN(closed_and_reopened_at_once), RUN(dead_client_leaves_nothing),
-    RUN(every_command_cut_short_is_answered), RUN(too_long_channels_are_refused))
+CHECK_MAIN(RUN(stream_counters_in_order), RUN(waiting_subscriptions_have_a_counter),
+    RUN(system_counters), RUN(static_counters), RUN(closed_and_reopened_at_once),
+    RUN(dead_client_leaves_nothing), RUN(every_command_cut_short_is_answered),
+    RUN(too_long_channels_are_refused))

@@ -1,0 +1,155 @@
+"""Readers and publishers that wait, as seen in `rstream stat`, in metrics and in the log."""
+
+from __future__ import annotations
+
+import logging
+import time
+
+import pytest
+
+from rstream import abc, metrics, stream
+from rstream.cli import _stat
+from rstream.errors import NotConnected
+from tests.support import free_port, until
+
+
+def stat(driver_dir):
+    return "\n".join(_stat.screen(driver_dir, 2, {}, 0.0, False)[0])
+
+
+def section(text, name):
+    """The lines of one stream."""
+    lines = text.splitlines()
+    at = next(number for number, line in enumerate(lines) if f'stream "{name}"' in line)
+    return "\n".join(lines[at : at + 4])
+
+
+def test_metrics_tell_of_a_subscription_without_a_publisher(driver_dir, name):
+    begin_ms = time.time() * 1000
+
+    def mine():
+        found = [s for s in metrics.subscriptions(driver_dir) if f"rs-name={name}" in s.channel]
+        return found[0] if found else None
+
+    with stream.subscriber(name, dir=driver_dir) as sub:
+        waiting = mine()
+        assert waiting is not None
+        assert waiting.images == 0
+        assert waiting.stream_id == stream.stream_id_of(name)
+        assert begin_ms - 2000 <= waiting.since_ms <= time.time() * 1000
+        with stream.publisher(name, dir=driver_dir, linger_s=0) as pub:
+            pub.send(1)
+            assert mine().images == 1
+            assert sub.get(timeout_s=10) == 1
+    assert mine() is None
+
+
+def test_stat_shows_who_waits_and_asks_for_the_slip(driver_dir, name):
+    with (
+        stream.subscriber(f"{name}tick", dir=driver_dir),
+        stream.publisher(f"{name}ticks", dir=driver_dir, linger_s=0),
+    ):
+        text = stat(driver_dir)
+    question = f"a reader of '{name}tick' waits here: did you mean '{name}ticks'?"
+    assert question in section(text, f"{name}ticks")
+    waiting = section(text.partition("readers that wait")[2], f"{name}tick")
+    assert "waits for 0 s" in waiting or "waits for 1 s" in waiting
+    assert f"a publisher of '{name}ticks' is here: did you mean '{name}ticks'?" in waiting
+
+
+def test_stat_names_the_other_channel_of_the_same_name(driver_dir, name):
+    udp = f"aeron:udp?endpoint=127.0.0.1:{free_port()}"
+    with (
+        stream.subscriber(name, channel=udp, dir=driver_dir),
+        stream.publisher(name, dir=driver_dir, linger_s=0),
+    ):
+        text = stat(driver_dir)
+    assert f"a reader of '{name}' waits here on another channel: {udp}" in section(text, name)
+
+
+def test_unlike_names_give_no_hint(driver_dir, name):
+    with (
+        stream.subscriber(f"orders-{name}", dir=driver_dir),
+        stream.publisher(f"x{name[::-1]}", dir=driver_dir, linger_s=0),
+    ):
+        assert "did you mean" not in section(stat(driver_dir), f"x{name[::-1]}")
+
+
+def test_names_with_other_numbers_give_no_hint(driver_dir, name):
+    with (
+        stream.subscriber(f"{name}-sensor-7", dir=driver_dir),
+        stream.publisher(f"{name}-sensor-8", dir=driver_dir, linger_s=0),
+    ):
+        assert "did you mean" not in section(stat(driver_dir), f"{name}-sensor-8")
+
+
+class Silent(abc.Subscriber):
+    """Asks for so many messages, and for no more."""
+
+    def __init__(self, n):
+        self.n = n
+        self.items = []
+
+    def on_subscribe(self, subscription):
+        self.subscription = subscription
+        subscription.request(self.n)
+
+    def on_next(self, item):
+        self.items.append(item)
+
+    def on_error(self, error):
+        pass
+
+    def on_complete(self):
+        pass
+
+
+@pytest.mark.parametrize("medium", ["ipc", "udp"])
+def test_a_reader_out_of_demand_is_shown_as_that(driver_dir, name, medium):
+    channel = None if medium == "ipc" else f"aeron:udp?endpoint=127.0.0.1:{free_port()}"
+    reader = Silent(2)
+    stream.source(name, bytes, channel=channel, dir=driver_dir).subscribe(reader)
+    with stream.publisher(name, bytes, channel=channel, dir=driver_dir, linger_s=0) as pub:
+        pub.send(bytes(1000))
+
+        def is_shown():
+            while pub.offer(bytes(1000)) > 0:
+                pass
+            return _stat.OUT_OF_DEMAND in section(stat(driver_dir), name)
+
+        until(is_shown)
+        assert len(reader.items) == 2
+        assert "readers want 0 messages more" in stat(driver_dir)
+        reader.subscription.cancel()
+
+
+def test_the_publishers_notice_and_error_ask_for_the_slip(driver_dir, name, caplog, monkeypatch):
+    monkeypatch.setattr("rstream.stream._sender.NOTICE_AFTER_S", 0.05)
+    question = f"a reader of '{name}tick' waits here: did you mean '{name}ticks'?"
+    with (
+        stream.subscriber(f"{name}tick", dir=driver_dir),
+        stream.publisher(f"{name}ticks", dir=driver_dir, connect_timeout_s=1.5) as pub,
+        caplog.at_level(logging.WARNING, "rstream"),
+    ):
+        with pytest.raises(NotConnected) as raised:
+            pub.send(1)
+        assert question in str(raised.value)
+    assert question in caplog.text
+
+
+def test_a_reader_logs_once_that_it_may_mean_another_publisher(
+    driver_dir, name, caplog, monkeypatch
+):
+    monkeypatch.setattr("rstream.stream._reader.NOTICE_EVERY_S", 0.02)
+    with (
+        caplog.at_level(logging.WARNING, "rstream"),
+        stream.subscriber(f"{name}tick", dir=driver_dir) as sub,
+    ):
+        assert not sub.wait(0.05)
+        assert "waits for a publisher" not in caplog.text
+        with stream.publisher(f"{name}ticks", dir=driver_dir, linger_s=0):
+            until(lambda: sub.wait(0.03) or "waits for a publisher" in caplog.text)
+            assert not sub.wait(0.1)
+    notices = [r.getMessage() for r in caplog.records if "waits for a publisher" in r.getMessage()]
+    assert len(notices) == 1
+    assert f"did you mean '{name}ticks'?" in notices[0]
