@@ -1,8 +1,8 @@
 /* overrun.h: where a reader goes on that its group has left behind. Pure.
  *
- * Under fc=max a sender goes with its fastest receiver. It keeps the last `history` bytes that it has
- * sent: a term when it is rstream, half a term when it is Aeron. What a receiver lacks is lost for
- * good when
+ * Under fc=max a sender goes with its fastest receiver. It keeps the last `history` bytes that it
+ * has sent: a term when it is rstream, half a term when it is Aeron. What a receiver lacks is lost
+ * for good when
  *
  *     received < sent - history                                                       (law 1)
  *

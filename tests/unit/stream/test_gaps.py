@@ -1,7 +1,8 @@
 """A reader that its group leaves behind: an exact gap at once, and reading goes on by ``on_gap``.
 
 Under ``fc=max``, the default of a group, a publisher goes with its fastest reader. Here the fast
-reader reads after every 64 messages, and the slow one not at all until four terms of data were sent.
+reader reads after every 64 messages, and the slow one not at all until four terms of data were
+sent.
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@
 /* Makes an image and links its subscribers. A failure goes to the error log, at most once a
  * second. */
 void rsti_on_create_image(rst_driver_t *driver, const rsti_agent_command_t *command);
-/* Puts another image in the place of one that was overrun (receiver/image_overrun.h). A failure goes
- * to the error log; the image that was overrun then stays. */
+/* Puts another image in the place of one that was overrun (receiver/image_overrun.h). A failure
+ * goes to the error log; the image that was overrun then stays. */
 void rsti_on_resume_image(rst_driver_t *driver, const rsti_agent_command_t *command);
 /* Rejects an image or an IPC publication. Answers the command with a result or with an error. */
 void rsti_on_reject_image(rst_driver_t *driver, const rsti_command_t *command);

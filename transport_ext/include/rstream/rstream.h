@@ -303,13 +303,13 @@ typedef struct rst_image_event_t {
     int kind;
     int32_t session_id;
     int64_t correlation_id;
-    int64_t position;       /* join position / position consumed when it went / begin of the gap */
-    int64_t end_position;   /* unavailable: end-of-stream position; INT64_MAX when the stream did
+    int64_t position; /* join position / position consumed when it went / begin of the gap */
+    int64_t end_position; /* unavailable: end-of-stream position; INT64_MAX when the stream did
                              * not end in good order; gap: its end */
     int64_t received_position; /* unavailable: all bytes below it were received; gap: the bytes that
                                 * are missing, which is all between unless several gaps, more than
                                 * are kept, had to be told as one */
-    char source[64];        /* "ip:port" or "aeron:ipc" */
+    char source[64]; /* "ip:port" or "aeron:ipc" */
     /* unavailable: the time (ms since 1970) since which the stream goes on without this reader,
      * because it stood still for its rs-evict; 0: another reason */
     int64_t evicted_ms;

@@ -1,5 +1,5 @@
-/* A receiver that its group has left behind: what is missing has left the history of the sender. The
- * source sends frames of 1024 bytes; each is a message. */
+/* A receiver that its group has left behind: what is missing has left the history of the sender.
+ * The source sends frames of 1024 bytes; each is a message. */
 #include "driver/conductor/image.h"
 #include "driver/receiver/receive_endpoint.h"
 #include "tests/driver/harness.h"

@@ -117,6 +117,28 @@ static int64_t claim(sim_publisher_t *self, draft_t *d)
     return position;
 }
 
+/* It does not wait for room, so it may be refused only where nobody is connected, or behind many of
+ * its kind. */
+static int64_t offer_control(sim_publisher_t *self, draft_t *d)
+{
+    rst_publication_info_t info;
+    rst_publication_info(self->publication, &info);
+    draft(self, d, 1, false, false);
+    if (d->lengths[0] > info.max_control_length) {
+        d->lengths[0] = info.max_control_length;
+        sim_writer_attempts(self->writer, 1, d->lengths);
+    }
+    const bool is_full = rst_publication_available_window(self->publication) == 0;
+    const int64_t identity = sim_writer_identity(self->writer, sim_writer_next(self->writer));
+    const int64_t position = rst_publication_offer_control(self->publication, d->bytes[0],
+        (size_t)d->lengths[0], identity);
+    if (is_full && position > 0) {
+        sim_count("publisher: control message behind the limit");
+    }
+    sim_writer_took(self->writer, position > 0, position);
+    return position;
+}
+
 static int64_t offer_many(sim_publisher_t *self, draft_t *d)
 {
     rst_message_part_t messages[MANY_MAX];
@@ -150,6 +172,10 @@ static int64_t publish_some(sim_publisher_t *self)
     draft_t *d = &drafts[self->index];
     sim_method_t method;
     if (self->has_more_methods && sim_chance(RNG_ACTOR, 0.2)) {
+        if (sim_chance(RNG_ACTOR, 0.2)) {
+            sim_count("publisher: control message");
+            return offer_control(self, d);
+        }
         return sim_publisher_more(self);
     }
     if (self->abandons_claim && sim_chance(RNG_ACTOR, 0.1)) {
