@@ -424,7 +424,7 @@ static PyGetSetDef publication_getset[] = {
         "HELD_BY_STORAGE.",
         NULL},
     {"left", publication_get_left, NULL,
-        "(how often the reader left, position that it had consumed, where the next one began or -1).",
+        "(how often the reader left, position that it had consumed, where the next one began).",
         NULL},
     {"storage", publication_get_storage, NULL,
         "(bytes that the log's next term needs, bytes usable); (0, 0): none are missing.", NULL},

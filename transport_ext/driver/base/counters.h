@@ -51,8 +51,8 @@ int32_t rsti_name_counter_allocate(rst_driver_t *driver, const char *name, const
 /* Frees a counter that only the driver writes, and sets *counter_id to -1. Its id may be given away
  * at once, unless an Aeron client is attached: such a client may hold ids for a while. */
 void rsti_counter_release(rst_driver_t *driver, int32_t *counter_id);
-/* Frees a counter that a client writes. Its id may be given away at once when the client is dead, or
- * has said that it writes no more, else after counters-free-to-reuse-timeout. */
+/* Frees a counter that a client writes. Its id may be given away at once when the client is dead,
+ * or has said that it writes no more; else after counters-free-to-reuse-timeout. */
 void rsti_counter_release_written(rst_driver_t *driver, int32_t *counter_id);
 /* Whether the client may have more counters: 0, or -RST_EFULL with a trail. The last eighth of the
  * counters is for clients that have less than three quarters of them. */

@@ -12,7 +12,8 @@ void rsti_clients_check(rst_driver_t *driver, int64_t now_ns);
 /* Removes the clients whose process has died. Not before the commands that they sent are carried
  * out: a late one would make the client anew. Returns 1 when it waits for that. */
 int64_t rsti_deaths_check(rst_driver_t *driver, int64_t now_ns);
-/* Watches the processes of new clients. Limits the sleep of all agents while a client is connected that never wakes the driver. */
+/* Watches the processes of new clients. Limits the sleep of all agents while a client is connected
+ * that never wakes the driver. */
 void rsti_clients_check_foreign(rst_driver_t *driver, int64_t now_ns);
 /* Refreshes the heartbeat of the client. Makes the client when it is new. */
 void rsti_on_keepalive(rst_driver_t *driver, const rsti_command_t *command);

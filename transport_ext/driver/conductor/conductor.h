@@ -11,8 +11,8 @@ int rsti_conductor_create(rst_driver_t *driver, uint64_t seed);
 /* Sets up name resolution. Call it when the driver's threads are known: it starts a look-up thread
  * only if the driver has threads. Returns 0, or a negative error code with an error trail. */
 int rsti_conductor_open_names(rst_driver_t *driver);
-/* Lets the death of a client wake the thread of this poller, which is the conductor's. Returns 0, or
- * a negative error code with an error trail. */
+/* Lets the death of a client wake the thread of this poller, which is the conductor's. Returns 0,
+ * or a negative error code with an error trail. */
 int rsti_conductor_watch_deaths(rst_driver_t *driver, rsti_poller_t *poller);
 /* Wakes the clients and frees all objects. The threads of the agents must have ended. Accepts a
  * driver without a conductor. May block until the look-up thread ends. */

@@ -321,9 +321,10 @@ static void check_active(rst_driver_t *driver, rsti_image_t *image, int64_t now_
     }
 }
 
-/* An image is removed RSTI_DRAIN_SM_TIMEOUTS status message timeouts after the end of its stream, or
- * RSTI_LEFT_SM_TIMEOUTS of them after its last subscriber has left. Aeron clients get the same time after they have read everything. They forget an image when they
- * are told, and until then their users look for its end. */
+/* An image is removed RSTI_DRAIN_SM_TIMEOUTS status message timeouts after the end of its stream,
+ * or RSTI_LEFT_SM_TIMEOUTS of them after its last subscriber has left. Aeron clients get the same
+ * time after they have read everything. They forget an image when they are told, and until then
+ * their users look for its end. */
 static void check_draining(rst_driver_t *driver, rsti_image_t *image, int64_t now_ns,
     int64_t *next_deadline_ns)
 {

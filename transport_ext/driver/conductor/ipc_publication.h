@@ -38,7 +38,8 @@ void rsti_ipc_publication_check_blocked(rst_driver_t *driver, rsti_ipc_publicati
     int64_t now_ns);
 /* True once, after a rejection: subscribers may be linked again. */
 bool rsti_ipc_publication_has_cooled_down(rsti_ipc_publication_t *publication, int64_t now_ns);
-/* True when it has ended and neither a publisher nor a subscriber has it: it may be freed at once. */
+/* True when it has ended and neither a publisher nor a subscriber has it. It may be freed at
+ * once. */
 bool rsti_ipc_publication_has_nobody(const rsti_ipc_publication_t *publication);
 /* True when the publication may be freed. */
 bool rsti_ipc_publication_on_timer(rst_driver_t *driver, rsti_ipc_publication_t *publication,

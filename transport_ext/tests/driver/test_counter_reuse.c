@@ -1,5 +1,5 @@
-/* test_counter_reuse.c: many clients that come and go do not use up the counters, and none takes all
- * of them. */
+/* test_counter_reuse.c: many clients that come and go do not use up the counters, and none takes
+ * all of them. */
 #include "tests/driver/harness.h"
 
 #define STREAM 10
