@@ -16,6 +16,7 @@ from rstream import _core
 from rstream.errors import ConfigError
 
 if TYPE_CHECKING:
+    from rstream.codecs import CodecLike
     from rstream.stream import Publisher, SendOptions
 
 HANDLE_VERSION = 1
@@ -34,7 +35,8 @@ class StreamHandle:
         host_token: identifies the host (boot id and shared-memory mount).
         driver_dir: the reader's driver directory.
         node: node address or id, for people.
-        codec: name of the codec, as :func:`rstream.codecs.named` knows it.
+        codec: name of the codec, as :func:`rstream.codecs.named` knows it; ``"id 128"``: a codec
+            without a name, which writers must pass.
     """
 
     name: str
@@ -82,11 +84,16 @@ class StreamHandle:
         return directory == self.driver_dir and host_token(directory) == self.host_token
 
     def publisher(
-        self, *, driver_dir: str | None = None, **options: Unpack[SendOptions]
+        self,
+        *,
+        codec: CodecLike = None,
+        driver_dir: str | None = None,
+        **options: Unpack[SendOptions],
     ) -> Publisher[Any]:
         """Open the writing end: shared memory on the reader's host, UDP elsewhere.
 
         Args:
+            codec: the reader's codec, where the handle cannot name it; None: as the handle says.
             driver_dir: the writer's driver directory, where it differs from the reader's (on
                 another host).
             options: ``connect_timeout_s``, ``linger_s`` and ``rate``, as for
@@ -95,12 +102,13 @@ class StreamHandle:
             ConfigError: the writer is on another host, and the handle has no UDP address.
             DriverError: there is no driver, or it refused the channel.
         """
-        from rstream import codecs, stream
+        from rstream import stream
+        from rstream.codecs._choose import choose_of_handle
 
-        codec = codecs.named(self.codec)
+        chosen = choose_of_handle(self.codec, codec)
         if self.is_local(driver_dir):
             return stream.publisher(
-                self.name, channel=self.ipc_channel, codec=codec, dir=self.driver_dir, **options
+                self.name, channel=self.ipc_channel, codec=chosen, dir=self.driver_dir, **options
             )
         if not self.udp_channel:
             raise ConfigError(
@@ -108,7 +116,7 @@ class StreamHandle:
                 "handle has no UDP address; open the reader with udp=True"
             )
         return stream.publisher(
-            self.name, channel=self.udp_channel, codec=codec, dir=driver_dir, **options
+            self.name, channel=self.udp_channel, codec=chosen, dir=driver_dir, **options
         )
 
 

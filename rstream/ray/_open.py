@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from rstream import policy, stream
 from rstream.channel import Channel
-from rstream.codecs import named
+from rstream.codecs._choose import choose_for_handle
 from rstream.driver import resolve_dir
 from rstream.errors import RegistrationError, RStreamError
 from rstream.ray._endpoint import Endpoint
@@ -25,6 +25,7 @@ from rstream.stream._open import under_policy
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from rstream.codecs import CodecLike
     from rstream.rate import RateLimit
     from rstream.stream import Reader
 
@@ -40,7 +41,7 @@ REJOIN_TIMEOUT_S = 20.0
 def open_reader(
     name: str,
     *,
-    codec: str = "msgpack",
+    codec: CodecLike = "msgpack",
     dir: str | None = None,
     udp: bool = True,
     port: int = 0,
@@ -55,7 +56,8 @@ def open_reader(
     Args:
         name: the stream's name. One name has one reader; many readers are many handles.
         codec: ``raw``, ``msgpack``, ``arrow``, or ``pickle`` (actors of one Ray cluster trust each
-            other).
+            other); or a type, or a codec object. The handle carries a name: where the codec has
+            none (numpy, your own), writers pass it to ``handle.publisher(codec=...)``.
         dir: driver directory; default: the host's shared one.
         udp: also bind a UDP port, so that writers on other hosts can reach this reader.
         port: UDP port; 0: any free one (a restarted Ray actor gets its old one again).
@@ -73,6 +75,7 @@ def open_reader(
         ConfigError: an argument cannot be used.
         DriverError: there is no driver, or it refused a channel (the port may be taken).
     """
+    reader_codec, codec_name = choose_for_handle(codec)
     directory = resolve_dir(dir)
     node = host or _node_address()
     ipc_channel = Channel.ipc(name=name, term_length=term_length)
@@ -83,7 +86,7 @@ def open_reader(
 
     def open_it(evict: policy.Evict | None) -> Reader[Any]:
         opened = functools.partial(
-            stream.reader, name, channels=channels, codec=named(codec), dir=directory
+            stream.reader, name, channels=channels, codec=reader_codec, dir=directory
         )
         return _retry(
             lambda: opened(prefetch=prefetch, hold=True, evict=evict),
@@ -105,7 +108,7 @@ def open_reader(
         host_token=host_token(directory),
         driver_dir=directory,
         node=node,
-        codec=codec,
+        codec=codec_name,
     )
     return Endpoint(reader, handle, source)
 
