@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
 
 from rstream.codecs._arrow import arrow
+from rstream.codecs._base import CODEC_NAMES
 from rstream.codecs._formats import msgpack, pickle, raw
 from rstream.errors import ConfigError
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     CodecLike: TypeAlias = Codec[Any] | TypeForm[Any] | str | None
 
 T = TypeVar("T")
+
+_NAMES = ("raw", "msgpack", "arrow", "pickle")
 
 
 @overload
@@ -101,3 +104,41 @@ def choose(type: Any, codec: CodecLike) -> Codec[Any]:
     if isinstance(given, builtins.type):
         raise ConfigError(f"codec={given.__name__}: give an object of it, {given.__name__}()")
     return given
+
+
+def choose_for_handle(codec: CodecLike, *, trusted_network: bool = False) -> tuple[Codec[Any], str]:
+    """The codec of a reader, and its name for the reader's handle.
+
+    A handle carries a name and no object. Of a codec that no name can make (numpy, a user's own)
+    it carries the id, and writers pass the codec themselves.
+
+    Args:
+        codec: a codec, its name or a type.
+        trusted_network: as for :func:`rstream.codecs.pickle`, of a codec given by its name.
+    Raises:
+        ConfigError: there is no such codec.
+    """
+    if isinstance(codec, str):
+        return named(codec, trusted_network=trusted_network), codec
+    chosen = choose(None, codec)
+    name = CODEC_NAMES.get(chosen.codec_id, "")
+    return chosen, name if name in _NAMES else f"id {chosen.codec_id}"
+
+
+def choose_of_handle(name: str, codec: CodecLike) -> Codec[Any]:
+    """The codec of a writer: the one given, else the one that the handle names.
+
+    Raises:
+        ConfigError: the handle's codec has no name, and none was given; or it is another one.
+    """
+    if codec is None and name.startswith("id "):
+        raise ConfigError(
+            f"the reader has a codec of its own ({name}): pass the same one, publisher(codec=...)"
+        )
+    chosen = named(name) if codec is None else choose_for_handle(codec)[0]
+    wanted = int(name.removeprefix("id ")) if name.startswith("id ") else named(name).codec_id
+    if chosen.codec_id != wanted:
+        raise ConfigError(
+            f"codec={codec!r}: the reader of the handle has codec {name}; pass the same one"
+        )
+    return chosen

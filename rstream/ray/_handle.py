@@ -16,6 +16,7 @@ from rstream import _core
 from rstream.errors import ConfigError
 
 if TYPE_CHECKING:
+    from rstream.codecs import CodecLike
     from rstream.stream import Publisher, SendOptions
 
 HANDLE_VERSION = 2
@@ -38,7 +39,8 @@ class StreamHandle:
         host_token: identifies the host (boot id and shared-memory mount).
         driver_dir: the reader's driver directory.
         node: node address or id, for people.
-        codec: name of the codec, as :func:`rstream.codecs.named` knows it.
+        codec: name of the codec, as :func:`rstream.codecs.named` knows it; ``"id 128"``: a codec
+            without a name, which writers must pass.
     """
 
     name: str
@@ -86,11 +88,16 @@ class StreamHandle:
         return directory == self.driver_dir and host_token(directory) == self.host_token
 
     def publisher(
-        self, *, driver_dir: str | None = None, **options: Unpack[SendOptions]
+        self,
+        *,
+        codec: CodecLike = None,
+        driver_dir: str | None = None,
+        **options: Unpack[SendOptions],
     ) -> Publisher[Any]:
         """Open the writing end: shared memory on the reader's host, UDP elsewhere.
 
         Args:
+            codec: the reader's codec, where the handle cannot name it; None: as the handle says.
             driver_dir: the writer's driver directory, where it differs from the reader's (on
                 another host).
             options: ``connect_timeout_s``, ``linger_s`` and ``rate``, as for
@@ -99,15 +106,16 @@ class StreamHandle:
             ConfigError: the writer is on another host, and the handle has no UDP address.
             DriverError: there is no driver, or it refused the channel.
         """
-        from rstream import codecs, stream
+        from rstream import stream
+        from rstream.codecs._choose import choose_of_handle
 
-        codec = codecs.named(self.codec)
+        chosen = choose_of_handle(self.codec, codec)
         if self.is_local(driver_dir):
             return stream.publisher(
                 self.name,
                 channel=self.ipc_channel,
                 stream_id=self.stream_id,
-                codec=codec,
+                codec=chosen,
                 dir=self.driver_dir,
                 **options,
             )
@@ -120,7 +128,7 @@ class StreamHandle:
             self.name,
             channel=self.udp_channel,
             stream_id=self.stream_id,
-            codec=codec,
+            codec=chosen,
             dir=driver_dir,
             **options,
         )

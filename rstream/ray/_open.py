@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from rstream import policy, stream
 from rstream.channel import Channel
-from rstream.codecs import named
+from rstream.codecs._choose import choose_for_handle
 from rstream.driver import resolve_dir
 from rstream.errors import RegistrationError, RStreamError
 from rstream.ray._endpoint import Endpoint
@@ -27,6 +27,7 @@ from rstream.stream._open import under_policy
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from rstream.codecs import CodecLike
     from rstream.rate import RateLimit
     from rstream.stream import Reader
     from rstream.stream._report import OnLost
@@ -43,7 +44,7 @@ REJOIN_TIMEOUT_S = 20.0
 def open_reader(
     name: str,
     *,
-    codec: str = "msgpack",
+    codec: CodecLike = "msgpack",
     dir: str | None = None,
     udp: bool = True,
     port: int = 0,
@@ -63,7 +64,9 @@ def open_reader(
 
     Args:
         name: the stream's name.
-        codec: ``raw``, ``msgpack``, ``arrow``, or ``pickle``, which runs code that writers choose.
+        codec: ``raw``, ``msgpack``, ``arrow``, or ``pickle``, which runs code that writers choose;
+            or a type, or a codec object. The handle carries a name: where the codec has none
+            (numpy, your own), writers pass it to ``handle.publisher(codec=...)``.
         dir: driver directory; default: the host's shared one.
         udp: also bind a UDP port, so that writers on other hosts can reach this reader.
         port: UDP port; 0: any free one (a restarted Ray actor gets its old one again).
@@ -88,6 +91,7 @@ def open_reader(
         ConfigError: an argument cannot be used.
         DriverError: there is no driver, or it refused a channel (the port may be taken).
     """
+    reader_codec, codec_name = choose_for_handle(codec, trusted_network=trusted_network)
     seat = Seat(name)
     try:
         place = seat.recall() or Place(new_stream_id())
@@ -103,7 +107,7 @@ def open_reader(
             name,
             channels=channels,
             stream_id=place.stream_id,
-            codec=named(codec, trusted_network=trusted_network),
+            codec=reader_codec,
             prefetch=prefetch,
             on_lost=on_lost,
             hold=True,
@@ -136,7 +140,7 @@ def open_reader(
         host_token=host_token(directory),
         driver_dir=directory,
         node=node,
-        codec=codec,
+        codec=codec_name,
     )
     return Endpoint(reader, handle, source, on_closed=seat.leave)
 

@@ -3,12 +3,11 @@
 
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 
 #define LONG_NS (10 * RSTI_NS_PER_S)
 
 /* Instead of the C library's: counts the calls of this thread. */
-int sched_yield(void);
-
 static _Thread_local int64_t yields;
 
 int sched_yield(void)

@@ -14,8 +14,6 @@
 #include <unistd.h>
 
 /* Instead of the C library's: counts the calls of all threads. */
-int sched_yield(void);
-
 static int64_t yields;
 
 int sched_yield(void)
