@@ -135,8 +135,8 @@ int rsti_sender_create(rst_driver_t *driver, uint64_t seed)
 void rsti_sender_tell_ends(rst_driver_t *driver)
 {
     rsti_sender_t *sender = driver->sender;
-    for (rsti_network_publication_t *publication = sender == NULL ? NULL : sender->publications;
-         publication != NULL; publication = publication->next) {
+    rsti_network_publication_t *publication = sender == NULL ? NULL : sender->publications;
+    for (; publication != NULL; publication = publication->next) {
         rsti_network_publication_tell_end(sender, publication);
     }
 }

@@ -614,6 +614,5 @@ CHECK_MAIN(RUN(setup_is_repeated_until_a_status_message), RUN(data_respects_wind
     RUN(silent_receiver_disconnects), RUN(error_frame_reaches_the_client),
     RUN(end_of_stream_then_linger), RUN(end_of_stream_waits_after_the_last_data),
     RUN(short_linger_tells_the_end), RUN(end_of_an_idle_stream_leaves_at_once),
-    RUN(receiver_that_leaves_ends_linger),
-    RUN(revoked_publication_says_so), RUN(revoked_publication_sends_nothing_more),
-    RUN(limit_waits_for_clean_memory))
+    RUN(receiver_that_leaves_ends_linger), RUN(revoked_publication_says_so),
+    RUN(revoked_publication_sends_nothing_more), RUN(limit_waits_for_clean_memory))
