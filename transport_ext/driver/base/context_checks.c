@@ -1,6 +1,7 @@
 /* context_checks.c: relations between options (docs/reference/aeron/driver.md 9). */
 #include "driver/base/context_checks.h"
 
+#include "driver/base/csv_resolver.h"
 #include "flow/congestion.h"
 #include "flow/flow_control.h"
 #include "flow/rate_text.h"
@@ -9,6 +10,7 @@
 #include "util/format.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 int rsti_driver_params_idle(const rst_driver_params_t *params, rsti_idle_option_t option,
     rsti_idle_params_t *idle)
@@ -166,6 +168,20 @@ static int check_numbers(const rst_driver_params_t *params)
     return 0;
 }
 
+/* Before anything is made: a directory of a driver that never gets ready holds clients up. */
+static int check_resolver(const rst_driver_params_t *params)
+{
+    rsti_csv_resolver_t table;
+    if (strcmp(params->name_resolver, "csv_table") == 0) {
+        return rsti_csv_resolver_parse(&table, params->name_resolver_args);
+    }
+    return strcmp(params->name_resolver, "default") == 0
+            || strcmp(params->name_resolver, "driver") == 0
+        ? 0
+        : RST_SET_ERR(RST_EINVAL, "name-resolver=%s: must be default, csv_table or driver",
+              params->name_resolver);
+}
+
 static int check_idle(const rst_driver_params_t *params)
 {
     rsti_idle_params_t idle;
@@ -218,6 +234,7 @@ int rsti_driver_params_validate(const rst_driver_params_t *params)
     result = result < 0 ? result : check_numbers(params);
     result = result < 0 ? result : check_names(params);
     result = result < 0 ? result : check_interceptors(params);
+    result = result < 0 ? result : check_resolver(params);
     return result < 0 ? result : check_idle(params);
 }
 
