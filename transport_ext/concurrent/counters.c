@@ -107,6 +107,14 @@ void rsti_counters_append_label(rsti_counters_t *counters, int32_t counter_id, c
     rsti_store_release_i32(&metadata->label_length, length + (int32_t)added);
 }
 
+void rsti_counters_set_label(rsti_counters_t *counters, int32_t counter_id, const char *text)
+{
+    if (counter_id >= 0 && counter_id <= counters->max_counter_id) {
+        rsti_store_release_i32(&counters->metadata[counter_id].label_length, 0);
+        rsti_counters_append_label(counters, counter_id, text);
+    }
+}
+
 int rsti_counters_manager_init(rsti_counters_manager_t *manager, void *values, size_t values_length,
     void *metadata, size_t metadata_length, int64_t reuse_timeout_ms)
 {

@@ -85,6 +85,9 @@ int32_t rsti_counters_find(const rsti_counters_t *counters, int32_t type_id,
  * release. */
 void rsti_counters_append_label(rsti_counters_t *counters, int32_t counter_id, const char *text);
 
+/* Replaces a label. A reader meanwhile may see a part of it. */
+void rsti_counters_set_label(rsti_counters_t *counters, int32_t counter_id, const char *text);
+
 typedef struct rsti_counters_manager_t {
     rsti_counters_t counters;
     int32_t high_water_mark; /* -1 before the first */

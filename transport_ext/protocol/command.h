@@ -133,10 +133,13 @@ enum {
     RSTI_COUNTER_PUBLISHER_POSITION = 12,
     RSTI_COUNTER_SENDER_BPE = 13,
     RSTI_COUNTER_LOCAL_SOCKADDR = 14,
+    RSTI_COUNTER_RESOLVER_NEIGHBORS = 15,
+    RSTI_COUNTER_RESOLVER_NAMES = 16,
     RSTI_COUNTER_FC_RECEIVERS = 17,
     RSTI_COUNTER_MDC_DESTINATIONS = 18,
     RSTI_COUNTER_SENDER_NAKS_RECEIVED = 19,
     RSTI_COUNTER_RECEIVER_NAKS_SENT = 20,
+    RSTI_COUNTER_RESOLVER_BOOTSTRAP = 21,
     /* Which answer of its row a name of name-resolver=csv_table has: 0, 1, or -1 for none; the key
      * is the name with its length, owner -1. Tests write it. */
     RSTI_COUNTER_NAME_ENTRY = 2001,

@@ -221,3 +221,9 @@ struct sockaddr_storage rsti_netaddr_unpack(const rsti_packed_address_t *packed)
     rsti_netaddr_set_port(&address, packed->port);
     return address;
 }
+
+bool rsti_netaddr_packed_equal(const rsti_packed_address_t *a, const rsti_packed_address_t *b)
+{
+    return a->family == b->family && a->port == b->port
+        && memcmp(a->bytes, b->bytes, sizeof a->bytes) == 0;
+}

@@ -48,7 +48,6 @@ typedef struct row_t {
 
 #define PLUG_IN "its code cannot be loaded here"
 #define DEBUG_RATES "the rates of aeron.debug.* apply without it"
-#define NO_GOSSIP "drivers do not tell each other names here"
 #define NO_NATIVE_AGENT "the conductor does that work here"
 #define NOT_HERE "it has no meaning here"
 
@@ -133,6 +132,16 @@ static const row_t rows[] = {
     {"aeron.driver.reresolution.check.interval", "reresolution-check-interval", AS_OURS, 0, 0},
     {"aeron.name.resolver.supplier", "name-resolver", AS_OURS, 0, 0},
     {"aeron.name.resolver.init.args", "name-resolver-init-args", AS_OURS, 0, 0},
+    {"aeron.driver.resolver.name", "resolver-name", AS_OURS, 0, 0},
+    {"aeron.driver.resolver.interface", "resolver-interface", AS_OURS, 0, 0},
+    {"aeron.driver.resolver.bootstrap.neighbor", "resolver-bootstrap-neighbor", AS_OURS, 0, 0},
+    {"aeron.driver.resolver.bootstrap.neighbor.resolution.interval",
+        "resolver-bootstrap-neighbor-resolution-interval", AS_OURS, 0, 0},
+    {"aeron.driver.resolver.self.resolution.interval", "resolver-self-resolution-interval", AS_OURS,
+        0, 0},
+    {"aeron.driver.resolver.neighbor.resolution.interval", "resolver-neighbor-resolution-interval",
+        AS_OURS, 0, 0},
+    {"aeron.driver.resolver.neighbor.timeout", "resolver-neighbor-timeout", AS_OURS, 0, 0},
     {"aeron.name.resolver.threshold", "name-resolver-threshold", AS_OURS, 0, 0},
     {"aeron.driver.name.resolver.threshold", "name-resolver-threshold", AS_OURS, 0, 0},
     {"aeron.driver.conductor.cycle.threshold", "conductor-cycle-threshold", AS_OURS, 0, 0},
@@ -175,13 +184,6 @@ static const row_t rows[] = {
     {"aeron.driver.cpuset.affinity", "use the *.cpu.affinity options", NO_MEANING, 0, 0},
     {"aeron.driver.cpuset.warnings.as.errors", NOT_HERE, NO_MEANING, 0, 0},
     {"aeron.enable.experimental.features", NOT_HERE, NO_MEANING, 0, 0},
-    {"aeron.driver.resolver.name", NO_GOSSIP, NO_MEANING, 0, 0},
-    {"aeron.driver.resolver.interface", NO_GOSSIP, NO_MEANING, 0, 0},
-    {"aeron.driver.resolver.bootstrap.neighbor", NO_GOSSIP, NO_MEANING, 0, 0},
-    {"aeron.driver.resolver.bootstrap.neighbor.resolution.interval", NO_GOSSIP, NO_MEANING, 0, 0},
-    {"aeron.driver.resolver.self.resolution.interval", NO_GOSSIP, NO_MEANING, 0, 0},
-    {"aeron.driver.resolver.neighbor.resolution.interval", NO_GOSSIP, NO_MEANING, 0, 0},
-    {"aeron.driver.resolver.neighbor.timeout", NO_GOSSIP, NO_MEANING, 0, 0},
     {"aeron.udp.channel.transport.bindings.media", PLUG_IN, NO_MEANING, 0, 0},
     {"aeron.conductor.udp.channel.transport.bindings.media", PLUG_IN, NO_MEANING, 0, 0},
     {"aeron.udp.channel.outgoing.interceptors", PLUG_IN, NO_MEANING, 0, 0},

@@ -10,6 +10,7 @@
 #include "util/format.h"
 
 #include <inttypes.h>
+#include <string.h>
 #include <unistd.h>
 
 #define IDLE_OPTIONS 5
@@ -234,8 +235,9 @@ static int check_resolver(const rst_driver_params_t *params)
         return rsti_csv_resolver_parse(&table, params->name_resolver_args);
     }
     return strcmp(params->name_resolver, "default") == 0
+            || strcmp(params->name_resolver, "driver") == 0
         ? 0
-        : RST_SET_ERR(RST_EINVAL, "name-resolver=%s: must be default or csv_table",
+        : RST_SET_ERR(RST_EINVAL, "name-resolver=%s: must be default, csv_table or driver",
               params->name_resolver);
 }
 

@@ -190,6 +190,16 @@ int32_t rsti_name_counter_allocate(rst_driver_t *driver, const char *name, const
     return id;
 }
 
+int32_t rsti_driver_counter_allocate(rst_driver_t *driver, int32_t type_id, const int32_t *key,
+    const char *label)
+{
+    const int32_t id = allocate(driver, type_id, key, key == NULL ? 0 : sizeof *key, label);
+    if (id >= 0) {
+        rsti_counters_set_ids(&driver->counters, id, 0, -1, 0);
+    }
+    return id;
+}
+
 static void release(rst_driver_t *driver, int32_t *counter_id, bool is_held)
 {
     if (*counter_id < 0) {

@@ -48,6 +48,10 @@ int32_t rsti_sockaddr_counter_allocate(rst_driver_t *driver, const char *name,
 /* Allocates the counter of a name whose answers it selects. The key is the name with its length.
  * Returns the id, or negative with a trail. */
 int32_t rsti_name_counter_allocate(rst_driver_t *driver, const char *name, const char *label);
+/* Allocates a counter of the driver itself, with a key of one number or none (NULL). Returns the
+ * id, or negative with a trail. */
+int32_t rsti_driver_counter_allocate(rst_driver_t *driver, int32_t type_id, const int32_t *key,
+    const char *label);
 /* Frees a counter that only the driver writes, and sets *counter_id to -1. Its id may be given away
  * at once, unless an Aeron client is attached: such a client may hold ids for a while. */
 void rsti_counter_release(rst_driver_t *driver, int32_t *counter_id);

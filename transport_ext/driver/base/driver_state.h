@@ -94,6 +94,7 @@ struct rst_driver_t {
     rsti_media_t media;
     rsti_name_resolver_t resolver; /* the conductor's */
     rsti_csv_resolver_t *name_table; /* NULL: the system's names only */
+    struct rsti_name_agent_t *name_agent; /* NULL: drivers do not tell this one names */
     rsti_name_lookup_t *lookup; /* NULL: names are looked up while the conductor waits */
     rsti_media_t udp_media; /* ours to destroy when owns_udp_media */
     bool owns_udp_media;

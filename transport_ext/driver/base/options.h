@@ -18,6 +18,7 @@
 #define RSTI_OPTION_NAME_MAX 64
 #define RSTI_MB INT64_C(1048576)
 #define RSTI_GB INT64_C(1073741824)
+#define RSTI_MS INT64_C(1000000)
 #define RSTI_DURATION_MAX INT64_C(31536000000000000) /* a year */
 
 /* Threads of the agents. */
@@ -197,9 +198,26 @@
     X(TEXT, receiver_ports, "receiver-wildcard-port-range", "", 0, 31,                             \
         "\"low high\": ports for subscriptions whose endpoint has port 0")                         \
     X(TEXT, name_resolver, "name-resolver", "default", 0, 63,                                      \
-        "default | csv_table (names of name-resolver-init-args, for tests)")                       \
+        "default | csv_table (names of name-resolver-init-args, for tests) | driver (drivers "     \
+        "tell each other names, as with resolver-interface)")                                      \
     X(TEXT, name_resolver_args, "name-resolver-init-args", "", 0, RSTI_OPTION_TEXT_MAX - 1,        \
-        "arguments of the name resolver")
+        "arguments of the name resolver")                                                          \
+    X(TEXT, resolver_name, "resolver-name", "", 0, 255,                                            \
+        "name of this driver for other drivers; empty: the host name")                             \
+    X(TEXT, resolver_interface, "resolver-interface", "", 0, 255,                                  \
+        "address:port where drivers tell this one names; empty: they do not, or, with "            \
+        "name-resolver=driver, any address and port")                                              \
+    X(TEXT, resolver_bootstrap, "resolver-bootstrap-neighbor", "", 0, RSTI_OPTION_TEXT_MAX - 1,    \
+        "host:port of drivers that are told of this one first; 20 at most, apart by commas")       \
+    X(DURATION, resolver_bootstrap_ns, "resolver-bootstrap-neighbor-resolution-interval", "10s",   \
+        RSTI_MS, RSTI_DURATION_MAX, "interval of new look-ups for bootstrap neighbors that do not "\
+        "answer")                                                                                  \
+    X(DURATION, resolver_self_ns, "resolver-self-resolution-interval", "1s", RSTI_MS,              \
+        RSTI_DURATION_MAX, "interval in which this driver tells its own name")                     \
+    X(DURATION, resolver_list_ns, "resolver-neighbor-resolution-interval", "2s", RSTI_MS,          \
+        RSTI_DURATION_MAX, "interval in which it tells the names that it heard")                   \
+    X(DURATION, resolver_timeout_ns, "resolver-neighbor-timeout", "10s", RSTI_MS,                  \
+        INT64_C(86400000000000), "a name or neighbor that is silent for so long is forgotten")
 
 /* Flow control, rates and windows (docs/reference/aeron/driver.md 8, docs/reference/aeron/wire.md 9
  * and 10). */

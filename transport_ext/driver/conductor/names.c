@@ -6,6 +6,7 @@
 #include "driver/base/driver_state.h"
 #include "driver/base/name_lookup.h"
 #include "driver/base/proxies.h"
+#include "driver/conductor/name_agent.h"
 #include "driver/receiver/receive_endpoint.h"
 #include "driver/sender/send_endpoint.h"
 #include "util/alloc.h"
@@ -125,14 +126,17 @@ int rsti_names_init(rst_driver_t *driver)
     if (driver->thread_count > 0 && use_thread(driver) < 0) {
         return -rst_last_error_code();
     }
-    if (strcmp(kind, "csv_table") == 0) {
-        return use_table(driver);
+    if (strcmp(kind, "csv_table") == 0 && use_table(driver) < 0) {
+        return -rst_last_error_code();
     }
-    return 0;
+    const bool is_told = strcmp(kind, "driver") == 0
+        || driver->params.resolver_interface[0] != '\0';
+    return is_told ? rsti_name_agent_open(driver) : 0;
 }
 
 void rsti_names_fini(rst_driver_t *driver)
 {
+    rsti_name_agent_close(driver);
     rsti_name_lookup_destroy(driver->lookup);
     rsti_free(driver->name_table);
 }
@@ -216,6 +220,7 @@ void rsti_reresolutions_poll(rst_driver_t *driver, int64_t now_ns, int64_t *next
 {
     rsti_conductor_t *conductor = driver->conductor;
     int32_t kept = 0;
+    rsti_name_agent_poll(driver, now_ns, next_deadline_ns);
     for (int32_t i = 0; i < conductor->reresolution_count; i++) {
         const rsti_reresolution_t wanted = conductor->reresolutions[i];
         if (!reresolve(driver, &wanted)) {

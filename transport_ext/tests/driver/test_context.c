@@ -161,6 +161,18 @@ static const struct {
     {"aeron.debug.receive.control.loss.seed", "13", "fault-seed", "13"},
     {"aeron.name.resolver.supplier", "csv_table", "name-resolver", "csv_table"},
     {"aeron.name.resolver.init.args", "a,b,c", "name-resolver-init-args", "a,b,c"},
+    {"aeron.name.resolver.supplier", "driver", "name-resolver", "driver"},
+    {"aeron.driver.resolver.name", "A", "resolver-name", "A"},
+    {"aeron.driver.resolver.interface", "0.0.0.0:8050", "resolver-interface", "0.0.0.0:8050"},
+    {"aeron.driver.resolver.bootstrap.neighbor", "b:8050,c:8050", "resolver-bootstrap-neighbor",
+        "b:8050,c:8050"},
+    {"aeron.driver.resolver.bootstrap.neighbor.resolution.interval", "3s",
+        "resolver-bootstrap-neighbor-resolution-interval", "3s"},
+    {"aeron.driver.resolver.self.resolution.interval", "4s", "resolver-self-resolution-interval",
+        "4s"},
+    {"aeron.driver.resolver.neighbor.resolution.interval", "5s",
+        "resolver-neighbor-resolution-interval", "5s"},
+    {"aeron.driver.resolver.neighbor.timeout", "6s", "resolver-neighbor-timeout", "6s"},
     {"aeron.name.resolver.threshold", "1s", "name-resolver-threshold", "1s"},
     {"aeron.driver.name.resolver.threshold", "2s", "name-resolver-threshold", "2s"},
     {"aeron.driver.conductor.cycle.threshold", "1ms", "conductor-cycle-threshold", "1ms"},
@@ -314,9 +326,9 @@ TEST(malformed_values_are_refused_by_name)
 TEST(ineffective_and_unknown_names)
 {
     start();
-    CHECK_EQ(set("aeron.driver.resolver.name", "A"), 0);
+    CHECK_EQ(set("aeron.debug.timeout", "A"), 0);
     CHECK_EQ(notices.count, 1);
-    CHECK(strstr(notices.last, "aeron.driver.resolver.name=A: accepted, but") != NULL);
+    CHECK(strstr(notices.last, "aeron.debug.timeout=A: accepted, but") != NULL);
     CHECK_EQ(set("aeron.no.such.thing", "1"), 0);
     CHECK_EQ(notices.count, 2);
     CHECK_STR(notices.last, "aeron.no.such.thing=1: not known, ignored");
