@@ -121,3 +121,19 @@ def test_two_destinations_merge_two_sources(
                 send(other, b"%d" % number)
                 assert read_count(subscription, 1) == [b"%d" % number]
             assert subscription.image_count == 1
+
+
+def test_a_receiver_with_two_addresses_proves_its_sender(driver: Driver, client: Client) -> None:
+    """The destination is one address of the receiver's host, and its frames come from another."""
+    port = free_port()
+    with (
+        client.add_subscription(f"aeron:udp?endpoint=0.0.0.0:{port}", STREAM) as subscription,
+        client.add_publication(
+            "aeron:udp?control-mode=manual|term-length=64k", STREAM
+        ) as publication,
+    ):
+        publication.add_destination(f"aeron:udp?endpoint=127.0.0.2:{port}")
+        connect(publication, subscription)
+        for number in range(100):
+            send(publication, b"%d" % number)
+            assert read_count(subscription, 1) == [b"%d" % number]

@@ -263,13 +263,12 @@ void rsti_network_publication_on_rttm(rsti_sender_t *sender,
     rsti_rttm_t answer = *rttm;
     answer.frame = (rsti_frame_header_t){RSTI_RTTM_LENGTH, 0, 0, RSTI_FRAME_RTTM};
     answer.reception_delta = 0;
-    const bool is_open = rsti_send_endpoint_is_open(endpoint);
-    if (endpoint->destinations == NULL && !is_open) {
+    if (endpoint->destinations == NULL && !rsti_send_endpoint_is_open(endpoint)) {
         (void)rsti_network_publication_send_frame(sender, publication, &answer, sizeof answer);
-    } else if (is_open || rsti_destinations_have(endpoint->destinations, source)
-        || rsti_proven_has(&endpoint->proven, source, sender->now_ns)) {
-        rsti_send_endpoint_send_to(sender, endpoint, &answer, sizeof answer, source);
+        return;
     }
+    /* A receiver may have another address than the destination: a host may have several. */
+    rsti_send_endpoint_send_to(sender, endpoint, &answer, sizeof answer, source);
 }
 
 void rsti_network_publication_on_response_setup(rsti_sender_t *sender,
