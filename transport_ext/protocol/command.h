@@ -135,11 +135,11 @@ enum {
     RSTI_COUNTER_LOCAL_SOCKADDR = 14,
     RSTI_COUNTER_RESOLVER_NEIGHBORS = 15,
     RSTI_COUNTER_RESOLVER_NAMES = 16,
-    RSTI_COUNTER_RESOLVER_BOOTSTRAP = 21,
     RSTI_COUNTER_FC_RECEIVERS = 17,
     RSTI_COUNTER_MDC_DESTINATIONS = 18,
     RSTI_COUNTER_SENDER_NAKS_RECEIVED = 19,
     RSTI_COUNTER_RECEIVER_NAKS_SENT = 20,
+    RSTI_COUNTER_RESOLVER_BOOTSTRAP = 21,
     RSTI_COUNTER_TYPE_OURS = 7300,
     /* "snd-consumed": position that every living receiver of a network publication has consumed, as
      * the last status messages said; stream key, registration id = the publication's. */

@@ -109,16 +109,6 @@ int rsti_datagram_counters_init(rst_driver_t *driver)
     return 0;
 }
 
-int32_t rsti_driver_counter_allocate(rst_driver_t *driver, int32_t type_id, const int32_t *key,
-    const char *label)
-{
-    const int32_t id = allocate(driver, type_id, key, key == NULL ? 0 : sizeof *key, label);
-    if (id >= 0) {
-        rsti_counters_set_ids(&driver->counters, id, 0, -1, 0);
-    }
-    return id;
-}
-
 int32_t rsti_stream_counter_allocate(rst_driver_t *driver, const rsti_stream_counter_t *facts,
     int64_t **address)
 {
@@ -181,6 +171,16 @@ int32_t rsti_sockaddr_counter_allocate(rst_driver_t *driver, const char *name,
     if (id >= 0) {
         rsti_counters_set_ids(&driver->counters, id, registration_id, client_id, 0);
         rsti_counter_store(driver, id, RSTI_CHANNEL_ACTIVE);
+    }
+    return id;
+}
+
+int32_t rsti_driver_counter_allocate(rst_driver_t *driver, int32_t type_id, const int32_t *key,
+    const char *label)
+{
+    const int32_t id = allocate(driver, type_id, key, key == NULL ? 0 : sizeof *key, label);
+    if (id >= 0) {
+        rsti_counters_set_ids(&driver->counters, id, 0, -1, 0);
     }
     return id;
 }

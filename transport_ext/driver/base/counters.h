@@ -28,11 +28,6 @@ typedef struct rsti_stream_counter_t {
 int32_t rsti_stream_counter_allocate(rst_driver_t *driver, const rsti_stream_counter_t *facts,
     int64_t **address);
 
-/* Allocates a counter of the driver itself, with a key of one number or none (NULL). Returns the
- * id, or negative with a trail. */
-int32_t rsti_driver_counter_allocate(rst_driver_t *driver, int32_t type_id, const int32_t *key,
-    const char *label);
-
 /* Values of the counters of channels and of their addresses. */
 typedef enum rsti_channel_status_t {
     RSTI_CHANNEL_ERRORED = -1, /* its socket failed to open; visible until the id is reused */
@@ -50,6 +45,10 @@ void rsti_channel_status_bound(rst_driver_t *driver, int32_t channel_status_id,
 int32_t rsti_sockaddr_counter_allocate(rst_driver_t *driver, const char *name,
     int32_t channel_status_id, const char *bound_address, int64_t registration_id,
     int64_t client_id);
+/* Allocates a counter of the driver itself, with a key of one number or none (NULL). Returns the
+ * id, or negative with a trail. */
+int32_t rsti_driver_counter_allocate(rst_driver_t *driver, int32_t type_id, const int32_t *key,
+    const char *label);
 /* Frees a counter and sets *counter_id to -1. */
 void rsti_counter_release(rst_driver_t *driver, int32_t *counter_id);
 /* Stores a value. Any agent. */

@@ -14,7 +14,6 @@
 #include "driver/conductor/images.h"
 #include "driver/conductor/ipc_publication.h"
 #include "driver/conductor/logs.h"
-#include "driver/conductor/name_agent.h"
 #include "driver/conductor/names.h"
 #include "driver/conductor/network_publication.h"
 #include "driver/conductor/publications.h"
@@ -106,7 +105,7 @@ int rsti_conductor_create(rst_driver_t *driver, uint64_t seed)
 
 int rsti_conductor_open_names(rst_driver_t *driver)
 {
-    return rsti_names_init(driver) < 0 ? -rst_last_error_code() : rsti_name_agent_open(driver);
+    return rsti_names_init(driver);
 }
 
 static void free_objects(rst_driver_t *driver)

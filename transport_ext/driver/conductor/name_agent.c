@@ -164,10 +164,6 @@ static int allocate_counters(rst_driver_t *driver, rsti_name_agent_t *agent,
 
 int rsti_name_agent_open(rst_driver_t *driver)
 {
-    if (strcmp(driver->params.name_resolver, "driver") != 0
-        && driver->params.resolver_interface[0] == '\0') {
-        return 0;
-    }
     rsti_name_agent_t *agent = rsti_alloc(sizeof *agent);
     struct sockaddr_storage local;
     if (agent == NULL) {

@@ -5,8 +5,8 @@
 
 #include "driver/base/driver_state.h"
 
-/* If the options ask for it, opens the socket and puts itself before driver->resolver. 0, or a
- * negative error code with a trail that names the option. */
+/* Opens the socket and puts itself before driver->resolver. 0, or a negative error code with a
+ * trail that names the option. */
 int rsti_name_agent_open(rst_driver_t *driver);
 void rsti_name_agent_close(rst_driver_t *driver);
 /* Each pass: reads what others tell, and tells them what is due. */

@@ -97,10 +97,12 @@ int rsti_names_init(rst_driver_t *driver)
     if (driver->thread_count > 0 && use_thread(driver) < 0) {
         return -rst_last_error_code();
     }
-    if (strcmp(kind, "csv_table") == 0) {
-        return use_table(driver);
+    if (strcmp(kind, "csv_table") == 0 && use_table(driver) < 0) {
+        return -rst_last_error_code();
     }
-    return 0;
+    const bool is_told = strcmp(kind, "driver") == 0
+        || driver->params.resolver_interface[0] != '\0';
+    return is_told ? rsti_name_agent_open(driver) : 0;
 }
 
 void rsti_names_fini(rst_driver_t *driver)
