@@ -204,6 +204,11 @@ FRAGMENTS = (
         before="import rstream\nfrom rstream import policy",
     ),
     Fragment(
+        page="docs/how-to/slow-consumers.md",
+        number=2,
+        changed=(("endpoint=224.0.1.1:40456", "endpoint=224.0.1.1:40456|interface=127.0.0.1"),),
+    ),
+    Fragment(
         page="docs/reference/channels.md",
         number=0,
         changed=(

@@ -178,7 +178,7 @@ def _retry(
 
 def _hint_at_bind(error: RegistrationError) -> None:
     """Say what to do when the advertised address is none of this host's."""
-    if any(text in str(error) for text in (os.strerror(errno.EADDRNOTAVAIL), "cannot resolve")):
+    if any(text in str(error) for text in (os.strerror(errno.EADDRNOTAVAIL), "unknown host")):
         error.hint = (
             "the port is bound to the address that the handle advertises; give bind= an address of "
             'this host, or "0.0.0.0" for all of them'

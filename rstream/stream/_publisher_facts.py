@@ -398,15 +398,18 @@ class PublisherFacts(Generic[T]):
             self._where(),
             "a subscriber" if self.wait_for == 1 else f"{self.wait_for} subscribers",
             how_long,
-            self._slip(),
+            self._why_alone(),
         )
 
-    def _slip(self) -> str:
-        """The reader that it may mean, if one waits here under another name."""
+    def _why_alone(self) -> str:
+        """With what error the last reader left; and the reader that it may mean, if one waits here
+        under another name.
+        """
+        left = f"; the last one: {self._reader_error}" if self._reader_error else ""
         if not self.name:
-            return ""
+            return left
         hint = hint_for_publisher(self._link.directory, self.name, self.channel)
-        return f"; {hint}" if hint else ""
+        return f"{left}; {hint}" if hint else left
 
     def _where(self) -> str:
         stream = (

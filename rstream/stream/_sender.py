@@ -261,7 +261,7 @@ class Sender(PublisherFacts[T]):
         if self._is_gated:
             missing = f"{self._reader_count()} of {self.wait_for} subscribers"
         return NotConnected(
-            f"{self._where()}: {missing} for {waited_s:.1f} s{self._slip()}",
+            f"{self._where()}: {missing} for {waited_s:.1f} s{self._why_alone()}",
             hint="start the reader with the same driver directory and the same name; over UDP the "
             "endpoint is the reader's address; `rstream stat` lists the readers",
             **self._place(),

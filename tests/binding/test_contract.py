@@ -254,7 +254,7 @@ def test_name_mismatch_and_headers():
 
 
 def test_directory_tools(driver, client, driver_dir):
-    pair(client)
+    _publication, _subscription = pair(client)
     assert _core.probe(driver_dir) == 2
     pid, age_ms = _core.driver_info(driver_dir)
     assert pid > 0

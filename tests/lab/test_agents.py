@@ -213,7 +213,8 @@ def test_a_stalled_receiver_is_not_overrun() -> None:
     )
     assert found.results("overrun") == [0.0] * 4
     assert max(found.sender("queue_most")) <= 2 << 20
-    assert mean_rate(found, "sent", 0.6, 0.68) == 0
+    # When the buffer is full depends on what it held; it is before the reader goes on at 0.7 s.
+    assert mean_rate(found, "sent", 0.67, 0.7) == 0
     assert mean_rate(found, "sent", 0.9, 1.2) > 60 * MB
 
 

@@ -1,7 +1,7 @@
 """How the end of a ``with`` block ends the stream, and how long that takes.
 
-A publisher with ``linger_s`` waits by steps of ``_perform``. A test that must not wait replaces
-``_perform`` by a function that fails, so it needs no clock.
+A publisher with ``linger_s`` waits by steps of ``_wait``. A test that must not wait replaces
+``_wait`` by a function that fails, so it needs no clock.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def refuse_to_wait(publisher, monkeypatch):
     def perform(step):
         raise AssertionError(f"it waits: {step}")
 
-    monkeypatch.setattr(publisher, "_perform", perform)
+    monkeypatch.setattr(publisher, "_wait", perform)
 
 
 def end_of(sub):
@@ -67,8 +67,8 @@ def test_a_block_ended_by_an_exception_lingers(driver_dir, name):
             stream.publisher(name, dir=driver_dir, linger_s=0.05) as pub,
         ):
             steps = []
-            perform = pub._perform
-            pub._perform = lambda step: (steps.append(step), perform(step))[1]
+            perform = pub._wait
+            pub._wait = lambda step: (steps.append(step), perform(step))[1]
             pub.send(1)
             raise ZeroDivisionError("no")
         assert steps

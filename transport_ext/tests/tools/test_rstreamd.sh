@@ -191,8 +191,8 @@ expect "directory, variable" no "$([ -e "$dir" ] && echo yes || echo no)"
 launch "-Daeron.dir=$dir" -Daeron.threading.mode=INVOKER -Daeron.dir.delete.on.shutdown=true
 expect "threads of an invoker: its main thread runs the agents" "" "$(threads)"
 finish_driver "an invoker"
-expect_code 2 "name-resolver=driver: must be" "-Daeron.dir=$dir" \
-    -Daeron.name.resolver.supplier=driver
+expect_code 2 "name-resolver=nonsense: must be" "-Daeron.dir=$dir" \
+    -Daeron.name.resolver.supplier=nonsense
 expect "nothing was made" no "$([ -e "$dir" ] && echo yes || echo no)"
 expect_code 2 "aeron.threading.mode=NONE" "-Daeron.dir=$dir" -Daeron.threading.mode=NONE
 expect_code 2 "client-liveness-timeout=1s: must be longer than timer-interval=1s" \
