@@ -629,5 +629,5 @@ CHECK_MAIN(RUN(open_without_driver), RUN(open_beside_dead_driver),
     RUN(refused_command), RUN(a_forged_correlation_id_is_refused), RUN(answer_takes_time),
     RUN(cancelled), RUN(impossible_answers), RUN(lapped), RUN(driver_dies), RUN(driver_shuts_down),
     RUN(driver_is_replaced), RUN(driver_stands_still), RUN(client_timed_out),
-    RUN(heartbeat_counter_taken_away),
-    RUN(handles_outlive_the_client), RUN(forked), RUN(tools), RUN(directories))
+    RUN(heartbeat_counter_taken_away), RUN(handles_outlive_the_client), RUN(forked), RUN(tools),
+    RUN(directories))

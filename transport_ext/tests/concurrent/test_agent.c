@@ -305,5 +305,5 @@ CHECK_MAIN(RUN(every_idle_kind_works_and_stops), RUN(the_thread_blocks_signals_a
     RUN(without_deadline_it_sleeps_until_woken), RUN(the_deadline_wakes_it),
     RUN(the_sleep_bound_may_change_while_it_runs), RUN(sleeps_double_after_work),
     RUN(a_refused_sleep_goes_on_working), RUN(spinning_finds_work_without_a_wake_up),
-    RUN(with_too_few_cores_spinning_yields),
-    RUN(no_work_is_left_lying), RUN(stopping_right_after_starting))
+    RUN(with_too_few_cores_spinning_yields), RUN(no_work_is_left_lying),
+    RUN(stopping_right_after_starting))

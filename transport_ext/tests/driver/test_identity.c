@@ -276,6 +276,6 @@ TEST(start_position_is_everywhere)
 }
 
 CHECK_MAIN(RUN(tags_find_sockets), RUN(spies_find_tags), RUN(session_by_tag),
-    RUN(socket_buffers_of_channels), RUN(socket_buffers_of_the_system),
-    RUN(session_ids_are_random), RUN(explicit_session_clashes_with_the_living),
-    RUN(shared_parameters_must_agree), RUN(start_position_is_everywhere))
+    RUN(socket_buffers_of_channels), RUN(socket_buffers_of_the_system), RUN(session_ids_are_random),
+    RUN(explicit_session_clashes_with_the_living), RUN(shared_parameters_must_agree),
+    RUN(start_position_is_everywhere))
