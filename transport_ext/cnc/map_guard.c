@@ -79,8 +79,19 @@ static void install_handler(void)
     (void)sigaction(SIGBUS, &action, &before);
 }
 
+/* In the simulator many processes share one table, some of them die without a word, and no file is
+ * cut: the accesses here would make a run depend on where the system puts mappings. */
+#ifdef RSTI_SIM
+#define GUARDS_ARE_USED 0
+#else
+#define GUARDS_ARE_USED 1
+#endif
+
 void rsti_map_guard_add(const uint8_t *base, size_t length, bool read_only)
 {
+    if (!GUARDS_ARE_USED) {
+        return;
+    }
     (void)pthread_once(&handler_once, install_handler);
     for (size_t i = 0; i < RSTI_MAP_GUARDS_MAX; i++) {
         guard_t *guard = &guards[i];
@@ -96,6 +107,9 @@ void rsti_map_guard_add(const uint8_t *base, size_t length, bool read_only)
 
 static guard_t *guard_of(const uint8_t *base)
 {
+    if (!GUARDS_ARE_USED) {
+        return NULL;
+    }
     guard_t *guard = guard_at((int64_t)(intptr_t)base);
     return guard != NULL && guard->base == (int64_t)(intptr_t)base ? guard : NULL;
 }

@@ -70,7 +70,7 @@ static const probe_t probes[] = {
     /* laws of flow and congestion */
     {PUB, false, "aeron:udp?control=H:S|control-mode=dynamic|fc=sideways", "sideways"},
     /* responses */
-    {PUB, false, "aeron:udp?control-mode=response|control=H:S", "needs response-correlation-id"},
+    {PUB, false, "aeron:udp?control-mode=response|control=H:S", "no response-correlation-id set"},
     {PUB, false, "aeron:udp?control-mode=response|control=H:S|response-correlation-id=99",
         "there is no image whose publisher waits"},
     {PUB, false, "aeron:ipc?control-mode=response|response-correlation-id=99", "there is no image"},
