@@ -51,28 +51,38 @@ bool rsti_challenge_is_answered(const rsti_sender_t *sender, const rsti_rttm_t *
         || answer->echo_timestamp == rsti_challenge_stamp(sender, source, answer, before_ns);
 }
 
-static rsti_kept_sm_t *place_of(const rsti_sender_t *sender, rsti_send_endpoint_t *endpoint,
-    const struct sockaddr_storage *source)
+/* Returns the place of source; NULL: it has none. */
+static rsti_kept_sm_t *find(rsti_send_endpoint_t *endpoint, const struct sockaddr_storage *source)
 {
-    const uint64_t hash = (uint64_t)stamp(sender, source, 0, 0, -1);
-    return &endpoint->kept[hash % RSTI_CHALLENGE_PLACES];
-}
-
-void rsti_challenge_keep(rsti_sender_t *sender, rsti_send_endpoint_t *endpoint, const rsti_sm_t *sm,
-    const struct sockaddr_storage *source)
-{
-    rsti_kept_sm_t *place = place_of(sender, endpoint, source);
-    if ((size_t)sm->frame.frame_length <= sizeof place->bytes) {
-        memcpy(place->bytes, sm, (size_t)sm->frame.frame_length);
-        place->source = *source;
+    for (int i = 0; i < RSTI_CHALLENGE_PLACES; i++) {
+        rsti_kept_sm_t *place = &endpoint->kept[i];
+        if (place->source.ss_family != AF_UNSPEC && rsti_netaddr_equal(&place->source, source)) {
+            return place;
+        }
     }
+    return NULL;
 }
 
-const rsti_sm_t *rsti_challenge_take(rsti_sender_t *sender, rsti_send_endpoint_t *endpoint,
+void rsti_challenge_keep(rsti_send_endpoint_t *endpoint, const rsti_sm_t *sm,
     const struct sockaddr_storage *source)
 {
-    rsti_kept_sm_t *place = place_of(sender, endpoint, source);
-    if (place->source.ss_family == AF_UNSPEC || !rsti_netaddr_equal(&place->source, source)) {
+    rsti_kept_sm_t *place = find(endpoint, source);
+    if ((size_t)sm->frame.frame_length > sizeof place->bytes) {
+        return;
+    }
+    if (place == NULL) { /* in turn, so the place was taken before all others */
+        place = &endpoint->kept[endpoint->kept_next];
+        endpoint->kept_next = (endpoint->kept_next + 1) % RSTI_CHALLENGE_PLACES;
+    }
+    memcpy(place->bytes, sm, (size_t)sm->frame.frame_length);
+    place->source = *source;
+}
+
+const rsti_sm_t *rsti_challenge_take(rsti_send_endpoint_t *endpoint,
+    const struct sockaddr_storage *source)
+{
+    rsti_kept_sm_t *place = find(endpoint, source);
+    if (place == NULL) {
         return NULL;
     }
     place->source.ss_family = AF_UNSPEC;

@@ -6,7 +6,8 @@
  *
  * The stamp is a keyed hash of address, session, stream and time, so no state is kept for it. The
  * status message that led to the question is kept in one of a few places, and counts when the
- * answer comes. When another one has taken its place, the next status message counts. */
+ * answer comes. When more hosts are asked at once, the oldest one is dropped: its sender becomes a
+ * destination by the answer, and its next status message counts. */
 #ifndef RSTI_DRIVER_SENDER_CHALLENGE_H
 #define RSTI_DRIVER_SENDER_CHALLENGE_H
 
@@ -38,11 +39,11 @@ void rsti_challenge_send(rsti_sender_t *sender, const rsti_network_publication_t
 bool rsti_challenge_is_answered(const rsti_sender_t *sender, const rsti_rttm_t *answer,
     const struct sockaddr_storage *source, int64_t now_ns);
 /* Keeps a status message of source. It is not kept when it is too long. */
-void rsti_challenge_keep(rsti_sender_t *sender, rsti_send_endpoint_t *endpoint, const rsti_sm_t *sm,
+void rsti_challenge_keep(rsti_send_endpoint_t *endpoint, const rsti_sm_t *sm,
     const struct sockaddr_storage *source);
 /* Takes the kept status message of source. It is valid until the next call of keep. NULL: there is
  * none. */
-const rsti_sm_t *rsti_challenge_take(rsti_sender_t *sender, rsti_send_endpoint_t *endpoint,
+const rsti_sm_t *rsti_challenge_take(rsti_send_endpoint_t *endpoint,
     const struct sockaddr_storage *source);
 
 #endif

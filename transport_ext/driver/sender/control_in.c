@@ -43,7 +43,7 @@ static bool is_admitted(rsti_sender_t *sender, rsti_send_endpoint_t *endpoint,
     if (rsti_network_publication_is_seen_by(publication, sm)) {
         rsti_challenge_send(sender, publication, source, now_ns);
         if (!is_proven) {
-            rsti_challenge_keep(sender, endpoint, sm, source);
+            rsti_challenge_keep(endpoint, sm, source);
         }
     } else if (!is_proven) {
         rsti_driver_count(sender->driver, RSTI_SYSTEM_SM_REJECTED, 1);
@@ -102,13 +102,17 @@ static void on_rttm(rsti_sender_t *sender, rsti_send_endpoint_t *endpoint,
         rsti_network_publication_on_rttm(sender, publication, rttm, source);
         return;
     }
+    const bool was_proven = rsti_proven_has(&endpoint->proven, source, now_ns);
     if (!rsti_send_endpoint_is_open(endpoint)
         || !rsti_challenge_is_answered(sender, rttm, source, now_ns)
         || !rsti_proven_add(&endpoint->proven, source, now_ns)) {
         return;
     }
-    const rsti_sm_t *kept = rsti_challenge_take(sender, endpoint, source);
-    if (kept != NULL && kept->session_id == rttm->session_id
+    const rsti_sm_t *kept = rsti_challenge_take(endpoint, source);
+    if (kept == NULL && !was_proven) {
+        /* Data must flow at once: the next status message may come 200 ms later. */
+        rsti_send_endpoint_on_proof(sender, endpoint, rttm->receiver_id, source, now_ns);
+    } else if (kept != NULL && kept->session_id == rttm->session_id
         && kept->stream_id == rttm->stream_id) {
         on_position(sender, endpoint, publication, kept, source, now_ns);
     }

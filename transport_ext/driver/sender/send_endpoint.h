@@ -46,6 +46,7 @@ struct rsti_send_endpoint_t {
     rsti_destination_tracker_t *destinations; /* NULL: one destination */
     rsti_proven_t proven;
     rsti_kept_sm_t kept[RSTI_CHALLENGE_PLACES];
+    int32_t kept_next; /* place of the next host that has none */
     int32_t answer_bucket,
         answer_place; /* of the publication whose SETUP goes to a stranger next */
     rsti_connection_budget_t budget;

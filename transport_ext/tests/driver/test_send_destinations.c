@@ -213,6 +213,32 @@ TEST(dynamic_destinations_come_with_proofs)
     harness_close(p.h);
 }
 
+/* More than there are places for status messages of hosts that were asked. None may wait for its
+ * next status message: what is sent until then would be lost for it. */
+TEST(readers_that_come_at_once_all_get_data_at_once)
+{
+    enum { COUNT = 2 * RSTI_CHALLENGE_PLACES };
+    publisher_t p;
+    publisher_open(&p, DYNAMIC);
+    char from[COUNT][32];
+    for (int i = 0; i < COUNT; i++) {
+        snprintf(from[i], sizeof from[i], "127.0.0.1:%d", 32000 + i);
+        send_sm(&p, from[i], 100 + i);
+    }
+    pass(p.h); /* asks */
+    pass(p.h); /* they answer */
+    CHECK_EQ(p.h->challenge_count, COUNT);
+    CHECK_EQ(destination_count(&p), COUNT);
+    CHECK_EQ(p.publication->receiver_count, RSTI_CHALLENGE_PLACES);
+    (void)offer(&p, 100);
+    forget_frames(p.h);
+    pass(p.h);
+    for (int i = 0; i < COUNT; i++) {
+        CHECK_EQ(count_to(p.h, RSTI_FRAME_DATA, from[i]), 1);
+    }
+    harness_close(p.h);
+}
+
 /* An invalid status message registers no receiver and keeps none alive. */
 TEST(rejected_status_messages_do_not_count)
 {
@@ -563,6 +589,7 @@ TEST(channels_with_destinations_are_told_apart)
 
 CHECK_MAIN(RUN(a_group_has_a_socket_for_data_and_one_for_control), RUN(unicast_setups_are_no_group),
     RUN(unicast_with_control_is_bound_to_it), RUN(dynamic_destinations_come_with_proofs),
+    RUN(readers_that_come_at_once_all_get_data_at_once),
     RUN(rejected_status_messages_do_not_count), RUN(silent_destinations_go_after_five_seconds),
     RUN(a_reader_without_a_port_is_none), RUN(retransmits_reach_all_destinations),
     RUN(an_error_at_one_destination_is_its_own),
