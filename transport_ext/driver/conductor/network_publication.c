@@ -272,6 +272,15 @@ static void update_limit(rst_driver_t *driver, rsti_network_publication_t *publi
 
 /* Draining ends when all spies have read everything, and everything is sent or there is no
  * receiver. */
+/* Whether the receiver was given up by a NOOP and may still answer again: no longer than the
+ * publication would linger. */
+static bool may_come_back(const rsti_network_publication_t *publication, int64_t now_ns)
+{
+    const rsti_publication_t *base = &publication->base;
+    return rsti_load_acquire_i32(&publication->is_given_up)
+        && now_ns <= base->life_changed_ns + base->options.linger_ns;
+}
+
 static void update_draining(rst_driver_t *driver, rsti_network_publication_t *publication,
     int64_t snd_pos, int64_t now_ns)
 {
@@ -284,7 +293,8 @@ static void update_draining(rst_driver_t *driver, rsti_network_publication_t *pu
     if (has_spies && least < base->end_position) {
         tell_wake_positions(publication, INT64_MAX, base->end_position);
     } else if (snd_pos >= base->end_position
-        || !rsti_load_acquire_i32(&publication->has_receivers)) {
+        || (!may_come_back(publication, now_ns)
+            && !rsti_load_acquire_i32(&publication->has_receivers))) {
         tell_wake_positions(publication, INT64_MAX, INT64_MAX);
         rsti_publication_set_life(base, RSTI_LIFE_LINGER, now_ns);
         (void)rsti_subscribers_tell_ours_unavailable(driver, &base->subscribers,
@@ -343,6 +353,9 @@ int64_t rsti_network_publication_life_due_ns(const rst_driver_t *driver,
     const rsti_network_publication_t *publication)
 {
     const rsti_publication_t *base = &publication->base;
+    if (base->life == RSTI_LIFE_DRAINING && rsti_load_acquire_i32(&publication->is_given_up)) {
+        return base->life_changed_ns + base->options.linger_ns + 1;
+    }
     if (base->life != RSTI_LIFE_LINGER || base->ref_count > 0) {
         return RSTI_NO_DEADLINE;
     }

@@ -66,6 +66,7 @@ typedef struct rsti_network_publication_t {
     int32_t is_corrupt; /* the log holds an invalid frame at position */
     int32_t has_receivers;
     int32_t has_unicast_eos;
+    int32_t is_given_up; /* its receiver, by a NOOP; it may answer again */
     int32_t is_released;
     /* written by: sender */
     int64_t limit; /* of flow control */

@@ -34,6 +34,7 @@ static void give_up(rsti_sender_t *sender, rsti_network_publication_t *publicati
         .error_length = rsti_min_i32(length, RSTI_ERR_TEXT_MAX),
     };
     publication->noop_receiver_id = receiver.receiver_id;
+    rsti_store_release_i32(&publication->is_given_up, 1); /* before has_receivers falls */
     rsti_driver_log_error(sender->driver, RST_ETIMEDOUT, text);
     rsti_network_publication_drop(sender, publication, &err, text, &source, now_ns);
 }

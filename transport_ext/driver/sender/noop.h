@@ -1,7 +1,8 @@
 /* noop.h: the sender asks the only receiver of a unicast publication whether its readers are alive
  * (flow/noop.h). It drops a receiver that does not answer in time, and accepts it again when it
  * answers. Meanwhile the publisher is not connected and gets an error that names the cause. The
- * position of the stream does not move, so nothing is lost when the receiver comes back. */
+ * position of the stream does not move, so nothing is lost when the receiver comes back. A closed
+ * publication waits for it as long as it would linger. */
 #ifndef RSTI_DRIVER_SENDER_NOOP_H
 #define RSTI_DRIVER_SENDER_NOOP_H
 

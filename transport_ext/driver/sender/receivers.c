@@ -297,9 +297,7 @@ static bool is_given_up(rsti_network_publication_t *publication, int64_t receive
     }
     if (noop->is_dead && receiver_id != publication->noop_receiver_id) {
         rsti_noop_forget(noop, now_ns); /* another receiver has taken its place */
-        return false;
-    }
-    if (items->has_noop) {
+    } else if (items->has_noop) {
         rsti_noop_on_answer(noop, items->noop.heard, items->noop.answered);
     }
     return noop->is_dead;
@@ -379,6 +377,7 @@ rsti_sm_result_t rsti_network_publication_on_sm(rsti_sender_t *sender,
         publication->flow.strategy->on_status_message(&publication->flow, &facts,
             publication->limit, now_ns));
     update_connected(sender, publication);
+    rsti_store_release_i32(&publication->is_given_up, 0); /* after has_receivers rose */
     return RSTI_SM_ACCEPTED;
 }
 

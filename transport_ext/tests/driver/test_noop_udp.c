@@ -116,6 +116,49 @@ TEST(hanging_reader_is_given_up_and_taken_back)
     link_close(l);
 }
 
+/* The publisher closed while its reader stood still and much was not sent yet. */
+static link_t *close_behind_a_hanging_reader(int64_t *end)
+{
+    link_t *l = begin(true);
+    run(l, READER_POLLS, 3 * RSTI_NS_PER_S);
+    l->read_bytes_per_s = 1;
+    l->offer_gap_ns = 0;
+    run(l, READER_HANGS, 2 * INTERVAL_NS + 300 * MS);
+    l->offer_gap_ns = INT64_MAX / 4;
+    l->offer_due_ns = INT64_MAX / 2;
+    *end = rsti_log_producer_position(&l->publication->base.file.log);
+    (void)take_away(l->sides[0].h, RSTI_CMD_REMOVE_PUBLICATION,
+        l->publication->base.registration_id);
+    return l;
+}
+
+TEST(closed_publication_waits_for_a_hanging_reader)
+{
+    int64_t end;
+    link_t *l = close_behind_a_hanging_reader(&end);
+    CHECK(!is_connected(l));
+    CHECK(end > l->publication->position + LINK_MESSAGE);
+    run(l, READER_HANGS, 3 * RSTI_NS_PER_S);
+    CHECK_EQ(l->publication->base.life, RSTI_LIFE_DRAINING);
+    l->read_bytes_per_s = 0;
+    run(l, READER_POLLS, INTERVAL_NS + 300 * MS);
+    CHECK_EQ(l->publication->position, end);
+    CHECK_EQ(rsti_load_acquire_i64(l->image->subscribers.items[0].position), end);
+    link_close(l);
+}
+
+TEST(closed_publication_lets_a_hanging_reader_go_after_its_linger_time)
+{
+    int64_t end;
+    link_t *l = close_behind_a_hanging_reader(&end);
+    const rsti_ptr_array_t *publications = &l->sides[0].h->driver->conductor->publications;
+    run(l, READER_HANGS, l->publication->base.options.linger_ns - 200 * MS);
+    CHECK_EQ(publications->count, 1);
+    run(l, READER_HANGS, RSTI_NS_PER_S);
+    CHECK_EQ(publications->count, 0);
+    link_close(l);
+}
+
 TEST(broken_path_is_detected)
 {
     link_t *l = begin(true);
@@ -159,5 +202,8 @@ TEST(peer_without_noops_is_kept)
 }
 
 CHECK_MAIN(RUN(polling_reader_is_kept_whatever_is_lost),
-    RUN(hanging_reader_is_given_up_and_taken_back), RUN(broken_path_is_detected),
+    RUN(hanging_reader_is_given_up_and_taken_back),
+    RUN(closed_publication_waits_for_a_hanging_reader),
+    RUN(closed_publication_lets_a_hanging_reader_go_after_its_linger_time),
+    RUN(broken_path_is_detected),
     RUN(reader_without_demand_is_kept), RUN(peer_without_noops_is_kept))
