@@ -150,9 +150,11 @@ class Publisher(Sender[T]):
                 offer = self._offer_parts if type(data) is list else self._offer_one
                 position = offer(data, self._header)  # pyright: ignore[reportArgumentType]
                 if position > 0:
+                    if not self._was_connected:
+                        self._look()  # what was sent before this reader came ends here
                     self._reached = position
                     self._sent += 1
-                    if self._sent >= self._look_again or not self._was_connected:
+                    if self._sent >= self._look_again:
                         self._note_sent(position, 0)
                     return position
         return self._run(self._send_steps(data, timeout_s))

@@ -778,3 +778,26 @@ def test_pickle_from_the_network_needs_the_users_word(driver_dir, name, open_it)
     opened(
         f"aeron-spy:aeron:udp?endpoint=127.0.0.1:{free_port()}", codecs.pickle(trusted=True)
     ).close()
+
+
+def test_a_first_message_that_is_read_at_once_is_no_gap(driver_dir, name):
+    """The publisher looks for readers after its first message, which may be consumed by then."""
+    channel = f"aeron:udp?endpoint=127.0.0.1:{free_port()}"
+    options = {"channel": channel, "dir": driver_dir}
+    with (
+        stream.subscriber(name, **options) as reader,
+        stream.publisher(name, linger_s=0, **options) as publisher,
+    ):
+        until(lambda: publisher._core.is_connected)
+        offer = publisher._offer_one
+
+        def offer_and_be_read(data, header):
+            position = offer(data, header)
+            assert reader.get(timeout_s=10) == 1
+            until(lambda: publisher._core.consumed_position == position)
+            return position
+
+        publisher._offer_one = offer_and_be_read
+        publisher.send(1)
+        events = publisher.events()
+    assert [type(event).__name__ for event in events] == ["Connected"], events
