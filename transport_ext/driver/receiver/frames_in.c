@@ -78,7 +78,7 @@ void rsti_receive_endpoint_on_setup(rsti_receiver_t *receiver, rsti_receive_tran
         }
         if (!rsti_image_may_join(image, transport, now_ns)
             || (!rsti_image_is_same_stream(image, setup)
-                && !rsti_image_is_displaced_by(image, setup))) {
+                && !rsti_image_is_displaced_by(image, transport, setup))) {
             return;
         }
     } else if (session != NULL

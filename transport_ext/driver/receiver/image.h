@@ -122,7 +122,7 @@ struct rsti_image_t {
     int32_t is_proven; /* a source is; written by the conductor before use */
     int32_t is_end_of_stream;
     int32_t is_revoked;
-    int32_t is_displaced; /* a proven source has the session, with another stream */
+    int32_t is_displaced; /* a proven source has taken the session over */
     int32_t is_released;
     int64_t rtt_ns; /* smoothed round trip to the senders; 0: not measured yet */
     int64_t rtt_least_ns;

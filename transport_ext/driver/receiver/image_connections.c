@@ -111,9 +111,12 @@ bool rsti_image_is_same_stream(const rsti_image_t *image, const rsti_setup_t *se
     return setup->initial_term_id == log->initial_term_id && setup->term_length == log->term_length;
 }
 
-bool rsti_image_is_displaced_by(const rsti_image_t *image, const rsti_setup_t *setup)
+bool rsti_image_is_displaced_by(const rsti_image_t *image,
+    const rsti_receive_transport_t *transport, const rsti_setup_t *setup)
 {
-    return !rsti_load_relaxed_i32(&image->is_proven) && !rsti_image_is_same_stream(image, setup);
+    const bool is_taken = image->connections[transport->slot].transport == transport;
+    return !rsti_load_relaxed_i32(&image->is_proven)
+        && (is_taken || !rsti_image_is_same_stream(image, setup));
 }
 
 void rsti_image_join(rsti_receiver_t *receiver, rsti_image_t *image, const rsti_origin_t *origin,
@@ -121,7 +124,7 @@ void rsti_image_join(rsti_receiver_t *receiver, rsti_image_t *image, const rsti_
 {
     rsti_receive_transport_t *transport = origin->transport;
     const bool is_taken = image->connections[transport->slot].transport == transport;
-    if (is_proven && rsti_image_is_displaced_by(image, setup)) {
+    if (is_proven && rsti_image_is_displaced_by(image, transport, setup)) {
         rsti_store_release_i32(&image->is_displaced, 1);
         rsti_driver_wake_agent(receiver->driver, RSTI_AGENT_CONDUCTOR);
         return; /* the next SETUP begins the session anew */

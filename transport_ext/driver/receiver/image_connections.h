@@ -6,7 +6,8 @@
  * before it was silent for RSTI_SOURCE_SILENCE_NS or was never proven. A transport without a
  * connection gets one from a proven source of the image, or from any source that is admitted and
  * whose SETUP names the same stream: a multi-destination subscription may merge several sources.
- * An unproven image ends when a proven source begins its session with another stream.
+ * An unproven image ends when a proven source begins its session with another stream or in the
+ * same transport: where the stream begins, and whether it has ended, may be false.
  * What a SETUP said first about a source stays, except whether it follows fill.
  *
  * Called by the receiver alone. */
@@ -32,8 +33,10 @@ rsti_connection_t *rsti_image_connection(rsti_image_t *image, rsti_receive_trans
 bool rsti_image_may_join(const rsti_image_t *image, const rsti_receive_transport_t *transport,
     int64_t now_ns);
 bool rsti_image_is_same_stream(const rsti_image_t *image, const rsti_setup_t *setup);
-/* Whether a proven source with that SETUP ends the image: it is unproven, and another stream. */
-bool rsti_image_is_displaced_by(const rsti_image_t *image, const rsti_setup_t *setup);
+/* Whether a proven source with that SETUP ends the image: it is unproven, and another stream or in
+ * the same transport. */
+bool rsti_image_is_displaced_by(const rsti_image_t *image,
+    const rsti_receive_transport_t *transport, const rsti_setup_t *setup);
 /* Makes an admitted stranger the source of its transport, if the law above allows it. */
 void rsti_image_join(rsti_receiver_t *receiver, rsti_image_t *image, const rsti_origin_t *origin,
     const rsti_setup_t *setup, bool is_proven, int64_t now_ns);

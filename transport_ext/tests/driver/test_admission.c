@@ -306,8 +306,8 @@ TEST(a_gap_of_an_unproven_source_ends_its_image)
     harness_close(e.h);
 }
 
-/* A stranger that took a session before its publisher came gives it up. */
-TEST(a_proven_source_takes_its_session_back)
+/* A stranger took a session before its publisher came. position: where the stream really is. */
+static void take_back(int32_t initial_term_id, int32_t term_offset)
 {
     ear_t e;
     ear_open(&e, UDP "|rejoin=false");
@@ -318,8 +318,9 @@ TEST(a_proven_source_takes_its_session_back)
         .frame = {RSTI_SETUP_LENGTH, 0, RSTREAM, RSTI_FRAME_SETUP},
         .session_id = SESSION,
         .stream_id = STREAM,
-        .initial_term_id = 99,
-        .active_term_id = 99,
+        .initial_term_id = initial_term_id,
+        .active_term_id = initial_term_id,
+        .term_offset = term_offset,
         .term_length = 65536,
         .mtu = 1408,
     };
@@ -333,8 +334,20 @@ TEST(a_proven_source_takes_its_session_back)
     CHECK_EQ(image_count(&e), 2);
     const rsti_image_t *image = e.h->driver->conductor->images.items[1];
     CHECK_EQ(image->is_proven, 1);
-    CHECK_EQ(image->file.log.initial_term_id, 99);
+    CHECK_EQ(image->file.log.initial_term_id, initial_term_id);
+    CHECK_EQ(image->join_position, term_offset);
     harness_close(e.h);
+}
+
+TEST(a_proven_source_takes_its_session_back)
+{
+    take_back(99, 0);
+}
+
+/* The stranger knew the terms, and said that the stream begins at 0. */
+TEST(a_proven_source_begins_where_its_stream_is)
+{
+    take_back(7, 4096);
 }
 
 /* Two SETUPs close together are one, and rstream's publishers always answer. */
@@ -651,9 +664,9 @@ CHECK_MAIN(RUN(a_setup_gets_one_question_and_its_answer_an_image),
     RUN(proof_comes_before_the_setup_that_data_asked_for),
     RUN(a_source_without_a_route_is_no_error), RUN(a_stranger_gets_at_most_three_bytes_for_one),
     RUN(a_late_proof_brings_naks_and_counters), RUN(a_gap_of_an_unproven_source_ends_its_image),
-    RUN(a_proven_source_takes_its_session_back), RUN(who_is_admitted_unproven),
-    RUN(quotas_of_unproven_images), RUN(unproven_images_hold_a_bounded_memory),
-    RUN(unproven_images_lock_no_proven_source_out), RUN(frames_of_others_change_nothing),
-    RUN(round_trips_are_not_forged), RUN(a_source_may_move),
+    RUN(a_proven_source_takes_its_session_back), RUN(a_proven_source_begins_where_its_stream_is),
+    RUN(who_is_admitted_unproven), RUN(quotas_of_unproven_images),
+    RUN(unproven_images_hold_a_bounded_memory), RUN(unproven_images_lock_no_proven_source_out),
+    RUN(frames_of_others_change_nothing), RUN(round_trips_are_not_forged), RUN(a_source_may_move),
     RUN(another_destination_may_have_another_source),
     RUN(strangers_take_no_place_of_proven_sources), RUN(a_flood_of_setups_keeps_no_publisher_out))

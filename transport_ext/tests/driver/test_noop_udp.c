@@ -205,5 +205,5 @@ CHECK_MAIN(RUN(polling_reader_is_kept_whatever_is_lost),
     RUN(hanging_reader_is_given_up_and_taken_back),
     RUN(closed_publication_waits_for_a_hanging_reader),
     RUN(closed_publication_lets_a_hanging_reader_go_after_its_linger_time),
-    RUN(broken_path_is_detected),
-    RUN(reader_without_demand_is_kept), RUN(peer_without_noops_is_kept))
+    RUN(broken_path_is_detected), RUN(reader_without_demand_is_kept),
+    RUN(peer_without_noops_is_kept))

@@ -217,7 +217,9 @@ TEST(dynamic_destinations_come_with_proofs)
  * next status message: what is sent until then would be lost for it. */
 TEST(readers_that_come_at_once_all_get_data_at_once)
 {
-    enum { COUNT = 2 * RSTI_CHALLENGE_PLACES };
+    enum {
+        COUNT = 2 * RSTI_CHALLENGE_PLACES
+    };
     publisher_t p;
     publisher_open(&p, DYNAMIC);
     char from[COUNT][32];
@@ -589,10 +591,9 @@ TEST(channels_with_destinations_are_told_apart)
 
 CHECK_MAIN(RUN(a_group_has_a_socket_for_data_and_one_for_control), RUN(unicast_setups_are_no_group),
     RUN(unicast_with_control_is_bound_to_it), RUN(dynamic_destinations_come_with_proofs),
-    RUN(readers_that_come_at_once_all_get_data_at_once),
-    RUN(rejected_status_messages_do_not_count), RUN(silent_destinations_go_after_five_seconds),
-    RUN(a_reader_without_a_port_is_none), RUN(retransmits_reach_all_destinations),
-    RUN(an_error_at_one_destination_is_its_own),
+    RUN(readers_that_come_at_once_all_get_data_at_once), RUN(rejected_status_messages_do_not_count),
+    RUN(silent_destinations_go_after_five_seconds), RUN(a_reader_without_a_port_is_none),
+    RUN(retransmits_reach_all_destinations), RUN(an_error_at_one_destination_is_its_own),
     RUN(a_failed_destination_has_a_counter_and_comes_back),
     RUN(a_full_socket_at_one_destination_is_its_own_loss),
     RUN(manual_destinations_are_added_and_removed), RUN(without_destinations_a_send_is_complete),

@@ -175,9 +175,11 @@ static void check_cool_down(const rsti_ptr_array_t *images)
     for (size_t i = 0; i < images->count; i++) {
         const rsti_image_t *old = images->items[i];
         /* It ended because its subscriptions were closed or dropped, and new ones want the stream:
-         * it is superseded, or it ended before they came. */
+         * it is superseded, or it ended before they came. Or its source was never proven, and the
+         * publisher came. */
         if (old->is_rejoin || old->is_superseded || !rsti_load_acquire_i32(&old->is_released)
             || !rsti_subscribers_are_working(&old->subscribers)
+            || rsti_load_acquire_i32(&old->is_displaced)
             || rsti_load_acquire_i32(&old->is_end_of_stream)) {
             continue;
         }

@@ -22,9 +22,13 @@
 typedef struct heard_t {
     int32_t host;
     struct sockaddr_storage at; /* the sender's socket */
+    int32_t to_host; /* of a receiver; -1: a group */
+    struct sockaddr_storage to;
     rsti_setup_t setup;
     int32_t term_id, term_offset; /* of its last data */
     bool is_known; /* the hostile host knows its terms */
+    bool is_claimed; /* it may have been admitted as the source; then its data would be accepted */
+    bool has_ended; /* its session is free, and the hostile host may begin one like any other */
 } heard_t;
 
 typedef enum attack_t {
@@ -38,6 +42,11 @@ typedef enum attack_t {
     ATTACK_ERR,
     ATTACK_RESPONSE_SETUP,
     ATTACK_ROUND_TRIP,
+    ATTACK_SETUP,
+    ATTACK_SESSION_SETUP,
+    ATTACK_DATA,
+    ATTACK_SESSION_DATA,
+    ATTACK_SESSION_END,
     ATTACK_KINDS
 } attack_t;
 
@@ -75,12 +84,13 @@ static heard_t *find(int32_t session_id, int32_t stream_id)
     return NULL;
 }
 
-static void hear_setup(int32_t host, const struct sockaddr_storage *from,
+static void hear_setup(int32_t host, const struct sockaddr_storage *from, int32_t to_host,
     const struct sockaddr_storage *to, const uint8_t *data)
 {
     rsti_setup_t setup;
     memcpy(&setup, data, sizeof setup);
     heard_t *stream = find(setup.session_id, setup.stream_id);
+    const bool is_claimed = stream != NULL && stream->is_claimed;
     if (stream == NULL && heard_count < HEARD_MAX) {
         stream = &heard[heard_count++];
     }
@@ -89,8 +99,11 @@ static void hear_setup(int32_t host, const struct sockaddr_storage *from,
     }
     const bool is_group = (setup.frame.flags & RSTI_SETUP_FLAG_GROUP) != 0;
     *stream = (heard_t){
+        .is_claimed = is_claimed,
         .host = host,
         .at = *from,
+        .to_host = to_host,
+        .to = *to,
         .setup = setup,
         .term_id = setup.active_term_id,
         .term_offset = setup.term_offset,
@@ -98,7 +111,7 @@ static void hear_setup(int32_t host, const struct sockaddr_storage *from,
     };
 }
 
-void sim_hostile_hear(int32_t host, const struct sockaddr_storage *from,
+void sim_hostile_hear(int32_t host, const struct sockaddr_storage *from, int32_t to_host,
     const struct sockaddr_storage *to, const uint8_t *data, size_t length)
 {
     const int16_t type = length >= RSTI_FRAME_HEADER_LENGTH
@@ -108,16 +121,23 @@ void sim_hostile_hear(int32_t host, const struct sockaddr_storage *from,
         return;
     }
     if (type == RSTI_FRAME_SETUP) {
-        hear_setup(host, from, to, data);
-    } else if (type == RSTI_FRAME_DATA && length > RSTI_DATA_HEADER_LENGTH) {
+        hear_setup(host, from, to_host, to, data);
+    } else if (type == RSTI_FRAME_DATA) {
         rsti_data_header_t header;
         memcpy(&header, data, sizeof header);
         heard_t *stream = find(header.session_id, header.stream_id);
         if (stream != NULL) {
+            stream->has_ended |= (header.frame.flags & RSTI_FLAG_EOS) != 0;
             stream->term_id = header.term_id;
             stream->term_offset = header.term_offset;
         }
     }
+}
+
+bool sim_hostile_is(const char *source)
+{
+    return strstr(source, sim_host_address(SIM_HOSTILE_HOST, false)) != NULL
+        || strstr(source, sim_host_address(SIM_HOSTILE_HOST, true)) != NULL;
 }
 
 void sim_hostile_got(const uint8_t *data, size_t length)
@@ -133,18 +153,35 @@ void sim_hostile_got(const uint8_t *data, size_t length)
 
 /* ---- what it sends ---- */
 
-static void send_frame(const heard_t *stream, const void *frame, size_t length)
+static void send_to(int32_t host, const struct sockaddr_storage *to, const void *frame,
+    size_t length)
 {
     struct sockaddr_storage from;
     char text[RSTI_NETADDR_TEXT_MAX];
-    const bool is_ipv6 = stream->at.ss_family == AF_INET6;
+    const bool is_ipv6 = to->ss_family == AF_INET6;
     snprintf(text, sizeof text, "%s:%d", sim_host_address(SIM_HOSTILE_HOST, is_ipv6),
         (int)pick(40000, 40000 + PORTS - 1));
     if (rsti_netaddr_resolve(text, &from) < 0) {
         sim_fail("no address %s", text);
     }
     sent_bytes += (int64_t)length;
-    sim_link_carry(SIM_HOSTILE_HOST, stream->host, &from, &stream->at, frame, length);
+    sim_link_carry(SIM_HOSTILE_HOST, host, &from, to, frame, length);
+}
+
+/* To the sender of a stream. */
+static void send_frame(const heard_t *stream, const void *frame, size_t length)
+{
+    send_to(stream->host, &stream->at, frame, length);
+}
+
+/* To a receiver of a stream; one of a group must not believe the hostile host either, but groups
+ * are left out: every member could be the publisher. */
+static void send_to_receiver(const heard_t *stream, const void *frame, size_t length)
+{
+    if (stream->to_host >= 0 && !stream->has_ended) {
+        send_to(stream->to_host, &stream->to, frame, length);
+        sim_count("hostile: attacks on receivers");
+    }
 }
 
 /* A status message near the position of the stream; unknown terms are guessed. */
@@ -250,9 +287,73 @@ static void send_round_trip(const heard_t *stream)
     send_frame(stream, &rttm, sizeof rttm);
 }
 
-static void attack_stream(const heard_t *stream)
+/* ---- to receivers ---- */
+
+/* One of a few, so that some SETUPs come twice: the second one admits a host without a proof. */
+static int32_t forged_session(void)
 {
-    switch ((attack_t)pick(0, ATTACK_KINDS - 1)) {
+    return (int32_t)pick(1, 3) * 1000003;
+}
+
+/* A SETUP of a session of its own, or of one that exists with other facts. */
+static void send_setup(heard_t *stream, bool is_of_session)
+{
+    rsti_setup_t setup = stream->setup;
+    setup.frame.flags = pick(0, 1) == 0 ? 0 : RSTI_SETUP_FLAG_RSTREAM;
+    stream->is_claimed |= is_of_session;
+    if (!is_of_session || pick(0, 1) == 0) {
+        setup.initial_term_id = (int32_t)pick(INT32_MIN, INT32_MAX / 2);
+        setup.active_term_id = setup.initial_term_id;
+        setup.term_offset = 0;
+    }
+    setup.session_id = is_of_session ? setup.session_id : forged_session();
+    send_to_receiver(stream, &setup, sizeof setup);
+}
+
+/* Payload, or a heartbeat that ends the stream. */
+static void send_data(const heard_t *stream, bool is_of_session, bool is_end)
+{
+    uint8_t frame[FRAME_MAX] = {0};
+    const int32_t length = is_end ? 0 : RSTI_DATA_HEADER_LENGTH + (int32_t)pick(0, 64);
+    const uint8_t end_flags = RSTI_FLAG_EOS | (pick(0, 1) == 0 ? RSTI_FLAG_REVOKED : 0);
+    const rsti_data_header_t header = {
+        .frame = {length, 0, RSTI_FLAG_UNFRAGMENTED | (is_end ? end_flags : 0), RSTI_FRAME_DATA},
+        .term_offset = is_of_session ? stream->term_offset : 0,
+        .session_id = is_of_session ? stream->setup.session_id : forged_session(),
+        .stream_id = stream->setup.stream_id,
+        .term_id = stream->term_id,
+    };
+    memcpy(frame, &header, sizeof header);
+    send_to_receiver(stream, frame, (size_t)(is_end ? RSTI_DATA_HEADER_LENGTH : length));
+}
+
+static void attack_receiver(heard_t *stream, attack_t attack)
+{
+    switch (attack) {
+    case ATTACK_SETUP:
+        send_setup(stream, false);
+        break;
+    case ATTACK_SESSION_SETUP:
+        send_setup(stream, true);
+        break;
+    case ATTACK_DATA:
+        send_data(stream, false, false);
+        break;
+    case ATTACK_SESSION_DATA:
+        if (!stream->is_claimed) {
+            send_data(stream, true, false);
+        }
+        break;
+    default:
+        send_data(stream, true, true);
+        break;
+    }
+}
+
+static void attack_stream(heard_t *stream)
+{
+    const attack_t attack = (attack_t)pick(0, ATTACK_KINDS - 1);
+    switch (attack) {
     case ATTACK_STATUS:
         send_status(stream, 0);
         break;
@@ -286,8 +387,10 @@ static void attack_stream(const heard_t *stream)
         send_response_setup(stream);
         break;
     case ATTACK_ROUND_TRIP:
-    default:
         send_round_trip(stream);
+        break;
+    default:
+        attack_receiver(stream, attack);
         break;
     }
     sim_count("hostile: attacks");

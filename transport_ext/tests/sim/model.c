@@ -39,7 +39,7 @@ struct sim_view_t {
     int64_t image_id;
     int64_t join_position, last_position;
     int64_t end_position;
-    bool is_reliable, is_sure, has_join, has_ended, has_left;
+    bool is_reliable, is_sure, is_forged, has_join, has_ended, has_left;
     run_t runs[RUNS_MAX];
     int32_t run_count;
 };
@@ -273,6 +273,11 @@ void sim_view_left(sim_view_t *view)
     view->has_left = true;
 }
 
+void sim_view_is_forged(sim_view_t *view)
+{
+    view->is_forged = true;
+}
+
 /* ---- judging ---- */
 
 static int64_t begin_of(const sim_writer_t *writer, const record_t *record)
@@ -320,7 +325,7 @@ static void check_writer(const sim_view_t *view, const sim_writer_t *writer, boo
         if (wants_end) {
             check_end(view, writer, run->next);
         }
-    } else if (wants_end) {
+    } else if (wants_end && !view->is_forged) {
         check_begin(view, writer, writer->taken);
     }
 }

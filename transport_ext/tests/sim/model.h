@@ -50,6 +50,9 @@ void sim_view_got(sim_view_t *view, const uint8_t *message, size_t length, int64
 /* end_position: INT64_MAX when the stream did not end in order. */
 void sim_view_end(sim_view_t *view, int64_t position, int64_t end_position);
 void sim_view_left(sim_view_t *view); /* the reader closed */
+/* A hostile host began the session. The view may stay empty, but what a publisher sends in it must
+ * be complete. */
+void sim_view_is_forged(sim_view_t *view);
 
 /* ---- judging ---- */
 

@@ -219,8 +219,13 @@ static void send_one(const rsti_socket_t *socket, const rsti_datagram_t *datagra
     const struct sockaddr_storage *to = socket->remote.ss_family != 0 ? &socket->remote
                                                                       : &datagram->address;
     const struct sockaddr_storage from = source_of(socket, to);
+    const int32_t to_host = rsti_netaddr_is_multicast(to) ? -1 : host_of(to, socket->host);
+    if (to_host == SIM_HOSTILE_HOST) { /* its sessions are its own, and follow no rule */
+        sim_hostile_got(datagram->data, datagram->length);
+        return;
+    }
     sim_wire_on_send(socket->host, socket->process_id, to, datagram->data, datagram->length);
-    sim_hostile_hear(socket->host, &from, to, datagram->data, datagram->length);
+    sim_hostile_hear(socket->host, &from, to_host, to, datagram->data, datagram->length);
     if (rsti_netaddr_is_multicast(to)) {
         for (int32_t host = 0; host < SIM_HOSTS_MAX; host++) {
             if (is_member(host, to)) {
@@ -229,11 +234,8 @@ static void send_one(const rsti_socket_t *socket, const rsti_datagram_t *datagra
         }
         return;
     }
-    const int32_t host = host_of(to, socket->host);
-    if (host == SIM_HOSTILE_HOST) {
-        sim_hostile_got(datagram->data, datagram->length);
-    } else if (host >= 0) {
-        sim_link_carry(socket->host, host, &from, to, datagram->data, datagram->length);
+    if (to_host >= 0) {
+        sim_link_carry(socket->host, to_host, &from, to, datagram->data, datagram->length);
     }
 }
 

@@ -1,6 +1,7 @@
 /* subscriber.c: an application that reads. */
 #include "protocol/frame.h"
 #include "tests/sim/actors.h"
+#include "tests/sim/hostile.h"
 #include "tests/sim/polls.h"
 #include "tests/sim/world.h"
 
@@ -69,6 +70,10 @@ static void image_comes(sim_subscriber_t *self, int32_t view, const rst_image_ev
     sim_count("subscriber: image available");
     sim_view_joined(view >= 0 ? self->views[view] : open_view(self, event->session_id, -1),
         event->position, event->correlation_id);
+    if (sim_hostile_is(event->source)) {
+        sim_count("subscriber: image of the hostile host");
+        sim_view_is_forged(self->views[find_view(self, event->session_id)]);
+    }
 }
 
 static void image_goes(sim_subscriber_t *self, int32_t view, const rst_image_event_t *event)
