@@ -16,6 +16,8 @@ class HeldBy(enum.StrEnum):
 
     WINDOW = "window"
     """The slowest reader has no room for more."""
+    DEMAND = "demand"
+    """The readers have requested no more elements (``request(n)``)."""
     RATE = "rate"
     """The publisher's own rate lets nothing through now."""
     BUDGET = "budget"
@@ -26,12 +28,18 @@ class HeldBy(enum.StrEnum):
     """The driver directory has no room for the next term of the stream's log."""
 
     @classmethod
-    def from_core(cls, number: int) -> HeldBy:
+    def from_core(cls, number: int, wanted: int | None = None) -> HeldBy:
         """The member for a number of the C core (``_core.HELD_BY_WINDOW`` and its siblings).
 
         Any other number means ``WINDOW``: a closed publication, or a driver that does not say.
+
+        Args:
+            number: what the core says.
+            wanted: elements that the readers want beyond what they consumed; None: they do not
+                tell. With 0 a full window means ``DEMAND``.
         """
-        return _FROM_CORE.get(number, cls.WINDOW)
+        member = _FROM_CORE.get(number, cls.WINDOW)
+        return cls.DEMAND if member is cls.WINDOW and wanted == 0 else member
 
 
 #: The numbers of ``_core``, written out: this module is below ``_core``. A test compares them.

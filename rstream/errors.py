@@ -251,7 +251,7 @@ class BackPressured(TransportError):
     """There is no room: readers, rate or budget hold the publisher back.
 
     Attributes:
-        held_by: what held the message back: ``"window"``, ``"rate"`` or ``"budget"``
+        held_by: what held the message back: ``"window"``, ``"demand"``, ``"rate"`` or ``"budget"``
             (:class:`rstream.HeldBy`).
     """
 

@@ -302,16 +302,16 @@ def publications(driver_dir: str) -> list[PublicationState]:
         other = slowest.get(reader.publication_id)
         if other is None or reader.position < other.position:
             slowest[reader.publication_id] = reader
-    return [
+    states = [
         dataclasses.replace(
             state,
             slowest=_as_of_now(state, slowest.get(state.registration_id)),
-            **_held_by(driver_dir, state),
             rate=_rate(found, state.registration_id),
             demand=_demand(driver_dir, state),
         )
         for state in _publications(_stream_counters(found))
     ]
+    return [dataclasses.replace(state, **_held_by(driver_dir, state)) for state in states]
 
 
 def _rate(found: list[Counter], registration_id: int) -> RateState | None:
@@ -340,8 +340,8 @@ def _held_by(driver_dir: str, state: PublicationState) -> dict[str, Any]:
         number, needed, usable = _core.read_held_by(driver_dir, state.registration_id)
     except RStreamError:
         number = needed = usable = 0  # the publication was closed a moment ago
-    held_by = HeldBy.from_core(number)
-    if held_by in (HeldBy.WINDOW, HeldBy.STORAGE) and state.position < state.limit:
+    held_by = HeldBy.from_core(number, state.demand)
+    if held_by in (HeldBy.WINDOW, HeldBy.DEMAND, HeldBy.STORAGE) and state.position < state.limit:
         return {}
     return {"held_by": held_by, "storage_needed": needed, "storage_usable": usable}
 

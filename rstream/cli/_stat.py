@@ -27,14 +27,13 @@ WINDOW_FULL_LEAST: Final = 0.5
 DEAD_NAMED_MAX: Final = 8
 HELD_BY: Final = {
     HeldBy.WINDOW: "waits: its window is full: the slowest reader holds it back",
+    HeldBy.DEMAND: "waits: a reader has requested no more messages (request(n)): it holds the stream"
+    " back",
     HeldBy.RATE: "waits: its rate holds it back",
     HeldBy.BUDGET: "waits: as much is unread as the readers' host grants: the budget holds it back",
     HeldBy.SUBSCRIBER: "waits: no subscriber (same directory? same name or stream id?)",
     HeldBy.STORAGE: "waits: no room in the driver directory for the next term of its log",
 }
-OUT_OF_DEMAND: Final = (
-    "waits: a reader has requested no more messages (request(n)): it holds the stream back"
-)
 ENDED: Final = "ended: its publisher has closed it, and a reader has not consumed everything yet"
 NO_RECEIVER: Final = "waits: no receiver has answered (the endpoint must be the reader's address)"
 DRIVER_STATES: Final = {
@@ -211,8 +210,6 @@ def _what_it_waits_for(state: metrics.PublicationState) -> str:
             f"{HELD_BY[state.held_by]}: it needs {state.storage_needed:,} bytes, "
             f"{state.storage_usable:,} are usable (enlarge the file system, or use smaller terms)"
         )
-    if state.held_by is HeldBy.WINDOW and state.demand == 0:
-        return OUT_OF_DEMAND
     is_unnamed = state.slowest is None and state.held_by is HeldBy.WINDOW
     return HELD_BY[state.held_by] + (
         " (only rstream's own driver tells which one)" if is_unnamed else ""
@@ -221,7 +218,8 @@ def _what_it_waits_for(state: metrics.PublicationState) -> str:
 
 def _is_ended(state: metrics.PublicationState) -> bool:
     """A closed publication in shared memory has no room, although its reader's buffer has some."""
-    has_reader = state.slowest is not None and state.held_by is HeldBy.WINDOW
+    is_full = state.held_by in (HeldBy.WINDOW, HeldBy.DEMAND)
+    has_reader = state.slowest is not None and is_full
     return state.is_ipc and has_reader and state.fill < WINDOW_FULL_LEAST
 
 

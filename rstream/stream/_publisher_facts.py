@@ -173,7 +173,10 @@ class PublisherFacts(Generic[T]):
 
     @property
     def held_by(self) -> HeldBy | None:
-        """What a send would wait for now; None: nothing, or this publisher is closed."""
+        """What a send would wait for now; None: nothing, or this publisher is closed.
+
+        Cost: about a millisecond when its readers hold it, to read their demand.
+        """
         if self._closed or self._core.is_closed:
             return None
         if not self._core.is_connected or self._is_gated:
@@ -182,7 +185,12 @@ class PublisherFacts(Generic[T]):
             return HeldBy.RATE
         if self._core.available_window > 0:
             return None
-        return HeldBy.from_core(self._core.held_by)
+        return self._held_by_readers()
+
+    def _held_by_readers(self) -> HeldBy:
+        # The core's own demand would be marked as seen.
+        wanted = _core.read_demand(self._link.directory, self._core.registration_id)
+        return HeldBy.from_core(self._core.held_by, wanted)
 
     def _is_over_rate(self) -> bool:
         """Whether the rate kept on this side (beside Aeron's driver) lets nothing through now."""

@@ -41,6 +41,18 @@ T = TypeVar("T")
 
 #: Messages that send_many encodes and offers at once.
 CHUNK = 256
+#: What BackPressured says more, and its hint.
+HELD_TEXTS = {
+    HeldBy.WINDOW: ("", "they are slower than this publisher, or stand still"),
+    HeldBy.DEMAND: (
+        ", and one has requested no more",
+        "it must call request(n), or finish what it has taken",
+    ),
+    HeldBy.BUDGET: (
+        ", and as much is under way as their driver grants this host",
+        "they are slower than this publisher, or stand still",
+    ),
+}
 #: Seconds without a subscriber after which send logs that it waits.
 NOTICE_AFTER_S = 2.0
 #: Seconds that send waits for storage in the driver directory, however long its timeout is.
@@ -298,13 +310,12 @@ class Sender(PublisherFacts[T]):
         needed, usable = self._core.storage
         if needed > 0:
             return self._storage_error(needed, usable)
-        held_by = HeldBy.from_core(self._core.held_by)
-        is_budget = held_by is HeldBy.BUDGET
-        budget = ", and as much is under way as their driver grants this host" if is_budget else ""
+        held_by = self._held_by_readers()
+        more, hint = HELD_TEXTS.get(held_by, HELD_TEXTS[HeldBy.WINDOW])
         error = BackPressured(
             f"{self._where()}: no room; the readers have consumed up to "
-            f"{self._core.consumed_position} of {self._core.position}{budget}",
-            hint="they are slower than this publisher, or stand still",
+            f"{self._core.consumed_position} of {self._core.position}{more}",
+            hint=hint,
             **self._place(),
         )
         error.held_by = held_by

@@ -18,10 +18,12 @@ from rstream import HeldBy, _core, errors
 )
 def test_numbers_of_the_core(number, member):
     assert HeldBy.from_core(number) is member
+    assert HeldBy.from_core(number, 1) is member
+    assert HeldBy.from_core(number, 0) is (HeldBy.DEMAND if member is HeldBy.WINDOW else member)
 
 
 def test_members_are_the_words_that_users_compare_with():
-    words = ["window", "rate", "budget", "subscriber", "storage"]
+    words = ["window", "demand", "rate", "budget", "subscriber", "storage"]
     assert [str(member) for member in HeldBy] == words
     assert errors.StorageError("no room").held_by == "storage"
     assert errors.BackPressured("no room").held_by == "window"

@@ -7,9 +7,9 @@ import time
 
 import pytest
 
-from rstream import abc, metrics, stream
+from rstream import HeldBy, abc, metrics, stream
 from rstream.cli import _stat
-from rstream.errors import NotConnected
+from rstream.errors import BackPressured, NotConnected
 from tests.support import free_port, until
 
 
@@ -115,9 +115,13 @@ def test_a_reader_out_of_demand_is_shown_as_that(driver_dir, name, medium):
         def is_shown():
             while pub.offer(bytes(1000)) > 0:
                 pass
-            return _stat.OUT_OF_DEMAND in section(stat(driver_dir), name)
+            return _stat.HELD_BY[HeldBy.DEMAND] in section(stat(driver_dir), name)
 
         until(is_shown)
+        assert pub.held_by is HeldBy.DEMAND
+        with pytest.raises(BackPressured, match="one has requested no more") as caught:
+            pub.send(bytes(1000), timeout_s=0.05)
+        assert caught.value.held_by == "demand"
         assert len(reader.items) == 2
         assert "readers want 0 messages more" in stat(driver_dir)
         reader.subscription.cancel()
