@@ -111,7 +111,7 @@ class Images:
                 Gap(
                     session_id=session_id,
                     from_position=position,
-                    to_position=max(known_end, position),
+                    to_position=known_end if known_end > position else None,
                     reason="the stream was cut off",
                 )
             )
