@@ -27,8 +27,8 @@ WINDOW_FULL_LEAST: Final = 0.5
 DEAD_NAMED_MAX: Final = 8
 HELD_BY: Final = {
     HeldBy.WINDOW: "waits: its window is full: the slowest reader holds it back",
-    HeldBy.DEMAND: "waits: a reader has requested no more messages (request(n)): it holds the stream"
-    " back",
+    HeldBy.DEMAND: "waits: a reader has requested no more messages (request(n)): "
+    "it holds the stream back",
     HeldBy.RATE: "waits: its rate holds it back",
     HeldBy.BUDGET: "waits: as much is unread as the readers' host grants: the budget holds it back",
     HeldBy.SUBSCRIBER: "waits: no subscriber (same directory? same name or stream id?)",
