@@ -14,19 +14,31 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 
+#: Ports of the tests: below those that the system gives to sockets without one (32768 on), and
+#: above those of Ray's workers (10002 to 19999).
+PORTS = range(20_000, 32_000)
+_next_port = os.getpid()  # runs that follow each other begin at different ports
+
+
 def free_port() -> int:
-    """A UDP port of the loopback that was free a moment ago.
+    """A UDP port of the loopback that nobody uses, and that the system gives to nobody.
 
     Each of several test processes takes its own share of the ports.
     """
+    global _next_port
     worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
     count = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-    while True:
+    share = PORTS[worker % count :: count]
+    for _ in share:
+        _next_port += 1
+        port = share[_next_port % len(share)]
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = int(probe.getsockname()[1])
-        if port % count == worker:
-            return port
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        return port
+    raise AssertionError(f"no free port in {PORTS}")
 
 
 @contextlib.contextmanager

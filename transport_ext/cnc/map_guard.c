@@ -12,7 +12,8 @@
 #include <unistd.h>
 
 typedef struct guard_t {
-    int64_t base; /* 0: free; -1: being filled; the other fields are valid while it is positive */
+    int64_t base; /* 0: free; -1: being filled; the other fields are valid while it is positive. All
+                   * are atomic: a place may be taken again while another thread looks at it. */
     int64_t length;
     int32_t protection;
     int32_t is_damaged;
@@ -27,9 +28,12 @@ static pthread_once_t handler_once = PTHREAD_ONCE_INIT;
 static guard_t *guard_at(int64_t address)
 {
     for (size_t i = 0; i < RSTI_MAP_GUARDS_MAX; i++) {
-        const int64_t base = rsti_load_acquire_i64(&guards[i].base);
-        if (base > 0 && address >= base && address - base < guards[i].length) {
-            return &guards[i];
+        guard_t *guard = &guards[i];
+        const int64_t base = rsti_load_acquire_i64(&guard->base);
+        if (base > 0 && address >= base
+            && address - base < rsti_load_acquire_i64(&guard->length)
+            && rsti_load_relaxed_i64(&guard->base) == base) {
+            return guard;
         }
     }
     return NULL;
@@ -43,7 +47,7 @@ static bool replace_page(int64_t address)
     }
     const int saved = errno;
     void *page = (void *)(intptr_t)(address & ~(page_size - 1));
-    const bool is_replaced = mmap(page, (size_t)page_size, guard->protection,
+    const bool is_replaced = mmap(page, (size_t)page_size, rsti_load_relaxed_i32(&guard->protection),
                                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0)
         != MAP_FAILED;
     if (is_replaced && rsti_exchange_i32(&guard->is_damaged, 1) == 0) {
@@ -96,8 +100,9 @@ void rsti_map_guard_add(const uint8_t *base, size_t length, bool read_only)
     for (size_t i = 0; i < RSTI_MAP_GUARDS_MAX; i++) {
         guard_t *guard = &guards[i];
         if (rsti_load_relaxed_i64(&guard->base) == 0 && rsti_cas_i64(&guard->base, 0, -1)) {
-            guard->length = (int64_t)length;
-            guard->protection = read_only ? PROT_READ : PROT_READ | PROT_WRITE;
+            rsti_store_release_i64(&guard->length, (int64_t)length);
+            rsti_store_release_i32(&guard->protection,
+                read_only ? PROT_READ : PROT_READ | PROT_WRITE);
             rsti_store_release_i32(&guard->is_damaged, 0);
             rsti_store_release_i64(&guard->base, (int64_t)(intptr_t)base);
             return;
@@ -107,11 +112,12 @@ void rsti_map_guard_add(const uint8_t *base, size_t length, bool read_only)
 
 static guard_t *guard_of(const uint8_t *base)
 {
-    if (!GUARDS_ARE_USED) {
-        return NULL;
+    for (size_t i = 0; GUARDS_ARE_USED && i < RSTI_MAP_GUARDS_MAX; i++) {
+        if (rsti_load_acquire_i64(&guards[i].base) == (int64_t)(intptr_t)base) {
+            return &guards[i];
+        }
     }
-    guard_t *guard = guard_at((int64_t)(intptr_t)base);
-    return guard != NULL && guard->base == (int64_t)(intptr_t)base ? guard : NULL;
+    return NULL;
 }
 
 void rsti_map_guard_remove(const uint8_t *base)
