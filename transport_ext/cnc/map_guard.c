@@ -30,8 +30,7 @@ static guard_t *guard_at(int64_t address)
     for (size_t i = 0; i < RSTI_MAP_GUARDS_MAX; i++) {
         guard_t *guard = &guards[i];
         const int64_t base = rsti_load_acquire_i64(&guard->base);
-        if (base > 0 && address >= base
-            && address - base < rsti_load_acquire_i64(&guard->length)
+        if (base > 0 && address >= base && address - base < rsti_load_acquire_i64(&guard->length)
             && rsti_load_relaxed_i64(&guard->base) == base) {
             return guard;
         }
@@ -47,7 +46,8 @@ static bool replace_page(int64_t address)
     }
     const int saved = errno;
     void *page = (void *)(intptr_t)(address & ~(page_size - 1));
-    const bool is_replaced = mmap(page, (size_t)page_size, rsti_load_relaxed_i32(&guard->protection),
+    const bool is_replaced = mmap(page, (size_t)page_size,
+                                 rsti_load_relaxed_i32(&guard->protection),
                                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0)
         != MAP_FAILED;
     if (is_replaced && rsti_exchange_i32(&guard->is_damaged, 1) == 0) {
