@@ -139,7 +139,7 @@ class Reader(Subscriber[T], Generic[T]):
 
     @property
     def is_ended(self) -> bool:
-        if self._report.errors or self._gaps.is_waiting:
+        if self._report.errors or self._gaps.is_waiting or self._has_rest():
             return False
         inputs = self._inputs
         return inputs.all_completed_count > 0 and all(
@@ -198,7 +198,8 @@ class Reader(Subscriber[T], Generic[T]):
 
     def poll(self, limit: int | None = None) -> list[T]:
         self._demand = None
-        return self._poll(min(limit or self.prefetch, LIMIT_MAX))
+        limit = min(limit or self.prefetch, LIMIT_MAX)
+        return self._take_rest(limit) or self._poll(limit)
 
     def _poll(self, limit: int) -> list[T]:
         self._enter()
@@ -313,6 +314,8 @@ class Reader(Subscriber[T], Generic[T]):
     # ---- waiting ----
 
     def wait(self, timeout_s: float | None = None) -> bool:
+        if self._has_rest():
+            return True
         deadline_s = time.monotonic() + (WAIT_FOREVER_S if timeout_s is None else timeout_s)
         self._enter()
         inputs, errors = self._inputs, self._report.errors

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Generic, NoReturn, Self, TypeVar
+from itertools import islice
+from operator import length_hint
+from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, Self, TypeVar
 
 from rstream._unclosed import warn_unclosed
 from rstream.errors import ReadTimeout, StreamEnded
@@ -20,12 +22,15 @@ T = TypeVar("T")
 
 WAIT_FOREVER_S = 3600.0
 
+_NOTHING: Final[Iterator[Any]] = iter(())
+
 
 class Subscriber(ABC, Generic[T]):
     """Receives the objects of a stream; made by :func:`rstream.subscriber`.
 
     ``for item in subscriber`` ends when every publisher seen has completed; before the first
-    publisher comes it waits.
+    publisher comes it waits. It may be left and begun again: the next loop, :meth:`poll` or
+    :meth:`get` goes on behind the last item that the loop handed out.
 
     Thread rule: one thread reads; :meth:`wake` and :meth:`close` from any.
     """
@@ -33,6 +38,8 @@ class Subscriber(ABC, Generic[T]):
     #: Most objects handed over at once.
     prefetch: int
     _closed: bool = True
+    # What a loop has taken and not handed out yet. It stays when the loop is left.
+    _rest: Iterator[Any] = _NOTHING
     _made_at: str = "?"
 
     @abstractmethod
@@ -150,7 +157,20 @@ class Subscriber(ABC, Generic[T]):
 
     def __iter__(self) -> Iterator[T]:
         for items in self.batches():
-            yield from items
+            self._rest = rest = iter(items)
+            yield from rest
+
+    def _take_rest(self, limit: int) -> list[T]:
+        """Take from what a loop left over, before anything else is read."""
+        if self._rest is _NOTHING or self._closed:
+            return []
+        items = list(islice(self._rest, limit))
+        if len(items) < limit:
+            self._rest = _NOTHING
+        return items
+
+    def _has_rest(self) -> bool:
+        return length_hint(self._rest) > 0
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(

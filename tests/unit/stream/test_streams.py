@@ -801,3 +801,31 @@ def test_a_first_message_that_is_read_at_once_is_no_gap(driver_dir, name):
         publisher.send(1)
         events = publisher.events()
     assert [type(event).__name__ for event in events] == ["Connected"], events
+
+
+@pytest.mark.parametrize("on_slow", [None, policy.Buffer(1000)], ids=["reader", "queue"])
+def test_a_loop_that_is_left_loses_nothing(driver_dir, name, on_slow):
+    """A loop takes 256 items at once. What it did not hand out comes next, whoever asks."""
+    options = {} if on_slow is None else {"on_slow": on_slow}
+    with stream.subscriber(name, dir=driver_dir, **options) as reader:
+        with stream.publisher(name, dir=driver_dir, linger_s=0) as publisher:
+            publisher.send_many(range(1000))
+        seen = []
+        for number in reader:
+            seen.append(number)
+            if number == 9:
+                break
+        assert not reader.is_ended
+        assert reader.wait(0)
+        seen.append(reader.get(timeout_s=10))
+        seen += reader.poll(5)
+        with pytest.raises(ValueError, match="bad"):
+            for number in reader:
+                seen.append(number)
+                if number == 300:
+                    raise ValueError("bad")
+        for number in reader:  # and one loop inside another
+            seen.append(number)
+            seen += [inner for _, inner in zip(range(3), reader, strict=False)]
+        assert seen == list(range(1000))
+        assert reader.is_ended

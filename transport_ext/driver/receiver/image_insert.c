@@ -161,7 +161,7 @@ void rsti_image_on_packet(rsti_receiver_t *receiver, rsti_image_t *image,
         }
         return;
     }
-    if (position < image->last_sm_position) {
+    if (position < image->last_sm_position || position < image->overrun.taken_from) {
         rsti_driver_count(driver, RSTI_SYSTEM_FLOW_CONTROL_UNDER_RUNS, 1);
         if (position + walked >= image->last_sm_position - image->congestion.max_window) {
             rsti_image_refresh_connection(receiver, image, connection, now_ns);

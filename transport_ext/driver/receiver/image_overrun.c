@@ -71,6 +71,24 @@ static rsti_setup_t setup_at(const rsti_image_t *image, const rsti_connection_t 
     };
 }
 
+/* End of the contiguous data, as readers see it. */
+static int64_t contiguous_end(const rsti_image_t *image)
+{
+    const rsti_log_t *log = &image->file.log;
+    const int64_t newest = rsti_load_relaxed_i64(&image->high_water);
+    int64_t end = image->last_sm_position;
+    while (end < newest) {
+        uint8_t *term = log->terms[rsti_position_index(end, log->position_bits)];
+        const int32_t length = rsti_load_acquire_i32(rsti_frame_length_address(term,
+            rsti_position_offset(end, log->term_length)));
+        if (length <= 0) {
+            break;
+        }
+        end += rsti_align_i32(length, RSTI_FRAME_ALIGNMENT);
+    }
+    return end;
+}
+
 void rsti_image_on_resume(rsti_receiver_t *receiver, rsti_image_t *image, int32_t tries)
 {
     const rsti_session_t *session = rsti_dispatcher_find(&image->endpoint->dispatcher,
@@ -81,6 +99,10 @@ void rsti_image_on_resume(rsti_receiver_t *receiver, rsti_image_t *image, int32_
     if (session == NULL || session->image != image || connection == NULL || position < 0) {
         return; /* the conductor asks again */
     }
+    if (position <= contiguous_end(image)) {
+        return; /* what was missing has come after all */
+    }
+    image->overrun.taken_from = rsti_max_i64(image->overrun.taken_from, position);
     rsti_agent_command_t command = {
         .endpoint = image->endpoint,
         .object = connection->transport,

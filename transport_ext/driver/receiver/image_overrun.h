@@ -25,6 +25,7 @@ typedef struct rsti_image_overrun_t {
     rsti_overrun_t law;
     int64_t woken_ns;
     int64_t sent;       /* atomic; 0: nothing yet */
+    int64_t taken_from; /* earlier data no longer comes into the image; 0: all does */
     /* written by: conductor */
     int64_t
         began_sent; /* what had been sent when this image began; INT64_MIN: it began by a SETUP */
@@ -39,7 +40,9 @@ int32_t rsti_image_history(const rsti_image_t *image);
 bool rsti_image_on_over_run(rsti_receiver_t *receiver, rsti_image_t *image,
     rsti_connection_t *connection, const rsti_data_header_t *header, int64_t begin, int64_t end,
     int64_t now_ns);
-/* The conductor asks where the stream goes on. tries: as the law counts them. */
+/* The conductor asks where the stream goes on. tries: as the law counts them. Earlier data is no
+ * longer taken from now on: if it closed the gap after all, readers would go on in this image, and
+ * get the same data again in the next one. */
 void rsti_image_on_resume(rsti_receiver_t *receiver, rsti_image_t *image, int32_t tries);
 /* The receiver takes over an image that begins behind an overrun: asks for what was sent already.
  */

@@ -213,6 +213,30 @@ TEST(a_reader_that_never_catches_up_goes_on_with_the_newest)
 }
 
 /* The new image takes the place of the old one, so no limit of images keeps it out. */
+/* What was missing arrives after the receiver has said where the stream goes on. Readers get it in
+ * the next image, so it must not come in this one. */
+TEST(late_data_does_not_come_twice)
+{
+    reader_t r = reader_open(RSTI_SETUP_FLAG_RSTREAM);
+    rsti_image_t *image = newest(&r);
+    const int64_t end = TERM / 2;
+    send_up_to(&r, end + TERM + 4 * FRAME);
+    CHECK_EQ(image->received, end);
+    advance_alive(r.h, 20 * MS, 10 * MS);
+    rsti_store_release_i64(image->subscribers.items[0].position, end);
+    for (int i = 0; i < 20 && newest(&r) == image; i++) {
+        for (int64_t at = end; image->overrun.taken_from != 0 && at < end + TERM / 4; at += FRAME) {
+            send_frame(&r, at, FRAME);
+        }
+        pass(r.h);
+    }
+    CHECK(newest(&r) != image);
+    const rsti_log_t *log = &image->file.log;
+    const int32_t next = rsti_position_offset(end, log->term_length);
+    CHECK_EQ(*rsti_frame_length_address(log->terms[0], next), 0);
+    harness_close(r.h);
+}
+
 TEST(the_limit_of_sessions_does_not_stop_it)
 {
     reader_t r = reader_open(RSTI_SETUP_FLAG_RSTREAM);
@@ -247,6 +271,6 @@ CHECK_MAIN(RUN(it_goes_on_at_the_oldest_data_of_an_rstream_sender),
     RUN(it_goes_on_at_the_oldest_data_of_an_aeron_sender),
     RUN(a_reader_that_stands_still_keeps_its_image),
     RUN(a_reader_that_pauses_briefly_loses_nothing),
-    RUN(a_reader_that_never_catches_up_goes_on_with_the_newest),
+    RUN(a_reader_that_never_catches_up_goes_on_with_the_newest), RUN(late_data_does_not_come_twice),
     RUN(the_limit_of_sessions_does_not_stop_it),
     RUN(without_storage_for_another_image_this_one_stays))

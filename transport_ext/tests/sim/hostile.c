@@ -18,6 +18,7 @@
 #define PORTS 40
 #define GAIN_MAX 3
 #define FRAME_MAX 256
+#define SILENCE_NS (SIM_S / 2) /* heartbeats come every 100 ms: its publisher has died */
 
 typedef struct heard_t {
     int32_t host;
@@ -29,6 +30,7 @@ typedef struct heard_t {
     bool is_known; /* the hostile host knows its terms */
     bool is_claimed; /* it may have been admitted as the source; then its data would be accepted */
     bool has_ended; /* its session is free, and the hostile host may begin one like any other */
+    int64_t heard_ns;
 } heard_t;
 
 typedef enum attack_t {
@@ -91,6 +93,7 @@ static void hear_setup(int32_t host, const struct sockaddr_storage *from, int32_
     memcpy(&setup, data, sizeof setup);
     heard_t *stream = find(setup.session_id, setup.stream_id);
     const bool is_claimed = stream != NULL && stream->is_claimed;
+    const bool has_ended = stream != NULL && stream->has_ended;
     if (stream == NULL && heard_count < HEARD_MAX) {
         stream = &heard[heard_count++];
     }
@@ -100,6 +103,8 @@ static void hear_setup(int32_t host, const struct sockaddr_storage *from, int32_
     const bool is_group = (setup.frame.flags & RSTI_SETUP_FLAG_GROUP) != 0;
     *stream = (heard_t){
         .is_claimed = is_claimed,
+        .has_ended = has_ended,
+        .heard_ns = world.now_ns,
         .host = host,
         .at = *from,
         .to_host = to_host,
@@ -127,6 +132,7 @@ void sim_hostile_hear(int32_t host, const struct sockaddr_storage *from, int32_t
         memcpy(&header, data, sizeof header);
         heard_t *stream = find(header.session_id, header.stream_id);
         if (stream != NULL) {
+            stream->heard_ns = world.now_ns;
             stream->has_ended |= (header.frame.flags & RSTI_FLAG_EOS) != 0;
             stream->term_id = header.term_id;
             stream->term_offset = header.term_offset;
@@ -178,7 +184,8 @@ static void send_frame(const heard_t *stream, const void *frame, size_t length)
  * are left out: every member could be the publisher. */
 static void send_to_receiver(const heard_t *stream, const void *frame, size_t length)
 {
-    if (stream->to_host >= 0 && !stream->has_ended) {
+    if (stream->to_host >= 0 && !stream->has_ended
+        && world.now_ns - stream->heard_ns < SILENCE_NS) {
         send_to(stream->to_host, &stream->to, frame, length);
         sim_count("hostile: attacks on receivers");
     }

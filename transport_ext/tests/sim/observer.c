@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define COUNTERS_MAX 512
+#define COUNTERS_MAX 2048
 #define HEARTBEAT_MS_MAX 20000
 
 typedef struct look_t {
