@@ -203,7 +203,7 @@ static void check_ring(const sim_driver_t *driver)
     }
 }
 
-/* Unproven images take no place of proven ones, and may be proven later: twice the limit at most. */
+/* Unproven images take no place of proven ones, and may be proven later: twice the limit. */
 static void check_session_limit(const rsti_ptr_array_t *images, int64_t most)
 {
     for (size_t i = 0; most < INT32_MAX && i < images->count; i++) {
