@@ -5,6 +5,7 @@
 #include "client/image_events.h"
 #include "client/image_gaps.h"
 #include "client/send.h"
+#include "concurrent/eviction.h"
 #include "util/alloc.h"
 #include "util/error.h"
 
@@ -97,8 +98,14 @@ void rsti_subscription_settle(rst_subscription_t *subscription)
     rsti_subscription_end_let_go(subscription);
     for (size_t i = subscription->images.count; i > 0; i--) {
         rst_image_t *image = subscription->images.items[i - 1];
+        /* The driver does not tell an evicted reader again of an image that had ended before. Its
+         * rest is not read, so it would never end. */
+        const bool is_closing = image->state == RSTI_IMAGE_CLOSING;
+        if (is_closing && rsti_image_is_evicted(image)) {
+            image->evicted_ms = rsti_load_acquire_i64(&rsti_reader_ext(image->counter)->let_go_ms);
+        }
         if (image->is_corrupt
-            || (image->state == RSTI_IMAGE_CLOSING && !rsti_image_is_readable(image))) {
+            || (is_closing && (image->evicted_ms != 0 || !rsti_image_is_readable(image)))) {
             finish_image(subscription, image);
         }
     }
