@@ -4,6 +4,7 @@
 #include "util/alloc.h"
 #include "util/error.h"
 
+#include <errno.h>
 #include <string.h>
 
 static rsti_shared_log_t *find_locked(rst_client_t *client, const char *path, size_t path_length)
@@ -16,6 +17,19 @@ static rsti_shared_log_t *find_locked(rst_client_t *client, const char *path, si
         }
     }
     return NULL;
+}
+
+/* A client that stood still may read what its driver had announced before it died. The next driver
+ * in the directory gives its logs the same names. It makes its CnC file before any log, so a log
+ * that was opened while the CnC file was still ours is ours. */
+static int check_owner(const rst_client_t *client, const char *path)
+{
+    if (!rsti_cnc_is_replaced(&client->cnc, client->dir)) {
+        return 0;
+    }
+    (void)rsti_error_set(RST_ECLOSED, ENOENT,
+        "%s belongs to another driver: the one that announced it has died", path);
+    return -RST_ECLOSED;
 }
 
 static int open_locked(rst_client_t *client, const char *path, size_t path_length,
@@ -32,7 +46,10 @@ static int open_locked(rst_client_t *client, const char *path, size_t path_lengt
     }
     log->client = client;
     log->refs = 1;
-    result = rsti_ptr_array_add(&client->logs, log);
+    result = check_owner(client, log->file.path);
+    if (result == 0) {
+        result = rsti_ptr_array_add(&client->logs, log);
+    }
     if (result < 0) {
         (void)rsti_log_file_close(&log->file, false);
         rsti_free(log);

@@ -2,7 +2,11 @@
  * which counter. */
 #include "tests/client/data.h"
 
+#include "client/shared_log.h"
 #include "concurrent/eviction.h"
+
+#include <errno.h>
+#include <fcntl.h>
 
 /* B9, M2 */
 TEST(unavailable_drains)
@@ -182,6 +186,50 @@ TEST(an_evicted_image_is_read_no_further)
     CHECK_EQ(event.evicted_ms, 1234);
     CHECK_EQ(event.position, given);
     CHECK_EQ(event.received_position, given);
+    end();
+}
+
+/* The driver tells the end of an image once. A reader that is evicted before it has read the image
+ * must not wait for it. */
+TEST(an_ended_image_of_an_evicted_reader_goes)
+{
+    CHECK(begin("evicted-late"));
+    fake_log_t *log = fake_image(subscription);
+    (void)fake_data(log, 0, "unread");
+    fake_gone(subscription, log, "aeron:udp?endpoint=1.2.3.4:5");
+    FAKE_UNTIL(!rst_subscription_is_connected(subscription));
+    rsti_counter_value_t *value = (void *)fake_value(log->counter_id);
+    rsti_store_release_i64(&rsti_reader_ext(value)->let_go_ms, 1234);
+    CHECK_EQ(rst_subscription_poll(subscription, 64, 0, batch), 0);
+    CHECK_EQ(rst_subscription_image_count(subscription), 0);
+    rst_image_event_t event;
+    CHECK_EQ(rst_subscription_next_event(subscription, &event), 1);
+    CHECK_EQ(rst_subscription_next_event(subscription, &event), 1);
+    CHECK_EQ(event.kind, RST_IMAGE_UNAVAILABLE);
+    CHECK_EQ(event.evicted_ms, 1234);
+    CHECK_EQ(event.position, 0);
+    end();
+}
+
+/* A driver died, and the next one in its directory has given its own log the announced name. */
+TEST(an_announcement_of_a_dead_driver_is_not_believed)
+{
+    CHECK(begin("replaced"));
+    char ours[256], aside[256];
+    snprintf(ours, sizeof ours, "%s/cnc.dat", fake.dir);
+    snprintf(aside, sizeof aside, "%s/cnc.old", fake.dir);
+    CHECK_EQ(rename(ours, aside), 0);
+    const int fd = open(ours, O_CREAT | O_EXCL | O_WRONLY, 0600);
+    CHECK(fd >= 0);
+    close(fd);
+    const fake_log_t *made = fake_log(RSTI_LOG_IMAGE, 0, NULL);
+    const char *path = made->file.path;
+    rsti_shared_log_t *log;
+    CHECK_EQ(rsti_shared_log_open(client, path, strlen(path), &log), -RST_ECLOSED);
+    CHECK_EQ(rst_last_error_detail(), ENOENT); /* as if the image had gone already */
+    CHECK_EQ(rename(aside, ours), 0);
+    CHECK_EQ(rsti_shared_log_open(client, path, strlen(path), &log), 0);
+    rsti_shared_log_unref(log);
     end();
 }
 
@@ -481,7 +529,8 @@ CHECK_MAIN(RUN(unavailable_drains), RUN(a_stream_may_end_with_padding),
     RUN(a_message_without_its_end_is_not_consumed_by_padding),
     RUN(a_local_image_goes_at_once_while_its_publisher_goes_on),
     RUN(a_network_image_goes_at_once_when_the_driver_says_so),
-    RUN(an_evicted_image_is_read_no_further),
+    RUN(an_evicted_image_is_read_no_further), RUN(an_ended_image_of_an_evicted_reader_goes),
+    RUN(an_announcement_of_a_dead_driver_is_not_believed),
     RUN(an_evicted_image_stays_evicted_when_its_counter_is_given_away),
     RUN(only_a_whole_mark_parts_a_reader),
     RUN(an_image_that_goes_under_a_callback_ends_behind_what_was_handed_out),
