@@ -227,3 +227,10 @@ bool rsti_netaddr_packed_equal(const rsti_packed_address_t *a, const rsti_packed
     return a->family == b->family && a->port == b->port
         && memcmp(a->bytes, b->bytes, sizeof a->bytes) == 0;
 }
+
+bool rsti_netaddr_is_same_host(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
+{
+    const rsti_packed_address_t packed_a = rsti_netaddr_pack(a), packed_b = rsti_netaddr_pack(b);
+    return packed_a.family == packed_b.family
+        && memcmp(packed_a.bytes, packed_b.bytes, sizeof packed_a.bytes) == 0;
+}

@@ -42,6 +42,8 @@ rsti_packed_address_t rsti_netaddr_pack(const struct sockaddr_storage *address);
 /* Without what was not packed (an IPv6 scope). */
 struct sockaddr_storage rsti_netaddr_unpack(const rsti_packed_address_t *packed);
 bool rsti_netaddr_packed_equal(const rsti_packed_address_t *a, const rsti_packed_address_t *b);
+/* Whether both are addresses of one host; their ports may differ. */
+bool rsti_netaddr_is_same_host(const struct sockaddr_storage *a, const struct sockaddr_storage *b);
 
 /* The parts of the grammar, for interface= too. */
 bool rsti_netaddr_copy_text(char *to, size_t to_size, const char *from, size_t length);

@@ -7,7 +7,6 @@
 #include "util/netaddr.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 /* The images that a new one is counted with. */
 typedef struct others_t {
@@ -29,13 +28,6 @@ static int64_t first_length(const rsti_setup_t *setup, bool is_sparse)
                           : 1);
 }
 
-static bool is_same_host(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
-{
-    const rsti_packed_address_t packed_a = rsti_netaddr_pack(a), packed_b = rsti_netaddr_pack(b);
-    return packed_a.family == packed_b.family
-        && memcmp(packed_a.bytes, packed_b.bytes, sizeof packed_a.bytes) == 0;
-}
-
 bool rsti_unproven_images_fit(int64_t held, int64_t wanted, int64_t most, int64_t usable)
 {
     return held + wanted <= most
@@ -54,7 +46,7 @@ static others_t count_others(const rst_driver_t *driver, const rsti_image_facts_
             && (is_proven || !facts->is_proven);
         if (!is_proven) {
             others.unproven++;
-            others.of_host += is_same_host(&image->source_address, facts->source);
+            others.of_host += rsti_netaddr_is_same_host(&image->source_address, facts->source);
             others.length += RSTI_LOG_METADATA_LENGTH
                 + image->file.reserved_terms * (int64_t)image->file.log.term_length;
         }

@@ -53,17 +53,21 @@ static void request_image(rsti_receiver_t *receiver, const rsti_origin_t *origin
     }
 }
 
-/* Begins the session, or joins it. */
+/* Begins the session, or joins it. A proven source that has to wait until an unproven image has
+ * ended stays a candidate, so no other stranger is admitted before it. */
 static void admit(rsti_receiver_t *receiver, const rsti_origin_t *origin,
     const rsti_session_t *session, rsti_candidate_t *candidate, int64_t now_ns)
 {
-    const rsti_setup_t setup = candidate->setup;
+    const rsti_setup_t *setup = &candidate->setup;
     const bool is_proven = candidate->is_proven;
-    rsti_candidates_forget(candidate);
+    bool is_done = true;
     if (session == NULL) {
-        request_image(receiver, origin, &setup, is_proven, now_ns);
+        request_image(receiver, origin, setup, is_proven, now_ns);
     } else if (session->state == RSTI_SESSION_ACTIVE) {
-        rsti_image_join(receiver, session->image, origin, &setup, is_proven, now_ns);
+        is_done = rsti_image_join(receiver, session->image, origin, setup, is_proven, now_ns);
+    }
+    if (is_done) {
+        rsti_candidates_forget(candidate);
     }
 }
 
@@ -71,6 +75,24 @@ static bool is_same_stream(const rsti_setup_t *a, const rsti_setup_t *b)
 {
     return a->initial_term_id == b->initial_term_id && a->term_length == b->term_length
         && a->mtu == b->mtu && a->frame.flags == b->frame.flags;
+}
+
+/* Whether a stranger is admitted without a proof. Status messages of a transport with control= go to
+ * the publisher there, so only that host is: an image of another one would tell the publisher that
+ * a reader is there, and its data would be lost. */
+static bool is_admitted_unproven(rsti_receiver_t *receiver, const rsti_origin_t *origin,
+    const rsti_candidate_t *candidate, int64_t now_ns)
+{
+    const struct sockaddr_storage *control = rsti_receive_transport_control(origin->transport,
+        origin->source);
+    if ((candidate->setup.frame.flags & RSTI_SETUP_FLAG_RSTREAM) != 0
+        || now_ns < candidate->setup_ns + RSTI_SECOND_SETUP_NS
+        || now_ns < receiver->admission_due_ns
+        || !rsti_netaddr_is_same_host(control, origin->source)) {
+        return false;
+    }
+    receiver->admission_due_ns = now_ns + RSTI_ADMISSION_INTERVAL_NS;
+    return !rsti_candidates_have_proven(&receiver->candidates, origin, now_ns);
 }
 
 void rsti_admission_on_setup(rsti_receiver_t *receiver, const rsti_origin_t *origin,
@@ -87,17 +109,11 @@ void rsti_admission_on_setup(rsti_receiver_t *receiver, const rsti_origin_t *ori
     }
     candidate->setup = *setup;
     candidate->ask_due_ns = now_ns + RSTI_CANDIDATE_LIFE_NS;
-    if (candidate->is_proven) {
+    if (candidate->is_proven || is_admitted_unproven(receiver, origin, candidate, now_ns)) {
         admit(receiver, origin, session, candidate, now_ns);
-        return;
+    } else {
+        ask(receiver, origin, now_ns);
     }
-    if (now_ns >= candidate->setup_ns + RSTI_SECOND_SETUP_NS && now_ns >= receiver->admission_due_ns
-        && (setup->frame.flags & RSTI_SETUP_FLAG_RSTREAM) == 0) {
-        receiver->admission_due_ns = now_ns + RSTI_ADMISSION_INTERVAL_NS;
-        admit(receiver, origin, session, candidate, now_ns);
-        return;
-    }
-    ask(receiver, origin, now_ns);
 }
 
 void rsti_admission_on_data(rsti_receiver_t *receiver, const rsti_origin_t *origin, int64_t now_ns)

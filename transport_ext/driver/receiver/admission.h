@@ -7,7 +7,8 @@
  *
  * So a publisher that answers RTTM, as every driver of Aeron and rstream does, is connected one
  * round trip later than without proof, and one whose data came first no later than before. Only a
- * source without rstream's flag is admitted unproven, because rstream's always answer.
+ * source without rstream's flag is admitted unproven, because rstream's always answer; with
+ * control= only at that host; and not while a proven source waits for the session.
  *
  * Law: a stranger gets at most three bytes for each of its own. A SETUP (40 bytes) is answered by
  * one RTTM (40), data (32 or more) by one SM and one RTTM (76, or 84 with a group tag). An unproven

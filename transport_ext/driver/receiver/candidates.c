@@ -65,9 +65,8 @@ static bool is_of(const rsti_candidate_t *candidate, const rsti_origin_t *origin
     const rsti_packed_address_t *source)
 {
     return candidate->transport == origin->transport && candidate->stream_id == origin->stream_id
-        && candidate->session_id == origin->session_id && candidate->source.port == source->port
-        && candidate->source.family == source->family
-        && memcmp(candidate->source.bytes, source->bytes, sizeof source->bytes) == 0;
+        && candidate->session_id == origin->session_id
+        && rsti_netaddr_packed_equal(&candidate->source, source);
 }
 
 /* Whether a should give its place before b: a free one first, then strangers, then the oldest. */
@@ -113,6 +112,21 @@ rsti_candidate_t *rsti_candidates_put(rsti_candidates_t *candidates, const rsti_
     found->seen_ns = now_ns;
     found->is_proven = found->is_proven || is_proven;
     return found;
+}
+
+bool rsti_candidates_have_proven(const rsti_candidates_t *candidates, const rsti_origin_t *origin,
+    int64_t now_ns)
+{
+    for (size_t i = 0; i < PLACES; i++) {
+        const rsti_candidate_t *candidate = &candidates->places[i];
+        if (candidate->is_proven && candidate->transport == origin->transport
+            && candidate->stream_id == origin->stream_id
+            && candidate->session_id == origin->session_id
+            && now_ns <= candidate->seen_ns + RSTI_CANDIDATE_LIFE_NS) {
+            return true;
+        }
+    }
+    return false;
 }
 
 void rsti_candidates_forget(rsti_candidate_t *candidate)

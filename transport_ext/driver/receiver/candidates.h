@@ -69,6 +69,9 @@ bool rsti_candidates_is_stamp(const rsti_candidates_t *candidates, const rsti_or
  * valid until the next call. */
 rsti_candidate_t *rsti_candidates_put(rsti_candidates_t *candidates, const rsti_origin_t *origin,
     bool is_proven, int64_t now_ns);
+/* Whether a proven source waits for the session of that origin. */
+bool rsti_candidates_have_proven(const rsti_candidates_t *candidates, const rsti_origin_t *origin,
+    int64_t now_ns);
 void rsti_candidates_forget(rsti_candidate_t *candidate);
 /* Forgets all sources of a transport that is being closed. */
 void rsti_candidates_forget_transport(rsti_candidates_t *candidates,

@@ -119,7 +119,7 @@ bool rsti_image_is_displaced_by(const rsti_image_t *image,
         && (is_taken || !rsti_image_is_same_stream(image, setup));
 }
 
-void rsti_image_join(rsti_receiver_t *receiver, rsti_image_t *image, const rsti_origin_t *origin,
+bool rsti_image_join(rsti_receiver_t *receiver, rsti_image_t *image, const rsti_origin_t *origin,
     const rsti_setup_t *setup, bool is_proven, int64_t now_ns)
 {
     rsti_receive_transport_t *transport = origin->transport;
@@ -127,17 +127,18 @@ void rsti_image_join(rsti_receiver_t *receiver, rsti_image_t *image, const rsti_
     if (is_proven && rsti_image_is_displaced_by(image, transport, setup)) {
         rsti_store_release_i32(&image->is_displaced, 1);
         rsti_driver_wake_agent(receiver->driver, RSTI_AGENT_CONDUCTOR);
-        return; /* the next SETUP begins the session anew */
+        return false;
     }
     if (!rsti_image_is_same_stream(image, setup) || !rsti_image_may_join(image, transport, now_ns)
         || (is_taken && !is_proven)) {
-        return;
+        return true;
     }
     rsti_connection_t *connection = bind_to(image, transport, origin->source, is_proven, now_ns);
     rsti_image_on_setup(image, connection, setup, now_ns);
     if (is_proven) {
         rsti_image_prove(receiver, image, connection);
     }
+    return true;
 }
 
 void rsti_image_prove(rsti_receiver_t *receiver, rsti_image_t *image, rsti_connection_t *connection)

@@ -37,8 +37,9 @@ bool rsti_image_is_same_stream(const rsti_image_t *image, const rsti_setup_t *se
  * the same transport. */
 bool rsti_image_is_displaced_by(const rsti_image_t *image,
     const rsti_receive_transport_t *transport, const rsti_setup_t *setup);
-/* Makes an admitted stranger the source of its transport, if the law above allows it. */
-void rsti_image_join(rsti_receiver_t *receiver, rsti_image_t *image, const rsti_origin_t *origin,
+/* Makes an admitted stranger the source of its transport, if the law above allows it. False: the
+ * image ends first, and the next SETUP of the stranger begins the session anew. */
+bool rsti_image_join(rsti_receiver_t *receiver, rsti_image_t *image, const rsti_origin_t *origin,
     const rsti_setup_t *setup, bool is_proven, int64_t now_ns);
 /* The source of the connection has echoed a stamp. */
 void rsti_image_prove(rsti_receiver_t *receiver, rsti_image_t *image,

@@ -15,12 +15,6 @@ bool rsti_proven_by(int64_t position, int64_t sent_position, int32_t term_length
         && sent_position - position <= (int64_t)RSTI_PROVEN_TERMS * term_length;
 }
 
-static bool is_equal(const rsti_packed_address_t *a, const rsti_packed_address_t *b)
-{
-    return a->family == b->family && a->port == b->port
-        && memcmp(a->bytes, b->bytes, sizeof a->bytes) == 0;
-}
-
 static bool is_over(const rsti_proven_host_t *host, int64_t now_ns)
 {
     return now_ns > host->last_ns + RSTI_PROVEN_NS;
@@ -65,7 +59,7 @@ static rsti_proven_host_t *find(const rsti_proven_t *proven, const rsti_packed_a
     for (uint32_t n = 0; n < most; n++) {
         rsti_proven_host_t *host = place(proven, hash, n);
         const bool is_unused = host->address.family == AF_UNSPEC;
-        if (is_equal(&host->address, address)) {
+        if (rsti_netaddr_packed_equal(&host->address, address)) {
             return host;
         }
         if (*free_place == NULL && (is_unused || is_over(host, now_ns))) {

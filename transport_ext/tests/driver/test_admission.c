@@ -327,10 +327,10 @@ static void take_back(int32_t initial_term_id, int32_t term_offset)
     send_frame(&e, SENDER, &right, sizeof right);
     pass(e.h);
     send_echo(&e, SENDER, asked(&e));
-    advance_alive(e.h, 100 * MS, 50 * MS);
+    connect_unproven(&e, STRANGER, SESSION); /* it tries again before the publisher does */
+    CHECK_EQ(image_count(&e), 1);
     send_frame(&e, SENDER, &right, sizeof right);
     settle(&e);
-    send_echo(&e, SENDER, asked(&e));
     CHECK_EQ(image_count(&e), 2);
     const rsti_image_t *image = e.h->driver->conductor->images.items[1];
     CHECK_EQ(image->is_proven, 1);
@@ -348,6 +348,18 @@ TEST(a_proven_source_takes_its_session_back)
 TEST(a_proven_source_begins_where_its_stream_is)
 {
     take_back(7, 4096);
+}
+
+/* Status messages go to the publisher that control= names, and would ask it for data. */
+TEST(a_stranger_beside_control_is_not_admitted_unproven)
+{
+    ear_t e;
+    ear_open(&e, UDP "|control=127.0.0.1:30002");
+    connect_unproven(&e, "127.0.0.2:30001", SESSION);
+    CHECK_EQ(image_count(&e), 0);
+    connect_unproven(&e, SENDER, SESSION);
+    CHECK_EQ(image_count(&e), 1);
+    harness_close(e.h);
 }
 
 /* Two SETUPs close together are one, and rstream's publishers always answer. */
@@ -665,8 +677,9 @@ CHECK_MAIN(RUN(a_setup_gets_one_question_and_its_answer_an_image),
     RUN(a_source_without_a_route_is_no_error), RUN(a_stranger_gets_at_most_three_bytes_for_one),
     RUN(a_late_proof_brings_naks_and_counters), RUN(a_gap_of_an_unproven_source_ends_its_image),
     RUN(a_proven_source_takes_its_session_back), RUN(a_proven_source_begins_where_its_stream_is),
-    RUN(who_is_admitted_unproven), RUN(quotas_of_unproven_images),
-    RUN(unproven_images_hold_a_bounded_memory), RUN(unproven_images_lock_no_proven_source_out),
-    RUN(frames_of_others_change_nothing), RUN(round_trips_are_not_forged), RUN(a_source_may_move),
+    RUN(a_stranger_beside_control_is_not_admitted_unproven), RUN(who_is_admitted_unproven),
+    RUN(quotas_of_unproven_images), RUN(unproven_images_hold_a_bounded_memory),
+    RUN(unproven_images_lock_no_proven_source_out), RUN(frames_of_others_change_nothing),
+    RUN(round_trips_are_not_forged), RUN(a_source_may_move),
     RUN(another_destination_may_have_another_source),
     RUN(strangers_take_no_place_of_proven_sources), RUN(a_flood_of_setups_keeps_no_publisher_out))

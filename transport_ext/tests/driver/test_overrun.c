@@ -212,7 +212,6 @@ TEST(a_reader_that_never_catches_up_goes_on_with_the_newest)
     harness_close(r.h);
 }
 
-/* The new image takes the place of the old one, so no limit of images keeps it out. */
 /* What was missing arrives after the receiver has said where the stream goes on. Readers get it in
  * the next image, so it must not come in this one. */
 TEST(late_data_does_not_come_twice)
@@ -237,6 +236,7 @@ TEST(late_data_does_not_come_twice)
     harness_close(r.h);
 }
 
+/* The new image takes the place of the old one, so no limit of images keeps it out. */
 TEST(the_limit_of_sessions_does_not_stop_it)
 {
     reader_t r = reader_open(RSTI_SETUP_FLAG_RSTREAM);
