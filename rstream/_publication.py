@@ -8,6 +8,8 @@ from rstream import _core
 from rstream._facts import ReceiverError
 from rstream._handles import Handle
 from rstream._held_by import HeldBy
+from rstream.abc import UNBOUNDED
+from rstream.errors import RStreamError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -18,6 +20,21 @@ if TYPE_CHECKING:
     from rstream.rate import RateLimit
 
 __all__ = ("Publication",)
+
+
+def wanted_elements(directory: str, registration_id: int) -> int | None:
+    """Elements that the readers of a publication want beyond what they have consumed.
+
+    Cost: about a millisecond. It does not mark the demand as seen.
+
+    Returns:
+        None: they have no limit or do not tell, or the publication was closed a moment ago.
+    """
+    try:
+        wanted = _core.read_demand(directory, registration_id)
+    except RStreamError:
+        return None
+    return None if wanted >= UNBOUNDED else wanted
 
 
 class Publication(Handle[_core.Publication]):

@@ -248,7 +248,7 @@ class NotConnected(TransportError):
 
 
 class BackPressured(TransportError):
-    """There is no room: readers, rate or budget hold the publisher back.
+    """There is no room: readers, their demand, rate or budget hold the publisher back.
 
     Attributes:
         held_by: what held the message back: ``"window"``, ``"demand"``, ``"rate"`` or ``"budget"``

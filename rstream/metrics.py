@@ -17,6 +17,7 @@ from typing import Any
 from rstream import _core
 from rstream._facts import SlowestReader, slowest_reader_of
 from rstream._held_by import HeldBy
+from rstream._publication import wanted_elements
 from rstream.errors import RStreamError
 
 _STREAM_LABEL = re.compile(
@@ -39,8 +40,6 @@ TYPE_HEADROOM = 7307
 TYPE_DESTINATION_FAILED = 7312
 TYPE_SUBSCRIPTION = 7313
 STREAM_TYPES = frozenset({1, 2, 3, 4, 5, 9, 12, 13, 17, 19, 20, TYPE_SUBSCRIPTION})
-#: Demand without a limit.
-UNBOUNDED = 2**63 - 1
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -307,7 +306,7 @@ def publications(driver_dir: str) -> list[PublicationState]:
             state,
             slowest=_as_of_now(state, slowest.get(state.registration_id)),
             rate=_rate(found, state.registration_id),
-            demand=_demand(driver_dir, state),
+            demand=wanted_elements(driver_dir, state.registration_id),
         )
         for state in _publications(_stream_counters(found))
     ]
@@ -344,14 +343,6 @@ def _held_by(driver_dir: str, state: PublicationState) -> dict[str, Any]:
     if held_by in (HeldBy.WINDOW, HeldBy.DEMAND, HeldBy.STORAGE) and state.position < state.limit:
         return {}
     return {"held_by": held_by, "storage_needed": needed, "storage_usable": usable}
-
-
-def _demand(driver_dir: str, state: PublicationState) -> int | None:
-    try:
-        wanted = _core.read_demand(driver_dir, state.registration_id)
-    except RStreamError:
-        return None  # the publication was closed a moment ago
-    return None if wanted >= UNBOUNDED else wanted
 
 
 def _as_of_now(state: PublicationState, reader: SlowestReader | None) -> SlowestReader | None:

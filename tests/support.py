@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import os
 import socket
+import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -49,6 +50,13 @@ def one_at_a_time(name: str) -> Iterator[None]:
     with (folder / f"{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
+
+
+def in_thread(function: Callable[..., Any], *args: Any) -> threading.Thread:
+    """A started daemon thread that calls the function."""
+    thread = threading.Thread(target=function, args=args, daemon=True)
+    thread.start()
+    return thread
 
 
 def until(condition: Callable[[], Any], timeout_s: float = 10.0) -> Any:

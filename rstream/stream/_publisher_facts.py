@@ -12,6 +12,7 @@ from rstream._channel_uri import ChannelUri
 from rstream._facts import slowest_reader_of
 from rstream._held_by import HeldBy
 from rstream._neighbours import TYPE_SUBSCRIBER_POSITION, hint_for_publisher
+from rstream._publication import wanted_elements
 from rstream._unclosed import call_site, warn_unclosed
 from rstream.errors import RemoteError
 from rstream.flow.pacing import TokenBucket, bucket_of
@@ -188,8 +189,7 @@ class PublisherFacts(Generic[T]):
         return self._held_by_readers()
 
     def _held_by_readers(self) -> HeldBy:
-        # The core's own demand would be marked as seen.
-        wanted = _core.read_demand(self._link.directory, self._core.registration_id)
+        wanted = wanted_elements(self._link.directory, self._core.registration_id)
         return HeldBy.from_core(self._core.held_by, wanted)
 
     def _is_over_rate(self) -> bool:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import copy
-import logging
 import pickle
-import threading
 import time
 import zlib
 
 import msgspec
 import pytest
 
-import rstream
-from rstream import codecs, policy, rate, stream
+from rstream import codecs, policy, stream
 from rstream.errors import (
     BackPressured,
     ClosedError,
@@ -22,8 +19,6 @@ from rstream.errors import (
     ConfigError,
     MessageTooLarge,
     NameMismatch,
-    NotConnected,
-    NotSupported,
     PublisherLost,
     ReadTimeout,
     RegistrationError,
@@ -31,17 +26,11 @@ from rstream.errors import (
     SlowConsumer,
     StreamEnded,
 )
-from tests.support import free_port, until
+from tests.support import free_port, in_thread, until
 
 
 class Tick(msgspec.Struct):
     px: float
-
-
-def in_thread(function, *args):
-    thread = threading.Thread(target=function, args=args, daemon=True)
-    thread.start()
-    return thread
 
 
 def test_what_is_sent_arrives_in_order_and_the_end_ends_the_loop(driver_dir, name):
@@ -217,113 +206,6 @@ def test_two_publishers_both_must_complete(driver_dir, name):
         second.close(linger_s=0)
         until(lambda: sub.poll() == [] and sub.is_ended)
         assert list(sub) == []
-
-
-def test_no_subscriber_offer_says_so_and_send_waits_then_raises(driver_dir, name, caplog):
-    with stream.publisher(name, dir=driver_dir, connect_timeout_s=0.2) as pub:
-        assert pub.offer(1) == -1
-        started = time.monotonic()
-        with pytest.raises(NotConnected, match=name):
-            pub.send(1)
-        assert 0.15 < time.monotonic() - started < 2
-
-
-def test_a_notice_names_channel_and_stream(driver_dir, name, caplog, monkeypatch):
-    monkeypatch.setattr("rstream.stream._sender.NOTICE_AFTER_S", 0.05)
-    with (
-        caplog.at_level(logging.WARNING, "rstream"),
-        stream.publisher(name, dir=driver_dir, connect_timeout_s=0.3) as pub,
-        pytest.raises(NotConnected),
-    ):
-        pub.send(1)
-    notices = [r.getMessage() for r in caplog.records if "waits for a subscriber" in r.getMessage()]
-    assert len(notices) == 1
-    assert name in notices[0]
-    assert "aeron:ipc" in notices[0]
-
-
-def test_without_a_connect_timeout_send_waits_for_ever(driver_dir, name, monkeypatch):
-    now_s = 0.0
-
-    def hours_later():
-        nonlocal now_s
-        now_s += 3600.0
-        return int(now_s * 1e9)
-
-    pub = stream.publisher(name, dir=driver_dir, connect_timeout_s=None, linger_s=0)
-    with monkeypatch.context() as context:
-        context.setattr("rstream.stream._sender.time.monotonic_ns", hours_later)
-        thread = in_thread(pub.send, "hello")
-        until(lambda: now_s > 20 * 3600.0)
-        assert thread.is_alive()
-    with stream.subscriber(name, dir=driver_dir) as sub:
-        until(lambda: sub.poll() == ["hello"])
-    thread.join(10)
-    pub.close()
-
-
-def test_wait_for_two_sends_nothing_before_the_second_reader(driver_dir, name):
-    pub = stream.publisher(name, dir=driver_dir, wait_for=2, connect_timeout_s=0.2, linger_s=0)
-    with stream.subscriber(name, dir=driver_dir) as first:
-        until(lambda: pub.is_connected)
-        assert pub.held_by == "subscriber"
-        assert pub.offer(0) == rstream.NOT_CONNECTED
-        with pytest.raises(NotConnected, match="1 of 2 subscribers"):
-            pub.send(0)
-        with pytest.raises(NotConnected, match="1 of 2 subscribers"):
-            pub.send_many([0, 1])
-        pub.connect_timeout_s = None
-        thread = in_thread(pub.send_many, [1, 2])
-        with stream.subscriber(name, dir=driver_dir) as second:
-            thread.join(10)
-            pub.send(3)
-            for reader in (first, second):
-                items = []
-                until(lambda reader=reader, items=items: items.extend(reader.poll()) or 3 in items)
-                assert items == [1, 2, 3]
-        pub.send(4)
-        until(lambda: first.poll() == [4])
-    pub.close()
-
-
-def test_wait_for_counts_the_receivers_of_a_group(driver_dir, name):
-    port = free_port()
-    channel = f"aeron:udp?control=127.0.0.1:{port}|control-mode=dynamic|fc=min"
-    reader = f"aeron:udp?endpoint=127.0.0.1:0|control=127.0.0.1:{port}"
-    pub = stream.publisher(name, dir=driver_dir, channel=channel, wait_for=2, linger_s=0)
-    with stream.subscriber(name, dir=driver_dir, channel=reader) as first:
-        until(lambda: pub.is_connected)
-        assert pub.offer(0) == rstream.NOT_CONNECTED
-        with stream.subscriber(name, dir=driver_dir, channel=reader) as second:
-            pub.send(1)
-            until(lambda: first.poll() == [1])
-            until(lambda: second.poll() == [1])
-    pub.close()
-
-
-@pytest.mark.parametrize(
-    ("options", "text"),
-    [
-        ({"wait_for": 0}, "at least 1"),
-        ({"wait_for": 2, "channel": "aeron:udp?endpoint=127.0.0.1:1"}, "not counted"),
-        ({"connect_timeout_s": -1.0}, "0 or more"),
-    ],
-)
-def test_waits_that_cannot_be_are_refused(driver_dir, name, options, text):
-    with pytest.raises(ConfigError, match=text):
-        stream.publisher(name, dir=driver_dir, **options)
-
-
-def test_send_waits_for_the_first_subscriber(driver_dir, name):
-    pub = stream.publisher(name, dir=driver_dir)
-    thread = in_thread(pub.send, "hello")
-    time.sleep(0.05)
-    with stream.subscriber(name, dir=driver_dir) as sub:
-        items = []
-        until(lambda: items.extend(sub.poll()) or items)
-        assert items == ["hello"]
-        thread.join(10)
-        pub.close(linger_s=0)
 
 
 def test_a_slow_reader_blocks_send_and_nothing_is_lost(driver_dir, name):
@@ -576,109 +458,6 @@ def test_a_policy_function_that_raises_ends_the_subscriber(driver_dir, name):
             sub.poll()
 
 
-CHANNELS = ["aeron:ipc", "aeron:udp?endpoint=127.0.0.1:{port}"]
-
-
-@pytest.fixture(params=CHANNELS, ids=["ipc", "udp"])
-def channel(request):
-    return request.param.format(port=free_port())
-
-
-def test_fixed_rate_holds(driver_dir, name, channel):
-    limit = rate.Fixed(1_000_000)
-    with (
-        stream.subscriber(
-            name, bytes, dir=driver_dir, channel=channel, on_slow=policy.DropNewest(1)
-        ),
-        stream.publisher(
-            name, bytes, dir=driver_dir, channel=channel, rate=limit, linger_s=0
-        ) as pub,
-    ):
-        pub.send(b"x")
-        started, began_ns = pub.position, time.monotonic_ns()
-        for _ in range(300):
-            pub.send(b"x" * 992)
-        # The law is an upper bound, so a busy machine cannot break it: the bytes sent were earned,
-        # up to a burst, one message and, on the network, the bytes between the publisher's limit
-        # and the sender.
-        # one message, and on the network what stands between the publisher's limit and the sender.
-        elapsed_s = (time.monotonic_ns() - began_ns) / 1e9
-        assert pub.position - started <= 1_000_000 * elapsed_s + 66_000
-        assert pub.statistics()["waits"] > 0
-
-
-def test_an_offer_distinguishes_rate_from_window(driver_dir, name, channel):
-    with (
-        stream.subscriber(name, bytes, dir=driver_dir, channel=channel) as sub,
-        stream.publisher(
-            name, bytes, dir=driver_dir, channel=channel, rate=rate.Fixed(1000), linger_s=0
-        ) as pub,
-    ):
-        pub.send(b"x")
-        until(lambda: pub.offer(bytes(1000)) == rstream.RATE_LIMITED)
-        assert pub.is_rate_limited
-        with pytest.raises(BackPressured, match="rate") as caught:
-            for _ in range(100):
-                pub.send(bytes(1000), timeout_s=0.001)
-        assert caught.value.held_by == "rate"
-        pub.set_rate(rate.Unlimited())
-        until(lambda: pub.offer(bytes(1000)) == rstream.BACK_PRESSURED)  # no reader polls
-        assert not pub.is_rate_limited
-        with pytest.raises(BackPressured, match="readers") as caught:
-            for _ in range(100):
-                pub.send(bytes(1000), timeout_s=0.001)
-        assert caught.value.held_by == "window"
-        del sub
-
-
-def test_the_argument_goes_before_the_channel(driver_dir, name):
-    channel = "aeron:ipc?rs-rate=fixed,r:5"
-    with stream.publisher(name, channel=channel, dir=driver_dir, linger_s=0) as pub:
-        assert "rs-rate=fixed,r:5" in pub.channel
-    with stream.publisher(
-        name, channel=channel, dir=driver_dir, rate=rate.Aimd(), linger_s=0
-    ) as pub:
-        assert pub.channel.count("rs-rate=") == 1
-        assert "rs-rate=aimd" in pub.channel
-        pub.set_rate(rate.Nak())
-        # it must be there when the publisher joins again after a lost driver
-        assert "rs-rate=nak" in pub.channel
-    with pytest.raises(ClosedError):
-        pub.set_rate(rate.Unlimited())
-    with stream.publisher(name, dir=driver_dir, linger_s=0) as pub:
-        assert "rs-rate" not in pub.channel  # the driver's option carries it
-
-
-def test_beside_aerons_driver_the_publisher_keeps_its_rate(driver_dir, name, monkeypatch):
-    """This driver is treated as Aeron's, which does not read rs-rate: the publisher limits itself.
-
-    The channel carries the rate, and nothing else enforces it.
-    """
-    monkeypatch.setattr("rstream.client.Client.is_aeron_driver", True)
-    with pytest.raises(NotSupported, match="adaptive"):
-        stream.publisher(name, bytes, dir=driver_dir, rate=rate.Adaptive())
-    with (
-        stream.subscriber(name, bytes, dir=driver_dir, on_slow=policy.DropNewest(1)),
-        stream.publisher(name, bytes, dir=driver_dir, rate=rate.Fixed(1), linger_s=0) as pub,
-    ):
-        pub.send(b"x")
-        assert pub._bucket is not None  # its burst is 64 KiB, many times the driver's
-        sent = 0
-        while pub._bucket.delay_ns(time.monotonic_ns()) == 0 and sent < 100:
-            pub._bucket.spend(1000)
-            sent += 1
-        assert 60 <= sent <= 67
-        assert pub.offer(b"x") == rstream.RATE_LIMITED
-        assert pub.is_rate_limited
-        with pytest.raises(BackPressured) as caught:
-            pub.send(b"x", timeout_s=0.01)
-        assert caught.value.held_by == "rate"
-        with pytest.raises(NotSupported, match="nak"):
-            pub.set_rate(rate.Nak())
-        pub.set_rate(rate.Unlimited())
-        assert pub._bucket is None
-
-
 @pytest.mark.parametrize("bad", ["", "a|b", "a=b", "a?b", "line\nend", "x" * 201])
 def test_names_that_a_channel_cannot_hold_are_refused(bad):
     with pytest.raises(ConfigError, match="name"):
@@ -778,29 +557,6 @@ def test_pickle_from_the_network_needs_the_users_word(driver_dir, name, open_it)
     opened(
         f"aeron-spy:aeron:udp?endpoint=127.0.0.1:{free_port()}", codecs.pickle(trusted=True)
     ).close()
-
-
-def test_a_first_message_that_is_read_at_once_is_no_gap(driver_dir, name):
-    """The publisher looks for readers after its first message, which may be consumed by then."""
-    channel = f"aeron:udp?endpoint=127.0.0.1:{free_port()}"
-    options = {"channel": channel, "dir": driver_dir}
-    with (
-        stream.subscriber(name, **options) as reader,
-        stream.publisher(name, linger_s=0, **options) as publisher,
-    ):
-        until(lambda: publisher._core.is_connected)
-        offer = publisher._offer_one
-
-        def offer_and_be_read(data, header):
-            position = offer(data, header)
-            assert reader.get(timeout_s=10) == 1
-            until(lambda: publisher._core.consumed_position == position)
-            return position
-
-        publisher._offer_one = offer_and_be_read
-        publisher.send(1)
-        events = publisher.events()
-    assert [type(event).__name__ for event in events] == ["Connected"], events
 
 
 @pytest.mark.parametrize("on_slow", [None, policy.Buffer(1000)], ids=["reader", "queue"])
