@@ -83,10 +83,30 @@ static bool insert_gap(rsti_repair_t *repair, int32_t at, rsti_repair_gap_t gap)
     return true;
 }
 
+/* Lets the last gap grow if it ends at begin, at most to the end of its term. It may end inside a
+ * frame, because a window may end there, and a NAK must begin with a frame. Returns where the rest
+ * begins. */
+static int64_t grow_last(rsti_repair_t *repair, int64_t begin, int64_t end, int64_t first_ns)
+{
+    if (repair->gap_count == 0 || begin % repair->term_length == 0) {
+        return begin;
+    }
+    rsti_repair_gap_t *last = &repair->gaps[repair->gap_count - 1];
+    if (last->end != begin) {
+        return begin;
+    }
+    const int64_t term_end = (begin / repair->term_length + 1) * repair->term_length;
+    last->end = rsti_min_i64(end, term_end);
+    last->due_ns = rsti_min_i64(last->due_ns, first_ns);
+    repair->next_due_ns = rsti_min_i64(repair->next_due_ns, first_ns);
+    return last->end;
+}
+
 static void append(rsti_repair_t *repair, int64_t begin, int64_t end, int64_t now_ns)
 {
     const int64_t first_ns = rsti_saturating_add_i64(now_ns,
         rsti_max_i64(repair->delay_ns, repair->reorder_ns));
+    begin = grow_last(repair, begin, end, first_ns);
     while (begin < end) {
         const int64_t term_end = (begin / repair->term_length + 1) * repair->term_length;
         const rsti_repair_gap_t gap = {

@@ -98,6 +98,30 @@ TEST(a_gap_never_crosses_a_term)
 }
 
 /* NAKs for one gap in t: at most RSTI_REPAIR_PATIENT + 2 + log2(1 + t / 2L). */
+/* A window may end inside a frame, and so may the gap up to there. */
+TEST(a_gap_grows_with_the_window)
+{
+    rsti_repair_t repair = repair_at(1408);
+    (void)rsti_repair_on_data(&repair, 2080, 2080, 0);
+    const asks_t first = ask(&repair, MS);
+    CHECK_EQ(first.count, 1);
+    CHECK_EQ(first.end[0], 2080);
+    (void)rsti_repair_on_data(&repair, 4224, 5632, MS);
+    CHECK_EQ(repair.gap_count, 1);
+    const asks_t second = ask(&repair, 2 * MS);
+    CHECK_EQ(second.count, 1);
+    CHECK_EQ(second.begin[0], 1408);
+    CHECK_EQ(second.end[0], 4224);
+    (void)rsti_repair_on_data(&repair, TERM - 64, TERM - 64, 2 * MS);
+    (void)rsti_repair_on_data(&repair, TERM + 64, TERM + 64, 2 * MS);
+    CHECK_EQ(repair.gap_count, 3); /* up to the end of the term, and behind it */
+    CHECK_EQ(repair.gaps[1].begin, 5632);
+    CHECK_EQ(repair.gaps[1].end, TERM);
+    CHECK_EQ(repair.gaps[2].begin, TERM);
+    CHECK(rsti_repair_on_data(&repair, 1408, 4224, 2 * MS));
+    CHECK_EQ(repair.gap_count, 2);
+}
+
 TEST(retries_back_off)
 {
     rsti_repair_t repair = repair_at(0);
@@ -269,6 +293,6 @@ TEST(a_full_list_is_filled_from_the_log)
 
 CHECK_MAIN(RUN(in_order_nothing_is_asked_for),
     RUN(gaps_are_asked_for_at_once_and_again_after_a_round_trip), RUN(a_gap_never_crosses_a_term),
-    RUN(retries_back_off), RUN(silence_is_loss), RUN(late_data_are_waited_for),
-    RUN(an_overtaken_nak_is_repeated_at_once), RUN(the_list_is_the_missing_frames),
-    RUN(a_full_list_is_filled_from_the_log))
+    RUN(a_gap_grows_with_the_window), RUN(retries_back_off), RUN(silence_is_loss),
+    RUN(late_data_are_waited_for), RUN(an_overtaken_nak_is_repeated_at_once),
+    RUN(the_list_is_the_missing_frames), RUN(a_full_list_is_filled_from_the_log))
