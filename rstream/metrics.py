@@ -145,7 +145,8 @@ class PublicationState:
         consumed: least position of the subscribers in shared memory; None: none, or UDP.
         subscribers: subscribers in shared memory.
         slowest: the reader that has consumed least; None: no reader, or an Aeron driver.
-        held_by: what the publication waits for; None: it may send.
+        held_by: what the publication waits for; None: it may send, or has ended.
+        is_ended: its publisher has closed it, and a reader has not consumed everything yet.
         storage_needed, storage_usable: bytes that its next term needs, and that are usable in the
             directory; both 0 unless ``held_by`` is storage.
         rate: its rate; None: unlimited, or an Aeron driver.
@@ -167,6 +168,7 @@ class PublicationState:
     subscribers: int
     slowest: SlowestReader | None = None
     held_by: HeldBy | None = None
+    is_ended: bool = False
     storage_needed: int = 0
     storage_usable: int = 0
     rate: RateState | None = None
@@ -340,6 +342,8 @@ def _held_by(driver_dir: str, state: PublicationState) -> dict[str, Any]:
     except RStreamError:
         number = needed = usable = 0  # the publication was closed a moment ago
     held_by = HeldBy.from_core(number, state.demand)
+    if number == _core.HELD_BY_ENDED:
+        return {"is_ended": True}
     if held_by in (HeldBy.WINDOW, HeldBy.DEMAND, HeldBy.STORAGE) and state.position < state.limit:
         return {}
     return {"held_by": held_by, "storage_needed": needed, "storage_usable": usable}

@@ -238,11 +238,12 @@ class Publisher(Sender[T]):
 
         Args:
             position: in bytes of the stream; None: all that was sent so far.
-            timeout_s: most seconds to wait; None: no limit.
+            timeout_s: most seconds to wait; None: as long as readers are there.
         Returns:
             Whether they have; False after ``timeout_s``.
         Raises:
             DriverLost: the driver died meanwhile.
+            NotConnected: no reader for ``connect_timeout_s`` (a notice is logged after 2 s).
             RemoteError: the last reader left with an error.
             ClosedError: closed here.
         """

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 ALIVE: Final = 2
 #: From this headroom on no stop of a reader lost datagrams in experiment E4 (docs/results/flow.md).
 HEADROOM_ENOUGH: Final = 1.1
-#: A full window is fuller than this: the driver moves limits by less than half a window.
-WINDOW_FULL_LEAST: Final = 0.5
 #: Directories of dead drivers that are named; more are counted.
 DEAD_NAMED_MAX: Final = 8
 HELD_BY: Final = {
@@ -201,10 +199,10 @@ def _what_it_waits_for(state: metrics.PublicationState) -> str:
         return HELD_BY[HeldBy.SUBSCRIBER]
     if state.sender_limit == 0 and not state.is_ipc:
         return NO_RECEIVER
+    if state.is_ended:
+        return ENDED
     if state.held_by is None:
         return "flows"
-    if _is_ended(state):
-        return ENDED
     if state.held_by is HeldBy.STORAGE:
         return (
             f"{HELD_BY[state.held_by]}: it needs {state.storage_needed:,} bytes, "
@@ -214,13 +212,6 @@ def _what_it_waits_for(state: metrics.PublicationState) -> str:
     return HELD_BY[state.held_by] + (
         " (only rstream's own driver tells which one)" if is_unnamed else ""
     )
-
-
-def _is_ended(state: metrics.PublicationState) -> bool:
-    """A closed publication in shared memory has no room, although its reader's buffer has some."""
-    is_full = state.held_by in (HeldBy.WINDOW, HeldBy.DEMAND)
-    has_reader = state.slowest is not None and is_full
-    return state.is_ipc and has_reader and state.fill < WINDOW_FULL_LEAST
 
 
 def _rate_lines(rate: metrics.RateState) -> list[str]:

@@ -59,9 +59,14 @@ def queue_of(on_slow: policy.SlowPolicy) -> Queue[Any] | None:
             case policy.Evict():
                 check_evict(on_slow)
                 return None
-            case _:
+            case policy.Buffer():
                 raise ConfigError(
                     f"{on_slow!r}: overflow must be block, drop_newest, drop_oldest or fail"
+                )
+            case _:
+                raise ConfigError(
+                    f"on_slow={on_slow!r} is no policy",
+                    hint="use one of rstream.policy, such as policy.DropOldest(1000)",
                 )
     except ValueError as error:
         raise ConfigError(f"on_slow={on_slow!r}: {error}") from error

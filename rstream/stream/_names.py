@@ -119,6 +119,11 @@ def with_rate(uri: str, limit: RateLimit | None) -> str:
     """The channel with ``rs-rate`` set to the law; unchanged without one."""
     if limit is None:
         return uri
+    if not hasattr(limit, "to_text"):
+        raise ConfigError(
+            f"rate={limit!r} is no law of rate",
+            hint='use one of rstream.rate, such as rate.Fixed("200MB/s")',
+        )
     return str(ChannelUri.parse(uri).with_value("rs-rate", limit.to_text()))
 
 

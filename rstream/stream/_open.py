@@ -127,8 +127,9 @@ def _check_waits(chosen: PublisherSettings, uri: str) -> None:
         ("connect_timeout_s", chosen.connect_timeout_s or 0.0),
         ("linger_s", chosen.linger_s),
     ):
-        if not 0 <= value < float("inf"):
-            raise ConfigError(f"{key}={value}: must be 0 or more seconds")
+        is_number = isinstance(value, (int, float))  # pyright: ignore[reportUnnecessaryIsInstance]
+        if not is_number or not 0 <= value < float("inf"):
+            raise ConfigError(f"{key}={value!r}: must be a number of seconds, 0 or more")
     if chosen.wait_for < 1:
         raise ConfigError(f"wait_for={chosen.wait_for}: must be at least 1 subscriber")
     if chosen.wait_for > 1 and not counts_readers(uri):

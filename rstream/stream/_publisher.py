@@ -229,10 +229,11 @@ class Publisher(Sender[T]):
 
         Args:
             position: bytes of the stream; None: what was sent so far.
-            timeout_s: None waits for ever.
+            timeout_s: None: as long as readers are there.
         Returns:
             False: not within ``timeout_s``.
         Raises:
+            NotConnected: no reader for ``connect_timeout_s`` (a notice is logged after 2 s).
             RemoteError: the last reader left with an error.
         """
         wanted = self._core.position if position is None else position

@@ -63,6 +63,18 @@ WAIT_SLICE_S = 0.5
 SET_RATE_TIMEOUT_S = 10.0
 
 
+class Alone:
+    """Since when a waiting publisher has no reader."""
+
+    def __init__(self) -> None:
+        self._since_ns = time.monotonic_ns()
+        self.has_noticed = False
+
+    @property
+    def waited_s(self) -> float:
+        return (time.monotonic_ns() - self._since_ns) / 1e9
+
+
 class Sender(PublisherFacts[T]):
     """The sending and waiting that the blocking and the awaited publisher share.
 
@@ -221,23 +233,30 @@ class Sender(PublisherFacts[T]):
             yield from self._recover_steps(_core.CLOSED, 0)
 
     def _wait_reader_steps(self, deadline_ns: int | None) -> Steps[None]:
-        started_ns = time.monotonic_ns()
-        has_noticed = False
+        alone = Alone()
         self._look()
-        limit_s = self.connect_timeout_s
         while not self._has_readers():
-            self._check_accepted()
-            now_ns = time.monotonic_ns()
-            waited_s = (now_ns - started_ns) / 1e9
-            is_late = deadline_ns is not None and now_ns >= deadline_ns
-            if is_late or (limit_s is not None and waited_s >= limit_s):
-                raise self._alone_error(waited_s)
-            if waited_s >= NOTICE_AFTER_S and not has_noticed:
-                has_noticed = True
-                self.say_alone("without a limit" if limit_s is None else f"up to {limit_s:g} s")
+            self._check_alone(alone)
+            if deadline_ns is not None and time.monotonic_ns() >= deadline_ns:
+                raise self._alone_error(alone.waited_s)
             yield from self._wait_once_steps(0.05)
             if not self._core.is_connected or self._is_gated:
                 yield Pause(0.001)
+
+    def _check_alone(self, alone: Alone) -> None:
+        """Note that no reader is there: log it once, and do not wait for ever.
+
+        Raises:
+            NotConnected: none came within ``connect_timeout_s``.
+            RemoteError: the last one left with an error.
+        """
+        self._check_accepted()
+        limit_s, waited_s = self.connect_timeout_s, alone.waited_s
+        if limit_s is not None and waited_s >= limit_s:
+            raise self._alone_error(waited_s)
+        if waited_s >= NOTICE_AFTER_S and not alone.has_noticed:
+            alone.has_noticed = True
+            self.say_alone("without a limit" if limit_s is None else f"up to {limit_s:g} s")
 
     def _wait_consumed_steps(
         self, wanted: int, deadline_s: float | None, *, give_up_alone: bool
@@ -246,6 +265,7 @@ class Sender(PublisherFacts[T]):
         # Consumption wakes no thread, so this looks again after growing pauses of 50 µs to 2 ms.
         pause_s = 0.00005
         core = self._core
+        alone: Alone | None = None
         while core.consumed_position < wanted:
             if self._closed:
                 raise self._closed_error()
@@ -254,10 +274,13 @@ class Sender(PublisherFacts[T]):
                 return False
             if not self._link.is_alive or self._core is not core:
                 raise DriverLost(f"{self._where()}: the driver was lost while waiting for readers")
-            if not self._core.is_connected:
-                if give_up_alone:
-                    return False
-                self._check_accepted()  # a reader that has failed never consumes it
+            if self._core.is_connected:
+                alone = None
+            elif give_up_alone:
+                return False
+            else:
+                alone = alone or Alone()
+                self._check_alone(alone)
             yield Pause(pause_s)
             pause_s = min(0.002, pause_s * 1.5)
         self._note_consumed()
@@ -273,11 +296,17 @@ class Sender(PublisherFacts[T]):
         if self._is_gated:
             missing = f"{self._reader_count()} of {self.wait_for} subscribers"
         return NotConnected(
-            f"{self._where()}: {missing} for {waited_s:.1f} s{self._why_alone()}",
+            f"{self._where()}: {missing} for {waited_s:.1f} s"
+            f"{self._why_alone()}{self._last_seen()}",
             hint="start the reader with the same driver directory and the same name; over UDP the "
             "endpoint is the reader's address; `rstream stat` lists the readers",
             **self._place(),
         )
+
+    def _last_seen(self) -> str:
+        if self._reached == 0:
+            return ""
+        return f"; the last reader had consumed up to {self._consumed} of {self._reached}"
 
     def _late_error(self, waited_s: float) -> BackPressured | StorageError | NotConnected:
         """The error of a message not sent in time: no room, or no reader."""
@@ -417,9 +446,16 @@ class Sender(PublisherFacts[T]):
         header = header_of(kind, self._codec.codec_id, self.name)
         try:
             if (yield from self._send_end_steps(header, text, deadline_s)):
-                yield from self._wait_consumed_steps(
-                    self._core.position, deadline_s, give_up_alone=True
-                )
+                end = self._core.position
+                is_read = yield from self._wait_consumed_steps(end, deadline_s, give_up_alone=True)
+                if not is_read and self._core.is_connected and linger_s > 0:
+                    log.warning(
+                        "%s: closed after linger_s=%g with %d bytes unread; readers get them while "
+                        "the driver lives",
+                        self._where(),
+                        linger_s,
+                        end - self._core.consumed_position,
+                    )
             self._look()
             if self._link.is_alive and not self._core.is_connected:
                 self._report_gap(self._core.session_id, self._reached, "closed without readers")

@@ -98,9 +98,12 @@ RST_API int64_t rst_tool_held_by(rst_tool_t *tool, int64_t registration_id, rst_
     if (result < 0) {
         return result;
     }
-    const rsti_log_ext_t *ext = &file.log.metadata->ext;
-    const int64_t held_by = ext->magic == RSTI_EXT_MAGIC ? rsti_held_by_told(ext, storage)
-                                                         : RST_HELD_BY_WINDOW;
+    const rsti_log_metadata_t *metadata = file.log.metadata;
+    const bool has_ended = rsti_load_acquire_i64(&metadata->end_of_stream_position) != INT64_MAX;
+    const rsti_log_ext_t *ext = &metadata->ext;
+    const int64_t held_by = has_ended  ? RST_HELD_BY_ENDED
+        : ext->magic == RSTI_EXT_MAGIC ? rsti_held_by_told(ext, storage)
+                                       : RST_HELD_BY_WINDOW;
     (void)rsti_log_file_close(&file, false);
     return held_by;
 }

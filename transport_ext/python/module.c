@@ -80,6 +80,7 @@ static int add_constants(PyObject *module)
         {"HELD_BY_RATE", RST_HELD_BY_RATE},
         {"HELD_BY_BUDGET", RST_HELD_BY_BUDGET},
         {"HELD_BY_STORAGE", RST_HELD_BY_STORAGE},
+        {"HELD_BY_ENDED", RST_HELD_BY_ENDED},
         {"ADMIN_ACTION", RST_ADMIN_ACTION},
         {"CLOSED", RST_CLOSED},
         {"MAX_POSITION_EXCEEDED", RST_MAX_POSITION_EXCEEDED},

@@ -122,3 +122,16 @@ def test_the_text_of_an_error_is_cut_between_two_characters(driver_dir, name):
         error = end_of(sub)
         assert error.endswith("ä" * 600)
         assert "\ufffd" not in error
+
+
+def test_a_close_that_leaves_data_unread_says_how_much(driver_dir, name, caplog):
+    with stream.subscriber(name, dir=driver_dir) as sub:
+        publisher = stream.publisher(name, dir=driver_dir, linger_s=0.05)
+        publisher.send(1)
+        with caplog.at_level("WARNING", "rstream"):
+            publisher.close()
+        (warning,) = caplog.messages
+        assert f"'{name}'" in warning
+        assert "closed after linger_s=0.05 with 128 bytes unread; readers get them" in warning
+        until(lambda: sub.poll() == [1])
+        assert end_of(sub) is None

@@ -144,3 +144,24 @@ def test_a_first_message_that_is_read_at_once_is_no_gap(driver_dir, name):
         publisher.send(1)
         events = publisher.events()
     assert [type(event).__name__ for event in events] == ["Connected"], events
+
+
+@pytest.mark.parametrize("timeout_s", [None, 10])
+def test_waiting_until_consumed_ends_when_the_only_reader_has_left(
+    driver_dir, name, caplog, monkeypatch, timeout_s
+):
+    monkeypatch.setattr("rstream.stream._sender.NOTICE_AFTER_S", 0.05)
+    with stream.publisher(name, dir=driver_dir, connect_timeout_s=0.3, linger_s=0) as publisher:
+        with stream.subscriber(name, dir=driver_dir) as reader:
+            first = publisher.send(1)
+            assert reader.get(timeout_s=10) == 1
+            assert reader.poll() == []  # now it counts as consumed
+            until(lambda: publisher._core.consumed_position == first)
+            last = publisher.send(2)
+        text = f"no subscriber for 0.3 s; the last reader had consumed up to {first} of {last}"
+        with (
+            caplog.at_level(logging.WARNING, "rstream"),
+            pytest.raises(NotConnected, match=text),
+        ):
+            publisher.wait_consumed(timeout_s=timeout_s)
+        assert any("waits for a subscriber" in r.getMessage() for r in caplog.records)

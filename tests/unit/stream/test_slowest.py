@@ -175,12 +175,15 @@ def test_held_by_of_an_unknown_publication(driver):
         _core.read_held_by(driver.dir, 12345)
 
 
-def test_a_closed_publication_is_not_held_by_its_reader(driver, name):
+@pytest.mark.parametrize("is_full", [False, True])
+def test_a_closed_publication_is_not_held_by_its_reader(driver, name, is_full):
     with (
         stream.subscriber(name, bytes, dir=driver.dir),
         stream.publisher(name, bytes, dir=driver.dir, linger_s=0) as pub,
     ):
         pub.send(b"x")
+        while is_full and pub.offer(bytes(1000)) > 0:
+            pass
         pub.close()
 
         def is_ended():
