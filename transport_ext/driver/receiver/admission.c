@@ -77,9 +77,9 @@ static bool is_same_stream(const rsti_setup_t *a, const rsti_setup_t *b)
         && a->mtu == b->mtu && a->frame.flags == b->frame.flags;
 }
 
-/* Whether a stranger is admitted without a proof. Status messages of a transport with control= go to
- * the publisher there, so only that host is: an image of another one would tell the publisher that
- * a reader is there, and its data would be lost. */
+/* Whether a stranger is admitted without a proof. Status messages of a transport with control= go
+ * to the publisher there, so only that host is: an image of another one would tell the publisher
+ * that a reader is there, and its data would be lost. */
 static bool is_admitted_unproven(rsti_receiver_t *receiver, const rsti_origin_t *origin,
     const rsti_candidate_t *candidate, int64_t now_ns)
 {
