@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
 
 from rstream.codecs._arrow import arrow
-from rstream.codecs._base import CODEC_NAMES
+from rstream.codecs._base import CODEC_NAMES, describe_codec
 from rstream.codecs._formats import msgpack, pickle, raw
 from rstream.errors import ConfigError
 
@@ -131,14 +131,16 @@ def choose_of_handle(name: str, codec: CodecLike) -> Codec[Any]:
     Raises:
         ConfigError: the handle's codec has no name, and none was given; or it is another one.
     """
+    wanted = int(name.removeprefix("id ")) if name.startswith("id ") else named(name).codec_id
     if codec is None and name.startswith("id "):
         raise ConfigError(
-            f"the reader has a codec of its own ({name}): pass the same one, publisher(codec=...)"
+            f"the reader has a codec of its own, {describe_codec(wanted)}: pass the same one, "
+            "publisher(codec=...)"
         )
     chosen = named(name) if codec is None else choose_for_handle(codec)[0]
-    wanted = int(name.removeprefix("id ")) if name.startswith("id ") else named(name).codec_id
     if chosen.codec_id != wanted:
         raise ConfigError(
-            f"codec={codec!r}: the reader of the handle has codec {name}; pass the same one"
+            f"codec={codec!r} is {describe_codec(chosen.codec_id)}, the reader of the handle has "
+            f"{describe_codec(wanted)}; pass the same one"
         )
     return chosen

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from typing_extensions import Buffer
 
-from rstream.codecs._base import decode_error, name_of
+from rstream.codecs._base import decode_error, name_of, numpy_codec_id
 from rstream.errors import CodecError, ConfigError
 
 if TYPE_CHECKING:
@@ -96,9 +96,7 @@ def msgpack(type: type[Any] | None = None) -> Codec[Any]:
 
 
 class _Numpy:
-    """Arrays of one dtype and shape; messages contain only their bytes."""
-
-    codec_id = 4
+    """Arrays of one dtype and shape; messages contain only their bytes, the id names the dtype."""
 
     def __init__(self, dtype: npt.DTypeLike, shape: tuple[int, ...]) -> None:
         import numpy
@@ -107,6 +105,7 @@ class _Numpy:
         self._dtype: np.dtype[Any] = numpy.dtype(dtype)
         if self._dtype.hasobject:
             raise ConfigError(f"numpy codec: dtype {self._dtype} holds Python objects")
+        self.codec_id = numpy_codec_id(self._dtype.str)
         self._shape = shape
         unknown = [size for size in shape if size < 0]
         if any(size < -1 for size in unknown) or len(unknown) > 1:
@@ -144,11 +143,13 @@ class _Numpy:
 def numpy(dtype: npt.DTypeLike, shape: tuple[int, ...]) -> Codec[npt.NDArray[Any]]:
     """Arrays of one dtype and shape, in C order.
 
-    Decoded arrays are read-only views of a copy of the message.
+    Decoded arrays are read-only views of a copy of the message. The codec id tells a reader the
+    dtype of numbers and bools: for another one it raises a :class:`CodecError`. It cannot tell
+    other dtypes (structured, texts, times) and shapes apart when their bytes are as many.
 
     Args:
-        dtype: a dtype without Python objects.
-        shape: the sizes; one may be -1 (any size).
+        dtype: a dtype without Python objects, the same at both ends.
+        shape: the sizes, the same at both ends; one may be -1 (any size).
     Raises:
         ConfigError: numpy is not installed, or an argument cannot be used.
     """

@@ -113,6 +113,18 @@ def test_numpy_round_trip_and_refusals():
         codecs.numpy("u1", (-1, -1))
 
 
+def test_numpy_dtypes_have_ids_of_their_own():
+    pytest.importorskip("numpy")
+    texts = "? i1 u1 <i2 <u2 <i4 <u4 <i8 <u8 <f2 <f4 <f8 <c8 <c16"
+    big = ">i2 >u2 >i4 >u4 >i8 >u8 >f2 >f4 >f8 >c8 >c16"
+    ids = [codecs.numpy(text, (1,)).codec_id for text in (*texts.split(), *big.split())]
+    assert ids == [*range(32, 46), *range(51, 62)]
+    assert codecs.describe_codec(ids[-4]) == "numpy big-endian float32 (id 58)"
+    assert all(codec_id in codecs.CODEC_NAMES for codec_id in ids)
+    others = [codecs.numpy(dtype, (1,)).codec_id for dtype in ("M8[ns]", "U3", [("a", "u1")])]
+    assert others == [4, 4, 4]
+
+
 def test_numpy_sends_what_is_not_contiguous():
     np = pytest.importorskip("numpy")
     part = np.arange(12, dtype="<i4").reshape(3, 4)[:, ::2]

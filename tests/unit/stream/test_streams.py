@@ -540,6 +540,29 @@ def test_arrays_travel(driver_dir, name):
         pub.close(linger_s=0)
 
 
+@pytest.mark.parametrize(
+    ("written", "read", "text"),
+    [
+        ("i1", "u1", r"numpy int8 \(id 33\).*numpy uint8 \(id 34\)"),
+        ("<f4", ">f4", r"numpy float32 \(id 42\).*numpy big-endian float32"),
+        ("<i8", "M8[ns]", r"numpy int64 \(id 39\).*numpy of another dtype"),
+    ],
+)
+def test_arrays_of_another_dtype_are_an_error_that_names_both(
+    driver_dir, name, written, read, text
+):
+    np = pytest.importorskip("numpy")
+    with (
+        stream.subscriber(name, codec=codecs.numpy(read, (4,)), dir=driver_dir) as sub,
+        stream.publisher(
+            name, codec=codecs.numpy(written, (4,)), dir=driver_dir, linger_s=0
+        ) as pub,
+    ):
+        pub.send(np.arange(4, dtype=written))
+        with pytest.raises(CodecError, match=text):
+            until(lambda: sub.poll())
+
+
 @pytest.mark.parametrize("open_it", [stream.subscriber, stream.reader])
 def test_pickle_from_the_network_needs_the_users_word(driver_dir, name, open_it):
     """Whoever reaches a UDP port could run code in the reader. A spy reads its own driver."""
