@@ -127,7 +127,19 @@ FRAGMENTS = (
     ),
     Fragment(page="docs/how-to/codecs.md", number=0, before=TYPES, needs="pyarrow"),
     Fragment(page="docs/how-to/codecs.md", number=1, needs="numpy"),
-    Fragment(page="docs/how-to/codecs.md", number=2),
+    Fragment(
+        page="docs/how-to/codecs.md",
+        number=2,
+        before="import msgspec, rstream",
+        after="""
+pub = rstream.publisher("orders")
+pub.send({"price": Decimal("1.10"), "at": datetime(2026, 1, 2), "tags": {"new"}})
+print(sub.get(timeout_s=20))
+""",
+        shown="Order(price=Decimal('1.10'), at=datetime.datetime(2026, 1, 2, 0, 0), "
+        "tags={'new'})\n",
+    ),
+    Fragment(page="docs/how-to/codecs.md", number=3),
     Fragment(
         page="docs/how-to/kubernetes.md",
         number=0,

@@ -85,7 +85,8 @@ def msgpack(type: type[Any] | None = None) -> Codec[Any]:
 
     Args:
         type: the type to decode to and to check (``msgspec.Struct``, dataclass, ``list[int]``,
-            …); None: plain dicts, lists, numbers, strings.
+            …); None: plain dicts, lists, numbers, strings. Then a set arrives as a list, a date or
+            a Decimal as its text (docs/how-to/codecs.md).
     Raises:
         ConfigError: msgspec cannot handle ``type``.
     """

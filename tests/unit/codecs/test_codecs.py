@@ -4,6 +4,10 @@ What cannot be encoded or decoded raises a CodecError that names the codec and t
 """
 
 import dataclasses
+import enum
+from datetime import UTC, date, datetime, time, timedelta, timezone
+from decimal import Decimal
+from uuid import UUID
 
 import msgspec
 import pytest
@@ -15,6 +19,10 @@ from rstream.errors import CodecError, ConfigError
 class Tick(msgspec.Struct):
     px: float
     symbol: str = ""
+
+
+class Side(enum.Enum):
+    BUY = "buy"
 
 
 def as_bytes(encoded):
@@ -54,6 +62,36 @@ def test_msgpack_of_dataclass_and_generic():
 
     assert round_trip(codecs.codec_for(Point), [Point(3)]) == [Point(3)]
     assert round_trip(codecs.codec_for(list[int]), [[1, 2]]) == [[1, 2]]
+
+
+@pytest.mark.parametrize(
+    ("sent", "arrives"),
+    [
+        (Tick(1.0), {"px": 1.0, "symbol": ""}),
+        ((1, 2), [1, 2]),
+        ({1}, [1]),
+        (frozenset({1}), [1]),
+        (datetime(2026, 1, 2, 3, 4, 5), "2026-01-02T03:04:05"),
+        (date(2026, 1, 2), "2026-01-02"),
+        (time(3, 4, 5), "03:04:05"),
+        (timedelta(seconds=90), "PT90S"),
+        (Decimal("1.10"), "1.10"),
+        (UUID(int=5), "00000000-0000-0000-0000-000000000005"),
+        (Side.BUY, "buy"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_msgpack_without_a_type_brings_plain_values_and_with_it_what_was_sent(sent, arrives):
+    """The table of docs/how-to/codecs.md."""
+    assert round_trip(codecs.msgpack(), [sent]) == [arrives]
+    (back,) = round_trip(codecs.msgpack(type(sent)), [sent])
+    assert (type(back), back) == (type(sent), sent)
+
+
+def test_msgpack_turns_a_time_zone_into_utc():
+    sent = datetime(2026, 1, 2, 3, tzinfo=timezone(timedelta(hours=2)))
+    (back,) = round_trip(codecs.msgpack(), [sent])
+    assert (back, back.tzinfo) == (sent, UTC)
 
 
 def test_msgpack_refuses_what_it_cannot_encode():
