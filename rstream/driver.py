@@ -34,7 +34,6 @@ from rstream.errors import (
 )
 
 if TYPE_CHECKING:
-    import threading
     from types import TracebackType
 
     from typing_extensions import Unpack
@@ -246,9 +245,8 @@ class _Closable(Protocol):
 
 
 class _Loop(Protocol):
-    thread: threading.Thread
-
     def stop(self) -> None: ...
+    def join(self, timeout_s: float, /) -> None: ...
 
 
 #: At exit, most seconds to wait for what a loop has under way, such as one call of the user's code.
@@ -268,7 +266,7 @@ def _close_all() -> None:
     for loop in loops:
         loop.stop()
     for loop in loops:
-        loop.thread.join(LOOP_EXIT_S)
+        loop.join(LOOP_EXIT_S)
     for group in (_open_clients, _open_drivers):
         for one in list(group):
             # The process ends anyway.

@@ -209,3 +209,4 @@ class _Loop:
     def __init__(self, name: str, run: Callable[[], None], stop: Callable[[], None]) -> None:
         self.stop = stop
         self.thread = threading.Thread(target=run, name=name, daemon=True)
+        self.join = self.thread.join

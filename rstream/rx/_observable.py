@@ -147,6 +147,10 @@ class _Reading:
         self._is_stopped = True
         self._source.wake()
 
+    def join(self, timeout_s: float) -> None:
+        """Wait until the reader is closed."""
+        self.thread.join(timeout_s)
+
     def _run(self) -> None:
         error: Exception | None = None
         try:

@@ -39,6 +39,7 @@ import threading
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from rstream import abc
+from rstream.driver import watch_loop
 from rstream.flow.sink_states import Event, Life, next_life
 from rstream.stream._asking import Asker
 from rstream.stream._sink_loop import SinkLoop
@@ -109,6 +110,7 @@ class StreamSink(abc.Subscriber[T], Generic[T]):
         self._asker.ask()
         name = self.publisher.name or self.publisher.stream_id
         loop = SinkLoop(self, self._asker, self._handover)
+        watch_loop(loop)
         self._executor.start(loop, f"rstream-demand-{name}")
 
     def on_next(self, item: T) -> None:
@@ -154,6 +156,18 @@ class StreamSink(abc.Subscriber[T], Generic[T]):
         if upstream is not None:
             upstream.cancel()
         self.publisher.fail(error)
+
+    def _leave(self) -> None:
+        """At the end of the program: cancel the upstream and send nothing more.
+
+        The stream is not complete, so its readers learn that the publisher has gone.
+        """
+        _, upstream = self._end(Event.CANCEL)
+        if upstream is not None:
+            try:
+                upstream.cancel()
+            except Exception:
+                log.exception("%r: the upstream's cancel raised", self.publisher)
 
     # ---- life ----
 

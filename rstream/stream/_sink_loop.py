@@ -58,6 +58,13 @@ class SinkLoop:
             sink.fail(error)
         return True
 
+    def stop(self) -> None:
+        """At the end of the program."""
+        self._sink._leave()  # pyright: ignore[reportPrivateUsage] - same room
+
+    def join(self, timeout_s: float) -> None:
+        """Nothing to wait for: without its client a step ends quietly when the sink is done."""
+
     def _is_left_to_sender(self, wait_s: float) -> bool:
         """Whether elements come, so that on_next looks for demand by itself."""
         before, self._sent_count = self._sent_count, self._asker.sent_count

@@ -15,6 +15,8 @@ dropped. ``request`` only adds to the demand and wakes the loop: on_next never r
 One lock guards state, demand and failure. It is held for moments, never in a call of the
 subscriber. The states and the legal signals are the table of ``flow/states.py``. ``step`` runs in
 one thread at a time; it alone touches the held items and closes the reader.
+
+When the program ends, a subscription that is left is cancelled: its subscriber gets no signal.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
 from rstream import abc
+from rstream.driver import watch_loop
 from rstream.errors import ClosedError, ForkedError
 from rstream.flow.demand import Demand
 from rstream.flow.states import Signal, State, next_state
@@ -71,6 +74,7 @@ class StreamSource(abc.Publisher[T], Generic[T]):
         loop.begin()
         if failure is not None:
             loop.fail(failure)
+        watch_loop(loop)
         self._executor.start(loop, f"rstream-{self._name}")
 
 
@@ -100,6 +104,7 @@ class _Loop(Generic[T]):
         self._reader: Subscriber[T] | None = None
         self._lock = threading.Lock()  # guards state, demand, failure
         self._woken = threading.Event()
+        self._step_lock = threading.RLock()  # held by the thread in step
         self._stepping: int | None = None  # the thread that is in step, and looks again by itself
         self._state = State.NEW
         self._demand = Demand()
@@ -184,6 +189,22 @@ class _Loop(Generic[T]):
 
     def step(self, wait_s: float) -> bool:
         """Deliver what demand allows; see :class:`rstream.stream.executor.Loop`."""
+        with self._step_lock:
+            return self._step(wait_s)
+
+    def stop(self) -> None:
+        """At the end of the program: a cancellation, because the stream goes on."""
+        self.cancel()
+
+    def join(self, timeout_s: float) -> None:
+        """Leave the stream, after the element that is being delivered."""
+        if self._step_lock.acquire(timeout=timeout_s):
+            try:
+                self._step(0.0)
+            finally:
+                self._step_lock.release()
+
+    def _step(self, wait_s: float) -> bool:
         self._stepping = threading.get_ident()
         try:
             self._woken.clear()

@@ -1,0 +1,84 @@
+"""The normal end of a program that is still reading or sending reactively: no signal, no log.
+
+A program of its own ends; its subscriber prints every signal that it gets.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+START = """
+import logging, sys, threading
+import rstream
+from rstream import policy, stream
+
+logging.basicConfig(level=logging.DEBUG)
+driver_dir = sys.argv[1]
+took = threading.Event()
+
+class Printer(rstream.abc.Subscriber):
+    def on_subscribe(self, subscription):
+        subscription.request(1000)
+    def on_next(self, item):
+        print("item", item, flush=True)
+        took.set()
+    def on_error(self, error):
+        print("error", repr(error), flush=True)
+    def on_complete(self):
+        print("complete", flush=True)
+
+class Upstream(rstream.abc.Publisher, rstream.abc.Subscription):
+    def subscribe(self, subscriber):
+        subscriber.on_subscribe(self)
+    def request(self, n):
+        print("requested", flush=True)
+        took.set()
+    def cancel(self):
+        print("cancelled", flush=True)
+
+pub = stream.publisher("a", dir=driver_dir)
+"""
+SOURCE = START + "stream.source('a', dir=driver_dir{}).subscribe(Printer())\npub.send(1)\n"
+SINK = (
+    START
+    + "reader = stream.subscriber('b', dir=driver_dir)\n"
+    + "Upstream().subscribe(stream.sink('b', dir=driver_dir))\n"
+)
+CHAIN = (
+    START
+    + "stream.source('b', dir=driver_dir).subscribe(Printer())\n"
+    + "stream.source('a', dir=driver_dir).subscribe(stream.sink('b', dir=driver_dir))\n"
+    + "pub.send(1)\n"
+)
+CALLER = (
+    START
+    + "caller = stream.CallerExecutor()\n"
+    + "stream.source('a', dir=driver_dir, executor=caller).subscribe(Printer())\n"
+    + "pub.send(1)\n"
+    + "while not took.is_set(): caller.run_pending(wait_s=0.01)\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("program", "shown"),
+    [
+        (SOURCE.format(""), "item 1\n"),
+        (SOURCE.format(", on_slow=policy.Buffer(10)"), "item 1\n"),
+        (CALLER, "item 1\n"),
+        (CHAIN, "item 1\n"),
+        (SINK, "requested\ncancelled\n"),
+    ],
+    ids=["source", "queue", "caller", "chain", "sink"],
+)
+def test_the_end_of_the_program_is_a_silent_cancellation(module_driver_dir, program, shown):
+    done = subprocess.run(
+        [sys.executable, "-c", program + "assert took.wait(20)\n", module_driver_dir],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, shown, "")
