@@ -159,6 +159,48 @@ def test_asyncio(shell: Shell) -> None:
     assert output(reader).splitlines() == [str({"n": n}) for n in range(-1, 3)]
 
 
+LEFT_AND_CANCELLED = """
+async def main():
+    with rstream.subscriber("ticks") as sub, rstream.publisher("ticks", linger_s=0) as pub:
+        items, seen = Items(sub), []
+
+        async def read(count):
+            async for item in items:
+                seen.append(item)
+                await asyncio.sleep(0)
+                if len(seen) == count:
+                    return
+
+        pub.send_many(range(10))
+        await read(3)
+        cancelled = asyncio.create_task(read(100))
+        while len(seen) < 6:
+            await asyncio.sleep(0)
+        cancelled.cancel()
+        await asyncio.wait([cancelled])
+        await read(10)
+        waits = asyncio.create_task(read(100))
+        while items.waiting is None:
+            await asyncio.sleep(0)
+        waits.cancel()
+        await asyncio.wait([waits])
+        pub.send(10)
+        await read(11)
+        print(cancelled.cancelled(), waits.cancelled(), seen == list(range(11)))
+
+
+asyncio.run(main())
+"""
+
+
+def test_an_asyncio_loop_that_is_left_or_cancelled_loses_nothing(shell: Shell) -> None:
+    """It leaves one loop, cancels one between two items, and one while it waits for an item."""
+    _, reads = blocks("docs/how-to/asyncio.md", "python")
+    items, _, _ = reads.partition("async def main")
+    program = shell.python(shell.write("left.py", items + LEFT_AND_CANCELLED))
+    assert output(program) == "True True True\n"
+
+
 def test_flow_control_in_c(shell: Shell) -> None:
     compiler = shutil.which(os.environ.get("CC", "cc"))
     if compiler is None:
