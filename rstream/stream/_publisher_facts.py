@@ -93,6 +93,7 @@ class PublisherFacts(Generic[T]):
         added = link.client.add_publication(self.channel, self.stream_id, exclusive=True)
         self._left_count = 0
         self._core: _core.Publication = added.core
+        self._positions = (0, 0, 0)  # sent, limit, consumed, as they were seen last
         self._accept()
         self._is_gated = self.wait_for > 1  # no message before so many readers are there
         if self._is_gated:
@@ -137,8 +138,17 @@ class PublisherFacts(Generic[T]):
 
     @property
     def position(self) -> int:
-        """Bytes of the stream that were sent, with frame headers and padding."""
-        return self._core.position
+        """Bytes of the stream that were sent, with frame headers and padding; also when closed."""
+        position = self._core.position
+        return position if position >= 0 else max(self._reached, self._positions[0])
+
+    def _see_positions(self) -> tuple[int, int, int]:
+        """What was sent, the limit and what was consumed; of a session that is over the last."""
+        core = self._core
+        now = (core.position, core.position_limit, core.consumed_position)
+        if not core.is_closed:  # nor was it while they were read
+            self._positions = now
+        return self._positions
 
     @property
     def max_message_length(self) -> int:
@@ -212,14 +222,13 @@ class PublisherFacts(Generic[T]):
         return None if demand is None else ReadersDemand(*demand)
 
     def statistics(self) -> dict[str, int | float | bool]:
-        """Counts since the start; positions in bytes of the stream."""
-        core = self._core
-        closed = self._closed
+        """Counts since the start; positions in bytes of the stream, the last ones when closed."""
+        _, limit, consumed = self._see_positions()
         return {
             "messages": self._sent,
-            "position": 0 if closed else core.position,
-            "position_limit": 0 if closed else core.position_limit,
-            "consumed_position": 0 if closed else core.consumed_position,
+            "position": self.position,
+            "position_limit": limit,
+            "consumed_position": consumed,
             "is_connected": self.is_connected,
             "is_rate_limited": self.is_rate_limited,
             "waits": self._waits,

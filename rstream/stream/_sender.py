@@ -487,6 +487,7 @@ class Sender(PublisherFacts[T]):
     def _let_go(self) -> None:
         """Closed from now on; takes about a millisecond."""
         self._closed = True
+        self._see_positions()
         self._core.close()
         _session.release(self._link)
 

@@ -349,6 +349,19 @@ def test_use_after_close_raises_closed(driver_dir, name):
     assert list(sub) == []
 
 
+def test_the_statistics_of_a_closed_publisher_keep_its_positions(driver_dir, name):
+    with (
+        stream.subscriber(name, dir=driver_dir) as sub,
+        stream.publisher(name, dir=driver_dir, linger_s=0) as pub,
+    ):
+        pub.send_many([1, 2])
+        until(lambda: sub.poll() == [1, 2])
+        pub.close()
+        closed = pub.statistics()
+        assert closed["position"] == pub.position >= closed["consumed_position"] >= 128
+        assert closed["position_limit"] > closed["position"]
+
+
 def test_close_ends_a_loop_in_another_thread(driver_dir, name):
     sub = stream.subscriber(name, dir=driver_dir)
     items = []
