@@ -38,6 +38,17 @@ def raw() -> Codec[bytes]:
     return _Raw()
 
 
+def _hint_of_numpy(refusal: str) -> str | None:
+    """What to send instead of what msgspec has refused; None: it is not numpy's."""
+    if "type numpy.ndarray " in refusal:
+        return (
+            "send array.tolist(), or open both ends with codec=rstream.codecs.numpy(dtype, shape)"
+        )
+    if "type numpy." in refusal:
+        return "send its Python value: value.item()"
+    return None
+
+
 class _Msgpack(Generic[T]):
     """msgpack by msgspec; decoding checks the type."""
 
@@ -59,7 +70,8 @@ class _Msgpack(Generic[T]):
             return self._encode(obj)
         except (TypeError, ValueError, OverflowError, self._error) as error:
             raise CodecError(
-                f"{name_of(type(obj))} cannot be written as msgpack: {error}"
+                f"{name_of(type(obj))} cannot be written as msgpack: {error}",
+                hint=_hint_of_numpy(str(error)),
             ) from error
 
     def decode_many(self, messages: Sequence[bytes]) -> list[T]:

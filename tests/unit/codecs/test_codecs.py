@@ -99,6 +99,16 @@ def test_msgpack_refuses_what_it_cannot_encode():
         codecs.msgpack().encode(object())
 
 
+def test_msgpack_says_what_to_send_instead_of_numpy():
+    np = pytest.importorskip("numpy")
+    for scalar in (np.float64(1.5), {"px": np.int32(2)}, [np.bool_(True)]):
+        with pytest.raises(CodecError, match=r"numpy\.\w+ is unsupported; .*value\.item\(\)"):
+            codecs.msgpack().encode(scalar)
+    for array in (np.zeros(3), {"px": np.zeros(3)}):
+        with pytest.raises(CodecError, match=r"tolist\(\).*codecs\.numpy\(dtype, shape\)"):
+            codecs.msgpack().encode(array)
+
+
 @pytest.mark.parametrize("junk", [b"", b"\xc1", b"\x81", b"\xa5ab"])
 def test_msgpack_junk_is_a_codec_error(junk):
     with pytest.raises(CodecError):
