@@ -9,6 +9,7 @@ import math
 from typing import TYPE_CHECKING, Final, Generic, Self, TypeVar
 
 from rstream import _core
+from rstream._channel_hints import explained
 from rstream._facts import ChannelStatus
 
 if TYPE_CHECKING:
@@ -120,7 +121,9 @@ class Handle(Generic[_CoreT]):
             RegistrationError, ChannelError: the driver refused; the text says why.
             DriverTimeout, ClosedError.
         """
-        return self.core.add_destination(str(channel), self._command_timeout_s(timeout_s))
+        uri = str(channel)
+        with explained(uri, is_reader=isinstance(self.core, _core.Subscription)):
+            return self.core.add_destination(uri, self._command_timeout_s(timeout_s))
 
     def remove_destination(
         self, destination: str | Channel | int, *, timeout_s: float | None = None

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from rstream._channel_checks import check
+from rstream._channel_hints import hint_of_key
 from rstream._channel_keys import KEYS, Key, text_of, value_of
 from rstream._channel_uri import ChannelUri
 from rstream.errors import ChannelError
@@ -219,7 +220,11 @@ class Channel:
         Raises:
             ChannelError: the URI is malformed, or a value is not allowed.
         """
-        return cls(**_fields(uri))
+        try:
+            return cls(**_fields(uri))
+        except ChannelError as error:
+            error.hint = error.hint or hint_of_key(uri)
+            raise
 
     @classmethod
     def of(cls, channel: str | Channel) -> Channel:

@@ -19,6 +19,7 @@ import time
 from typing import TYPE_CHECKING, Final, Self
 
 from rstream import _core
+from rstream._channel_hints import explained
 from rstream._core import Batch, Claim, Counter, Message
 from rstream._facts import (
     ChannelStatus,
@@ -177,12 +178,12 @@ class Client:
             DriverTimeout: no answer in time.
             DriverLost: the driver died.
         """
-        return Publication(
-            self.core.add_publication(
-                str(channel), _stream_id(stream_id), exclusive, self._timeout_s(timeout_s)
-            ),
-            registration_timeout_s=self.config.registration_timeout_s,
-        )
+        uri = str(channel)
+        with explained(uri, is_reader=False):
+            core = self.core.add_publication(
+                uri, _stream_id(stream_id), exclusive, self._timeout_s(timeout_s)
+            )
+        return Publication(core, registration_timeout_s=self.config.registration_timeout_s)
 
     def add_subscription(
         self,
@@ -199,12 +200,12 @@ class Client:
             on_demand: True: it takes no message before its first ``request(n)``, and publishers
                 know that from the start.
         """
-        return Subscription(
-            self.core.add_subscription(
-                str(channel), _stream_id(stream_id), on_demand, self._timeout_s(timeout_s)
-            ),
-            registration_timeout_s=self.config.registration_timeout_s,
-        )
+        uri = str(channel)
+        with explained(uri, is_reader=True):
+            core = self.core.add_subscription(
+                uri, _stream_id(stream_id), on_demand, self._timeout_s(timeout_s)
+            )
+        return Subscription(core, registration_timeout_s=self.config.registration_timeout_s)
 
     def next_session_id(self, stream_id: int, *, timeout_s: float | None = None) -> int:
         """A session id that no publication of the stream uses, for ``session-id=`` of a channel.

@@ -270,6 +270,44 @@ def test_a_bounded_poll_stops_at_its_bound(client):
         subscription.poll_block(4096)
 
 
+# ---- refused, with a hint ----
+
+
+def test_a_misspelt_key_is_asked_for(client):
+    publication, subscription = pair(client)
+    uri = "aeron:udp?endpont=localhost:1"
+    for ask in (
+        lambda: client.add_publication(uri, 1),
+        lambda: client.add_subscription(uri, 1),
+        lambda: publication.add_destination(uri),
+        lambda: subscription.add_destination(uri),
+    ):
+        with pytest.raises(errors.ChannelError, match="'endpont' is not known: did you mean 'end"):
+            ask()
+
+
+@pytest.mark.parametrize(
+    ("side", "uri", "hint"),
+    [
+        (
+            "add_subscription",
+            "aeron:udp?endpoint=192.0.2.1:23456",
+            "reader's own address: give an address of this host here",
+        ),
+        (
+            "add_publication",
+            "aeron:udp?control=192.0.2.1:23456|control-mode=dynamic",
+            "control and interface of a publisher are its own addresses",
+        ),
+    ],
+)
+def test_a_foreign_address_is_named_once_with_what_to_write(client, side, uri, hint):
+    """192.0.2.1 is for documentation (RFC 5737): no host has it."""
+    with pytest.raises(errors.RegistrationError, match=hint) as caught:
+        getattr(client, side)(uri, 1)
+    assert str(caught.value).count(uri) == 1
+
+
 # ---- refused before the driver is asked ----
 
 

@@ -99,6 +99,24 @@ def test_refusals_name_the_setting(uri: str, words: str) -> None:
     assert caught.value.code == "RST_ECHANNEL"
 
 
+@pytest.mark.parametrize(
+    ("uri", "hint"),
+    [
+        ("aeron:udp?endpont=a:1", "'endpont' is not known: did you mean 'endpoint'?"),
+        ("aeron:udp?mtu=64|contol=a:1", "'contol' is not known: did you mean 'control'?"),
+        ("aeron:ipc?term-lenght=1m|mtu=1x", "did you mean 'term-length'?"),
+        ("aeron:ipc?rs-nmae=x", "did you mean 'rs-name'?"),
+        ("aeron:udp?address=a:1", ""),
+        ("aeron:udp?mtu=64", ""),
+    ],
+)
+def test_a_refusal_asks_for_the_slip_in_a_key(uri: str, hint: str) -> None:
+    with pytest.raises(ChannelError) as caught:
+        Channel.parse(uri)
+    assert caught.value.hint.endswith(hint)
+    assert bool(caught.value.hint) == bool(hint)
+
+
 @pytest.mark.parametrize("bad", ["", "a|b", "a\nb"])
 def test_a_name_cannot_inject_parameters(bad: str) -> None:
     with pytest.raises(ChannelError, match="name"):

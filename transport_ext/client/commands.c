@@ -66,12 +66,27 @@ static void wait_answered(rst_client_t *client, int64_t until_ns)
     (void)pthread_cond_timedwait(&client->answered, &client->lock, &until);
 }
 
+/* Length of the driver's text without the channel at its end, with which the error begins. */
+static int length_without_channel(const rsti_pending_t *pending)
+{
+    static const char marker[] = "; channel=";
+    const char *text = pending->error_text;
+    const char *end = strstr(text, marker);
+    if (end != NULL) {
+        const char *channel = end + strlen(marker); /* the text may be cut */
+        if (strncmp(channel, pending->channel, strlen(channel)) == 0) {
+            return (int)(end - text);
+        }
+    }
+    return (int)strlen(text);
+}
+
 /* The driver refused or did not answer: report it once, then forget it. */
 static int fail_once(rst_client_t *client, rsti_pending_t *pending)
 {
     const int code = rsti_error_set(pending->error_code, pending->error_detail,
-        "channel %s, stream %" PRId32 ": %s", pending->channel, pending->stream_id,
-        pending->error_text);
+        "channel %s, stream %" PRId32 ": %.*s", pending->channel, pending->stream_id,
+        length_without_channel(pending), pending->error_text);
     (void)rsti_hash_map_remove(&client->pending, pending->correlation_id);
     rsti_pending_free(pending);
     return code;

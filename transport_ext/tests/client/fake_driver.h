@@ -48,6 +48,7 @@ typedef struct fake_driver_t {
     int log_count;
     bool is_silent;         /* reads no commands */
     int32_t refuse_code;    /* answers the next command with ON_ERROR */
+    const char *refuse_text; /* its text; NULL: "no such thing" */
     int32_t limit_counter;  /* answers with this one when >= 0 */
     int32_t gone_counter;   /* announced as unavailable when a counter is removed */
     int64_t last_client_id;
@@ -259,7 +260,7 @@ static inline void fake_answer(const rsti_command_t *command)
         const rsti_response_t response = {.type = RSTI_RSP_ON_ERROR,
             .correlation_id = command->correlation_id,
             .error_code = fake.refuse_code,
-            .log_file = fake_text("no such thing")};
+            .log_file = fake_text(fake.refuse_text == NULL ? "no such thing" : fake.refuse_text)};
         fake.refuse_code = 0;
         fake_respond(&response);
         return;

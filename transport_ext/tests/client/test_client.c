@@ -183,6 +183,27 @@ TEST(hello_and_heartbeat)
     fake_close();
 }
 
+/* A driver ends its text with the channel, which the error begins with: it stands there once. */
+TEST(refused_command_names_its_channel_once)
+{
+    static const char *const rows[][2] = {
+        {"no room; channel=aeron:ipc?mtu=64k", "channel aeron:ipc?mtu=64k, stream 7: no room"},
+        {"no room; channel=aeron:ipc?m", "channel aeron:ipc?mtu=64k, stream 7: no room"},
+        {"no room; channel=aeron:ipc?x=1",
+            "channel aeron:ipc?mtu=64k, stream 7: no room; channel=aeron:ipc?x=1"},
+    };
+    CHECK(begin("refused once"));
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fake.refuse_code = RSTI_DRIVER_GENERIC_ERROR;
+        fake.refuse_text = rows[i][0];
+        const int64_t id = rst_client_add_subscription(client, "aeron:ipc?mtu=64k", 7);
+        CHECK(id > 0);
+        CHECK_EQ(fake_await(client, id), -RST_EREGISTRATION);
+        CHECK_STR(rst_last_error_text(), rows[i][1]);
+    }
+    end();
+}
+
 /* M1 */
 TEST(refused_command)
 {
@@ -626,8 +647,9 @@ TEST(directories)
 CHECK_MAIN(RUN(open_without_driver), RUN(open_beside_dead_driver),
     RUN(open_beside_a_partly_written_file), RUN(open_waits_for_a_starting_driver),
     RUN(open_beside_a_stale_driver), RUN(long_names_are_cut), RUN(hello_and_heartbeat),
-    RUN(refused_command), RUN(a_forged_correlation_id_is_refused), RUN(answer_takes_time),
-    RUN(cancelled), RUN(impossible_answers), RUN(lapped), RUN(driver_dies), RUN(driver_shuts_down),
+    RUN(refused_command), RUN(refused_command_names_its_channel_once),
+    RUN(a_forged_correlation_id_is_refused), RUN(answer_takes_time), RUN(cancelled),
+    RUN(impossible_answers), RUN(lapped), RUN(driver_dies), RUN(driver_shuts_down),
     RUN(driver_is_replaced), RUN(driver_stands_still), RUN(client_timed_out),
     RUN(heartbeat_counter_taken_away), RUN(handles_outlive_the_client), RUN(forked), RUN(tools),
     RUN(directories))
