@@ -70,7 +70,7 @@ def evicted(
         for a consumer that does not join again.
     """
     report.evicted += 1
-    delivered = {s: p.position for s, p in source.peers.by_session.items() if not p.is_done}
+    delivered = source.left_at()
     for session_id, position in delivered.items():
         report.events.append(Evicted(session_id=session_id, position=position, since_ms=since_ms))
     session_id = max(delivered, key=lambda session: delivered[session], default=None)

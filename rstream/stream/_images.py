@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 
 from rstream.errors import PublisherLost
@@ -9,11 +10,11 @@ from rstream.stream._events import EVENTS_MAX, Available, Gap, Lost, Unavailable
 from rstream.stream._peers import Peer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from rstream.stream._gaps import Gaps
     from rstream.stream._input import Input
     from rstream.stream._report import Report
+
+log = logging.getLogger("rstream")
 
 
 class Images:
@@ -27,16 +28,56 @@ class Images:
     def __init__(self, report: Report, gaps: Gaps[Any]) -> None:
         self._report = report
         self._gaps = gaps
-        self._open_gaps: dict[int, int] = {}  # session -> position up to which it was delivered
+        self._left_at: dict[int, int] = {}  # session -> position up to which it was delivered
+        self._due: dict[int, tuple[str, float]] = {}  # session -> reason and time of its open gap
 
-    def expect(self, gaps: Iterable[tuple[int, int]]) -> None:
-        """Remember where sessions were left (session id, position).
+    def expect(self, left_at: dict[int, int], reason: str, due_s: float) -> None:
+        """Remember where sessions were left; the oldest ``EVENTS_MAX`` at most.
 
-        A session that comes back gets a gap with its end. At most ``EVENTS_MAX`` are remembered.
+        A session that comes back gets a gap with its end, if it goes on further ahead.
+
+        Args:
+            left_at: position up to which a session was delivered, by session id.
+            reason: why it was left.
+            due_s: monotonic time from which :meth:`report_missing` reports an open gap for a
+                session that is not back.
         """
-        self._open_gaps.update(gaps)
-        while len(self._open_gaps) > EVENTS_MAX:
-            del self._open_gaps[next(iter(self._open_gaps))]
+        for session_id, position in left_at.items():
+            self._remember(session_id, position)
+            self._due[session_id] = reason, due_s
+
+    def _remember(self, session_id: int, position: int) -> None:
+        if len(self._left_at) >= EVENTS_MAX and session_id not in self._left_at:
+            oldest = next(iter(self._left_at))
+            self._report_open_gap(oldest)
+            del self._left_at[oldest]
+        self._left_at[session_id] = position
+
+    @property
+    def is_missing_some(self) -> bool:
+        """Whether a session that was left is not back, and its open gap not reported."""
+        return bool(self._due)
+
+    def report_missing(self, now_s: float) -> None:
+        """Report an open gap for each session that should be back by ``now_s`` (monotonic)."""
+        for session_id in [s for s, (_, due_s) in self._due.items() if due_s <= now_s]:
+            self._report_open_gap(session_id)
+
+    def _report_open_gap(self, session_id: int) -> None:
+        reason, _ = self._due.pop(session_id, ("", 0.0))
+        if not reason:
+            return
+        position = self._left_at[session_id]
+        log.warning(
+            "%s: session %d: delivered up to position %d; what its publisher sent behind it, if "
+            "anything, is lost",
+            self._report.title,
+            session_id,
+            position,
+        )
+        self._report.events.append(
+            Gap(session_id=session_id, from_position=position, to_position=None, reason=reason)
+        )
 
     def on_available(self, source: Input, session_id: int, position: int, origin: str) -> None:
         """A publisher has come; this reader joined it at ``position``."""
@@ -47,7 +88,8 @@ class Images:
         peer.position = max(peer.position, position)
         events = self._report.events
         events.append(Available(session_id=session_id, position=position, source=origin))
-        from_position = self._open_gaps.pop(session_id, position)
+        self._due.pop(session_id, None)
+        from_position = self._left_at.pop(session_id, position)
         if from_position < position:
             self._report.skipped_bytes += position - from_position
             events.append(
@@ -64,7 +106,7 @@ class Images:
         peer = source.peers.get(session_id)  # it stays: the publisher has not gone
         peer.position = max(peer.position, position)
         self._gaps.on_overrun(source, session_id, position, goes_on_at)
-        self.expect([(session_id, goes_on_at)])
+        self._remember(session_id, goes_on_at)
 
     def on_skipped(
         self, session_id: int, from_position: int, to_position: int | None, lost_bytes: int

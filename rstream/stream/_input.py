@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rstream.stream._events import Gap
 from rstream.stream._names import uri_keys, with_endpoint
 from rstream.stream._peers import Peers
 
@@ -43,10 +42,10 @@ class Input:
             return with_endpoint(self.channel, f"{endpoint[:-2]}:{address.rpartition(':')[2]}")
         return self.channel
 
-    def gaps(self, reason: str) -> list[Gap]:
-        """One gap for each publisher that has not said its end; where it stops is not known yet."""
-        return [
-            Gap(session_id=session_id, from_position=peer.position, to_position=None, reason=reason)
+    def left_at(self) -> dict[int, int]:
+        """Up to where each publisher that has not said its end was delivered, by session id."""
+        return {
+            session_id: peer.position
             for session_id, peer in self.peers.by_session.items()
             if not peer.is_done
-        ]
+        }

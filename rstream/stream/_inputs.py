@@ -24,6 +24,8 @@ log = logging.getLogger("rstream")
 REJECT_S = 5.0
 #: Pause before another attempt to join: the port may still be taken for a moment.
 RETRY_PAUSE_S = 0.05
+#: How soon a publisher whose driver lives is back after this reader has joined again.
+RETURN_S = 5.0
 
 
 class Inputs:
@@ -149,21 +151,21 @@ class Inputs:
         """
         if not self.link.is_shared:
             raise error
-        why = f"driver in {self.link.directory} lost"
+        why = self.link.why_lost
         log.warning("%s: %s; joining again", self._report.title, why)
         self.channels = [source.kept_channel() for source in self.joined] or self.channels
-        gaps = [gap for source in self.joined for gap in source.gaps(why)]
-        self.completed_count = 0 if gaps else self.all_completed_count
+        left = {
+            session_id: position
+            for source in self.joined
+            for session_id, position in source.left_at().items()
+        }
+        self.completed_count = 0 if left else self.all_completed_count
         self.leave()
-        for gap in gaps:
-            log.warning(
-                "%s: session %d: nothing was delivered after position %d",
-                self._report.title,
-                gap.session_id,
-                gap.from_position,
-            )
-        self._report.events.extend(gaps)
-        self._images.expect((gap.session_id, gap.from_position) for gap in gaps)
+        # A driver that lives still has the publishers: each comes back, and the gap is known then.
+        # After the death of a driver most publishers come back with another session.
+        wait_s = RETURN_S if self.link.is_given_up else 0.0
+        self._images.expect(left, why, time.monotonic() + wait_s)
+        self._images.report_missing(time.monotonic())
         self._join_until_it_works()
         self.rejoins += 1
         self._report.events.append(SessionChanged(old_session_id=0, new_session_id=0, reason=why))

@@ -42,7 +42,7 @@ from rstream.stream._decoding import Decoder
 from rstream.stream._eviction import evicted, slow_consumer
 from rstream.stream._gaps import Gaps, OnGap
 from rstream.stream._images import Images
-from rstream.stream._inputs import Inputs
+from rstream.stream._inputs import RETURN_S, Inputs
 from rstream.stream._report import Report
 from rstream.stream._subscriber import WAIT_FOREVER_S, Subscriber
 
@@ -265,6 +265,8 @@ class Reader(Subscriber[T], Generic[T]):
 
     def _collect_events(self) -> None:
         inputs, images = self._inputs, self._images
+        if images.is_missing_some:
+            images.report_missing(time.monotonic())
         for source in list(inputs.joined):
             while (event := source.core.next_event()) is not None:
                 if event[0] == "gap":
@@ -291,7 +293,7 @@ class Reader(Subscriber[T], Generic[T]):
         """The driver has let this consumer go, from all publishers of a source at once."""
         delivered, error = evicted(self._report, source, evict, since_ms)
         if evict.rejoin:
-            self._images.expect(delivered.items())
+            self._images.expect(delivered, "evicted", time.monotonic() + RETURN_S)
             self._inputs.join_one_again(source)
         else:
             self._fail(error)
@@ -326,6 +328,7 @@ class Reader(Subscriber[T], Generic[T]):
                 remaining_s = deadline_s - time.monotonic()
                 if inputs.waiter.wait(max(0.0, min(remaining_s, WAIT_SLICE_S))):
                     return True
+                self._images.report_missing(time.monotonic())
                 self._notice_alone()
                 if remaining_s <= WAIT_SLICE_S and time.monotonic() >= deadline_s:
                     if timeout_s is not None:

@@ -395,10 +395,10 @@ class Sender(PublisherFacts[T]):
         if self._is_ending:
             raise self._closed_error()
         log.warning(
-            "%s: session %d: driver in %s lost; joining again",
+            "%s: session %d: %s; joining again",
             self._where(),
             self._core.session_id,
-            self._link.directory,
+            self._link.why_lost,
         )
         deadline_s = time.monotonic() + _session.REJOIN_TIMEOUT_S
         while not self._has_joined:
@@ -419,12 +419,12 @@ class Sender(PublisherFacts[T]):
     def _join_again(self) -> None:
         """One attempt, with its events: the caller that waits for it may have been cancelled."""
         old_session_id, reached = self._core.session_id, self._reached
+        why = self._link.why_lost
         link = _session.renew(self._link, timeout_s=0)
         try:
             self._join(link)
         finally:
             self._link = link
-        why = f"driver in {self._link.directory} lost"
         self._rejoins += 1
         self._events.append(
             SessionChanged(

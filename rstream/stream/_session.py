@@ -19,6 +19,7 @@ from rstream.errors import DriverError
 log = logging.getLogger("rstream")
 
 CLIENT_OPEN = 0
+CLIENT_TIMED_OUT = 3
 #: How long a rejoining endpoint tries to reach a living driver.
 REJOIN_TIMEOUT_S = 30.0
 
@@ -43,6 +44,21 @@ class Link:
     def is_alive(self) -> bool:
         """Whether the client still has its driver."""
         return self.client.state == CLIENT_OPEN
+
+    @property
+    def is_given_up(self) -> bool:
+        """Whether the driver lives and has given this client up."""
+        return self.client.state == CLIENT_TIMED_OUT
+
+    @property
+    def why_lost(self) -> str:
+        """Why the client has no driver any more, for people."""
+        if self.is_given_up:
+            return (
+                f"the driver in {self.directory} gave this process up, which was stopped or too "
+                "busy to tell that it lives"
+            )
+        return f"driver in {self.directory} lost"
 
 
 _lock = threading.Lock()  # guards the links; held for moments only

@@ -65,6 +65,17 @@ def subscribe(directory, name, count):
     say("received", total)
 
 
+def subscribe_and_tell(directory, name, count):
+    """Count messages until the end, and report the events that are not the usual ones."""
+    with stream.subscriber(name, dir=directory) as sub:
+        say("ready")
+        total = sum(1 for _ in sub)
+        for event in sub.events():
+            if isinstance(event, (stream.Gap, stream.SessionChanged)):
+                say("event", event)
+    say("received", total)
+
+
 def subscribe_latest(directory, name, count):
     """Read only the newest."""
     with stream.subscriber(name, dir=directory, on_slow=policy.Latest()) as sub:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -16,7 +17,7 @@ from rstream import _core, stream
 from rstream.config import DriverConfig
 from rstream.driver import ensure_driver
 from rstream.errors import PublisherLost, RegistrationError
-from tests.support import free_port
+from tests.support import free_port, in_thread, until
 
 ROOT = Path(__file__).parent.parent.parent
 SHORT = DriverConfig(
@@ -189,6 +190,33 @@ def test_a_killed_driver_is_restarted_and_both_ends_rejoin_and_report(shared_dir
         assert sender.line("event").startswith("SessionChanged")
         assert sender.line("event").startswith("Gap")
         sender.kill()
+
+
+@pytest.mark.parametrize("has_companion", [False, True], ids=["alone", "beside-another"])
+def test_a_reader_that_was_given_up_tells_that_and_only_what_it_missed(
+    shared_dir, worker, has_companion
+):
+    with contextlib.ExitStack() as others:
+        pub = others.enter_context(stream.publisher("stopped", dir=shared_dir))
+        if has_companion:
+            companion = others.enter_context(stream.subscriber("stopped", dir=shared_dir))
+            in_thread(list, companion)
+        reader = worker("subscribe_and_tell", "stopped")
+        reader.line("ready")
+        until(lambda: pub._reader_count() == 1 + has_companion)
+        pub.send("first")
+        assert pub.wait_consumed(timeout_s=5)
+        reader.process.send_signal(signal.SIGSTOP)
+        pub.send("while it stands still")
+        until(lambda: pub._reader_count() == has_companion)
+        reader.process.send_signal(signal.SIGCONT)
+        until(lambda: pub._reader_count() == 1 + has_companion)
+        pub.send("last")
+        pub.close()
+        assert "gave this process up" in reader.line("event")
+        if has_companion:
+            assert "from_position=64, to_position=128" in reader.line("event")
+        assert reader.process.stdout.readline().split()[1] == ("2" if has_companion else "3")
 
 
 def test_a_forked_child_makes_its_own_client(shared_dir):

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from rstream.stream._events import Gap
+from rstream.stream._events import EVENTS_MAX, Gap
 from rstream.stream._images import Images
 from rstream.stream._peers import Peers
 from rstream.stream._report import Report
@@ -39,3 +39,48 @@ def test_a_stream_that_was_read_to_its_end_has_no_gap():
     source.peers.get(SESSION)
     Images(report, None).on_unavailable(source, SESSION, 2000, 2000, 2000)
     assert not any(isinstance(event, Gap) for event in report.events)
+
+
+def open_gaps(report):
+    return [event for event in report.events if isinstance(event, Gap)]
+
+
+def test_a_session_that_comes_back_where_it_was_left_has_no_gap():
+    report = Report("ticks", 1, "event")
+    images = Images(report, None)
+    images.expect({SESSION: 1000}, "given up", due_s=5.0)
+    images.report_missing(4.9)
+    images.on_available(SimpleNamespace(peers=Peers(), channel=""), SESSION, 1000, "aeron:ipc")
+    images.report_missing(5.0)
+    assert open_gaps(report) == []
+
+
+def test_a_session_that_comes_back_further_ahead_has_one_exact_gap():
+    report = Report("ticks", 1, "event")
+    images = Images(report, None)
+    images.expect({SESSION: 1000}, "given up", due_s=5.0)
+    images.on_available(SimpleNamespace(peers=Peers(), channel=""), SESSION, 1300, "aeron:ipc")
+    images.report_missing(5.0)
+    (gap,) = open_gaps(report)
+    assert (gap.from_position, gap.to_position) == (1000, 1300)
+
+
+def test_a_session_that_does_not_come_back_has_an_open_gap_once(caplog):
+    report = Report("ticks", 1, "event")
+    images = Images(report, None)
+    images.expect({SESSION: 1000}, "given up", due_s=5.0)
+    images.report_missing(4.9)
+    assert open_gaps(report) == []
+    images.report_missing(5.0)
+    images.report_missing(9.0)
+    (gap,) = open_gaps(report)
+    assert (gap.from_position, gap.to_position, gap.reason) == (1000, None, "given up")
+    assert "delivered up to position 1000" in caplog.text
+
+
+def test_the_oldest_of_too_many_sessions_is_reported_and_forgotten():
+    report = Report("ticks", 1, "event")
+    images = Images(report, None)
+    images.expect(dict.fromkeys(range(EVENTS_MAX + 1), 1000), "given up", due_s=5.0)
+    (gap,) = open_gaps(report)
+    assert gap.session_id == 0
