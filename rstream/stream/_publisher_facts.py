@@ -325,7 +325,9 @@ class PublisherFacts(Generic[T]):
         # In shared memory the next reader begins where the last one stopped. On the network it
         # begins after all data that was sent, which is the limit without readers.
         if not self._core.is_ipc:
-            self._report_gap(session_id, min(reached, self._core.position_limit), "no reader left")
+            # In a group this is the position of the slowest reader; others may have read on.
+            why = f"no reader left, the slowest one stopped at {self._consumed}"
+            self._report_gap(session_id, min(reached, self._core.position_limit), why)
 
     def _note_rejections(self) -> None:
         while (error := self._core.next_error()) is not None:
@@ -388,7 +390,7 @@ class PublisherFacts(Generic[T]):
         if to_position <= from_position:
             return
         self._consumed = to_position
-        reason = f"{why}: not known to be consumed"
+        reason = f"{why}: not known to be consumed by every reader"
         self._events.append(
             Gap(
                 session_id=session_id,

@@ -191,3 +191,25 @@ def test_a_closed_publication_is_not_held_by_its_reader(driver, name, is_full):
             return "ended: its publisher has closed it" in text and "window is full" not in text
 
         until(is_ended)
+
+
+def test_a_gap_of_a_group_says_that_its_slowest_reader_left_it(tmp_path, driver, name):
+    control = f"control=127.0.0.1:{free_port()}|control-mode=dynamic"
+    channel = f"aeron:udp?{control}|fc=min"
+    reader_channel = f"aeron:udp?{control}|endpoint=127.0.0.1:0"
+    with Driver(dir=str(tmp_path / "far"), config=SOON) as far:
+        slow = stream.subscriber(name, bytes, dir=far.dir, channel=reader_channel)
+        fast = stream.subscriber(name, bytes, dir=driver.dir, channel=reader_channel)
+        with stream.publisher(name, bytes, dir=driver.dir, channel=channel, linger_s=0) as pub:
+            until(lambda: pub.is_connected and slow.is_connected and fast.is_connected)
+            position = pub.send(b"x" * 1000)
+            until(fast.poll)
+            until(lambda: pub._core.consumed_position == 0)  # of the slow one
+            until(lambda: pub._reader_count() == 2)
+            fast.close()
+            until(lambda: pub._reader_count() == 1)
+            slow.close()
+            until(lambda: not pub.is_connected)
+        (gap,) = (event for event in pub.events() if isinstance(event, stream.Gap))
+        assert (gap.from_position, gap.to_position) == (0, position)
+        assert "the slowest one stopped at 0" in gap.reason
