@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import difflib
 import errno
+import logging
 import os
 from typing import TYPE_CHECKING, Final
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
 __all__ = ("explained", "hint_of_key")
+
+log = logging.getLogger("rstream")
 
 #: How alike two keys must be, 0 to 1: "endpont" and "endpoint" are 0.93.
 LIKENESS_LEAST: Final = 0.8
@@ -43,9 +46,14 @@ def hint_of_key(uri: str) -> str:
 
 @contextlib.contextmanager
 def explained(uri: str, *, is_reader: bool) -> Generator[None]:
-    """Add a hint to the error with which a publication or subscription is refused."""
+    """Add a hint to the error with which a publication or subscription is refused.
+
+    Unknown keys are ignored, as Aeron does. One that may be a slip is logged.
+    """
     try:
         yield
+        if hint := hint_of_key(uri):
+            log.warning("channel %s: %s The key is ignored.", uri, hint)
     except ChannelError as error:
         error.hint = error.hint or hint_of_key(uri)
         raise

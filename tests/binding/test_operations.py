@@ -286,6 +286,13 @@ def test_a_misspelt_key_is_asked_for(client):
             ask()
 
 
+def test_a_misspelt_key_that_is_ignored_is_logged(client, caplog):
+    client.add_publication("aeron:ipc?term-lenght=64k|my-own-key=1", 1).close()
+    (record,) = caplog.records
+    assert "'term-lenght' is not known: did you mean 'term-length'?" in record.message
+    assert "aeron:ipc?term-lenght=64k" in record.message
+
+
 @pytest.mark.parametrize(
     ("side", "uri", "hint"),
     [
