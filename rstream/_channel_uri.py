@@ -65,6 +65,14 @@ class ChannelUri:
         """The value of a parameter, the last one if the key occurs twice; None: no such key."""
         return dict(self.parameters).get(key)
 
+    @property
+    def group_size(self) -> int:
+        """How many receivers a publisher waits for (``fc=min,g:/3``); 0: not said."""
+        for option in (self.get("fc") or "").split(","):
+            if option.startswith("g:") and option.rpartition("/")[2].isdigit():
+                return int(option.rpartition("/")[2])
+        return 0
+
     def with_value(self, key: str, value: str) -> ChannelUri:
         """A copy where the parameter has this value; a new parameter goes to the end."""
         if self.get(key) is None:

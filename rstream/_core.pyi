@@ -413,6 +413,17 @@ class Batch:
 
         Raises BufferError while views are alive.
         """
+    def consume(self, count: int, /) -> None:
+        """Move the position over the first ``count`` messages; the rest stays leased.
+
+        No effect on a released batch, and on one of ``poll_demanded`` whose messages cost demand.
+        Raises BufferError while views are alive.
+        """
+    def give_back(self) -> None:
+        """End the lease. The next poll reads what :meth:`consume` has not counted again.
+
+        Raises BufferError while views are alive.
+        """
     def __enter__(self) -> Self: ...
     def __exit__(
         self,

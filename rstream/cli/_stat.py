@@ -34,6 +34,10 @@ HELD_BY: Final = {
 }
 ENDED: Final = "ended: its publisher has closed it, and a reader has not consumed everything yet"
 NO_RECEIVER: Final = "waits: no receiver has answered (the endpoint must be the reader's address)"
+INCOMPLETE: Final = (
+    "waits: its channel wants {} receivers (fc=), and fewer are there; all readers of one driver "
+    "are one receiver"
+)
 DRIVER_STATES: Final = {
     0: "no driver",
     1: "dead driver",
@@ -198,7 +202,8 @@ def _what_it_waits_for(state: metrics.PublicationState) -> str:
     if state.is_ipc and state.subscribers == 0:
         return HELD_BY[HeldBy.SUBSCRIBER]
     if state.sender_limit == 0 and not state.is_ipc:
-        return NO_RECEIVER
+        wanted = ChannelUri.parse(state.channel).group_size
+        return INCOMPLETE.format(wanted) if wanted > 1 and state.slowest else NO_RECEIVER
     if state.is_ended:
         return ENDED
     if state.held_by is None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from operator import length_hint
 from typing import TYPE_CHECKING, Any
 
 from rstream.driver import watch_loop
@@ -58,12 +59,11 @@ class Endpoint:
         self._closing = threading.Event()
         self._finishing = threading.Event()
         self._error: BaseException | None = None
-        self._demand = reader.prefetch
 
     @property
     def demand(self) -> int:
-        """Messages that may be read now: ``prefetch`` less those inside ``on_item``."""
-        return self._demand
+        """Messages that may be read now: ``prefetch`` less those that wait for ``on_item``."""
+        return self.reader.prefetch - length_hint(self.source.rest)
 
     @property
     def fill(self) -> tuple[int, int]:
@@ -113,19 +113,18 @@ class Endpoint:
             on_end(self._error)
 
     def _read(self, on_item: Callable[[Any], None]) -> None:
-        from rstream.stream._pump import batches
+        from rstream.stream._pump import items
 
-        for items in batches(
+        for item in items(
             self.source,
             self._closing.is_set,
-            limit=lambda: self._demand,
             is_ended=self._is_finished,
             wait_s=CLOSE_CHECK_S,
         ):
-            self._demand -= len(items)
-            for item in items:
-                on_item(item)
-                self._demand += 1
+            on_item(item)
+            if self._closing.is_set():
+                self.source.consume(self.source.handed_out())
+                return
 
     def _leave(self, error: BaseException | None) -> None:
         """Close the reader, and tell the writers the error if there is one. Idempotent."""

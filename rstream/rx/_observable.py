@@ -13,7 +13,7 @@ from reactivex.disposable import Disposable
 from rstream import codecs, stream
 from rstream.driver import watch_loop
 from rstream.errors import ClosedError
-from rstream.stream._pump import batches
+from rstream.stream._pump import items
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -170,8 +170,7 @@ class _Reading:
 
     def _read(self) -> None:
         on_next = self._observer.on_next
-        for items in batches(self._source, lambda: self._is_stopped, wait_s=WAIT_S):
-            for item in items:
-                on_next(item)
-                if self._is_stopped:
-                    return
+        for item in items(self._source, lambda: self._is_stopped, wait_s=WAIT_S):
+            on_next(item)
+            if self._is_stopped:
+                return

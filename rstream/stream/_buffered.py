@@ -178,7 +178,7 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
 
     def poll(self, limit: int | None = None) -> list[T]:
         limit = limit or self.prefetch
-        return self._take_rest(limit) or self._take(limit)
+        return self.take_rest(limit) or self._take(limit)
 
     def poll_demanded(self, demand: int) -> list[T]:
         self._demand = demand
@@ -217,7 +217,7 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
         return True
 
     def _is_ready(self) -> bool:
-        if self._has_rest():
+        if self.has_rest():
             return True
         if len(self._queue):
             return self._demand != 0 or self._closed or self._is_woken
@@ -253,7 +253,7 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
         with self._changed:
             return (
                 self._has_ended
-                and not self._has_rest()
+                and not self.has_rest()
                 and not len(self._queue)
                 and not self._errors
                 and self._failure is None

@@ -37,6 +37,9 @@ class Decoder(Generic[T]):
         report: where events and errors go.
         codec: decodes the payloads.
         directory: the driver directory, where the names of publishers are looked up.
+
+    Attributes:
+        indexes: which messages of the last batch the objects were made of; None: all, in order.
     """
 
     def __init__(self, report: Report, codec: Codec[T], directory: str) -> None:
@@ -45,6 +48,7 @@ class Decoder(Generic[T]):
         self._decode_many = codec.decode_many
         self._directory = directory
         self._expected = header_of(KIND_PLAIN, codec.codec_id, report.name)
+        self.indexes: list[int] | None = None
         self._name_hash = _core.name_hash(report.name) if report.name else 0
 
     def decode(self, source: Input, batch: _core.Batch, payloads: list[bytes]) -> list[T]:
@@ -55,6 +59,7 @@ class Decoder(Generic[T]):
             batch: at least one message.
             payloads: ``batch.to_list()``.
         """
+        self.indexes = None
         peers = source.peers.by_session
         if len(peers) == 1 and batch.is_plain:
             # The common case: one publisher, data only. Its session need not be looked up.
@@ -67,6 +72,7 @@ class Decoder(Generic[T]):
     def _decode_mixed(self, source: Input, batch: _core.Batch, messages: list[bytes]) -> list[T]:
         payloads: list[bytes] = []
         places: list[tuple[int, int]] = []
+        self.indexes = []
         session_ids = batch.session_ids()
         positions = batch.positions()
         for index, header in enumerate(batch.headers()):
@@ -78,6 +84,7 @@ class Decoder(Generic[T]):
             elif not self._is_data(source, session_id, peer, header, messages[index]):
                 continue
             payloads.append(messages[index])
+            self.indexes.append(index)
             places.append((session_id, position))
         return self._decode(source, batch, payloads, places)
 
@@ -190,9 +197,12 @@ class Decoder(Generic[T]):
     ) -> list[T]:
         """Hand out what can be decoded, keep an error for each message that cannot."""
         items: list[T] = []
-        for payload, (session_id, position) in zip(payloads, places, strict=True):
+        indexes = list(range(len(payloads))) if self.indexes is None else self.indexes
+        self.indexes = []
+        for index, payload, (session_id, position) in zip(indexes, payloads, places, strict=True):
             try:
                 items += self._decode_many([payload])
+                self.indexes.append(index)
             except Exception as error:
                 what = str(error) if isinstance(error, CodecError) else repr(error)
                 refusal = CodecError(

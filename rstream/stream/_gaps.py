@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeAlias, TypeVar
 
 from rstream.errors import ConfigError, MessagesLost
 from rstream.stream._events import Gap
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 log = logging.getLogger("rstream")
 
 T = TypeVar("T")
+
+#: Reason of a gap after an eviction that the user's policy follows with another joining.
+EVICTED: Final = "evicted, not delivered until it joined again"
 
 OnGap: TypeAlias = Literal["raise", "resume"] | Callable[[Gap], Iterable[Any] | None]
 
@@ -66,22 +69,54 @@ class Gaps(Generic[T]):
         """The publisher's group has left this reader behind at ``from_position``; it goes on at
         ``to_position``.
         """
-        reason = "overrun: this reader was slower than its group, which went on without it"
+        self._report.overruns += 1
+        self._on_lost(
+            source,
+            session_id,
+            (from_position, to_position),
+            "overrun: this reader was slower than its group, which went on without it",
+            "read faster, lower the publisher's rate, or have the publisher wait (fc=min)",
+        )
+
+    def on_missed(
+        self, source: Input, session_id: int, positions: tuple[int, int], reason: str
+    ) -> None:
+        """This reader had left a publisher, and came back after it had sent more.
+
+        With ``on_lost="event"``, where publishers come and go, it is an event for the policy
+        ``"raise"`` too; and so it is after an eviction, which the user's policy has answered.
+        """
+        report = self._report
+        report.gaps += 1
+        is_event = reason == EVICTED or (self._on_gap == "raise" and not report.is_raising)
+        hint = "other readers went on meanwhile, or its driver forgot what it had not read"
+        self._on_lost(source, session_id, positions, reason, hint, is_event=is_event)
+
+    def _on_lost(
+        self,
+        source: Input,
+        session_id: int,
+        positions: tuple[int, int],
+        reason: str,
+        hint: str,
+        *,
+        is_event: bool = False,
+    ) -> None:
+        from_position, to_position = positions
+        report = self._report
         gap = Gap(
             session_id=session_id,
             from_position=from_position,
             to_position=to_position,
             reason=reason,
         )
-        report = self._report
         report.events.append(gap)
-        report.overruns += 1
         report.skipped_bytes += to_position - from_position
         error = MessagesLost(
             f"{report.where(source, session_id)}: positions {from_position} to {to_position} "
             f"({gap.length_bytes} bytes) are lost: {reason}",
-            hint="read faster, lower the publisher's rate, or have the publisher wait (fc=min); "
-            'the next poll goes on behind the gap; on_gap="resume" goes on without an error',
+            hint=f'{hint}; the next poll goes on behind the gap; on_gap="resume" goes on without '
+            "an error",
             channel=source.channel,
             stream_id=report.stream_id,
             session_id=session_id,
@@ -89,7 +124,7 @@ class Gaps(Generic[T]):
         )
         error.gap = gap
         log.warning("%s", error.args[0])
-        if self._on_gap != "resume":
+        if self._on_gap != "resume" and not is_event:
             self._gaps.append((gap, error))
 
     def handle(self, limit: int) -> list[T]:

@@ -28,7 +28,8 @@ class Images:
     def __init__(self, report: Report, gaps: Gaps[Any]) -> None:
         self._report = report
         self._gaps = gaps
-        self._left_at: dict[int, int] = {}  # session -> position up to which it was delivered
+        # session -> position up to which it was delivered, and why it was left
+        self._left: dict[int, tuple[int, str]] = {}
         self._due: dict[int, tuple[str, float]] = {}  # session -> reason and time of its open gap
 
     def expect(self, left_at: dict[int, int], reason: str, due_s: float) -> None:
@@ -43,15 +44,15 @@ class Images:
                 session that is not back.
         """
         for session_id, position in left_at.items():
-            self._remember(session_id, position)
+            self._remember(session_id, position, reason)
             self._due[session_id] = reason, due_s
 
-    def _remember(self, session_id: int, position: int) -> None:
-        if len(self._left_at) >= EVENTS_MAX and session_id not in self._left_at:
-            oldest = next(iter(self._left_at))
+    def _remember(self, session_id: int, position: int, reason: str) -> None:
+        if len(self._left) >= EVENTS_MAX and session_id not in self._left:
+            oldest = next(iter(self._left))
             self._report_open_gap(oldest)
-            del self._left_at[oldest]
-        self._left_at[session_id] = position
+            del self._left[oldest]
+        self._left[session_id] = position, reason
 
     @property
     def is_missing_some(self) -> bool:
@@ -67,7 +68,7 @@ class Images:
         reason, _ = self._due.pop(session_id, ("", 0.0))
         if not reason:
             return
-        position = self._left_at[session_id]
+        position, _ = self._left[session_id]
         log.warning(
             "%s: session %d: delivered up to position %d; what its publisher sent behind it, if "
             "anything, is lost",
@@ -89,24 +90,16 @@ class Images:
         events = self._report.events
         events.append(Available(session_id=session_id, position=position, source=origin))
         self._due.pop(session_id, None)
-        from_position = self._left_at.pop(session_id, position)
+        from_position, reason = self._left.pop(session_id, (position, ""))
         if from_position < position:
-            self._report.skipped_bytes += position - from_position
-            events.append(
-                Gap(
-                    session_id=session_id,
-                    from_position=from_position,
-                    to_position=position,
-                    reason="joined again, not delivered in between",
-                )
-            )
+            self._gaps.on_missed(source, session_id, (from_position, position), reason)
 
     def on_overrun(self, source: Input, session_id: int, position: int, goes_on_at: int) -> None:
         """A group has left this reader behind: another image of the publisher follows."""
         peer = source.peers.get(session_id)  # it stays: the publisher has not gone
         peer.position = max(peer.position, position)
         self._gaps.on_overrun(source, session_id, position, goes_on_at)
-        self._remember(session_id, goes_on_at)
+        self._remember(session_id, goes_on_at, "overrun")
 
     def on_skipped(
         self, session_id: int, from_position: int, to_position: int | None, lost_bytes: int

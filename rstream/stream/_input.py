@@ -18,20 +18,44 @@ class Input:
         core: the subscription in C.
         channel: its channel URI.
         peers: its publishers.
-        held: the batch that the last poll returned, for a reader that holds it until the next poll.
+        held: the batch that the last poll returned and that is not released yet.
+        held_count: objects made of it.
+        held_indexes: the message of each object in it; None: every message is an object.
     """
 
-    __slots__ = ("channel", "core", "held", "peers")
+    __slots__ = ("channel", "core", "held", "held_count", "held_indexes", "peers")
 
     def __init__(self, core: _core.Subscription, channel: str) -> None:
         self.core = core
         self.channel = channel
         self.peers = Peers()
         self.held: _core.Batch | None = None
+        self.held_count = 0
+        self.held_indexes: list[int] | None = None
+
+    def hold(self, batch: _core.Batch, count: int, indexes: list[int] | None) -> None:
+        """Keep a batch until its objects are consumed; without objects release it at once."""
+        if count == 0:
+            batch.release()
+        else:
+            self.held, self.held_count, self.held_indexes = batch, count, indexes
+
+    def consume(self, count: int) -> None:
+        """Count the first objects of the held batch as consumed. Idempotent; no effect without."""
+        batch = self.held
+        if batch is None or count < 1:
+            return
+        if count >= self.held_count:
+            batch.release()
+        else:
+            indexes = self.held_indexes
+            batch.consume(count if indexes is None else indexes[count - 1] + 1)
 
     def close(self) -> None:
-        """Release the held batch, then the subscription."""
-        self.held = None
+        """Leave the stream. What the held batch has beyond :meth:`consume` stays unread."""
+        if self.held is not None:
+            self.held.give_back()
+            self.held = None
         self.core.close()
 
     def kept_channel(self) -> str:

@@ -74,7 +74,9 @@ class SubscriberOptions(TypedDict, total=False):
         channel: the channel to read. None (default): shared memory. In UDP the endpoint is the
             address to bind here.
         stream_id: replaces the stream id made from the name.
-        prefetch: most messages handed over at once, 1 to 65536 (256).
+        prefetch: most messages handed over at once, 1 to 65536 (256). What ``poll`` and ``get``
+            return counts as consumed; a loop's items count in parts of at most 32, when it asks
+            for more.
         on_slow: what happens when this consumer is slower than the publishers
             (:mod:`rstream.policy`; default: ``Block()``).
         on_lost: what happens when a publisher vanishes without completing the stream, fails, or
@@ -84,8 +86,9 @@ class SubscriberOptions(TypedDict, total=False):
             publishers. ``"event"`` only adds an event (:class:`Lost`, :class:`Failed`,
             :class:`Refused`) and logs it, for streams whose publishers come and go: the error of
             one then concerns none of the others.
-        on_gap: what happens when a group has gone on without this reader (``fc=max``, the default
-            of groups) and messages are lost to it. ``"raise"`` (default) raises
+        on_gap: what happens when messages are lost to this reader: a group has gone on without it
+            (``fc=max``, the default of groups), or it was away while others read on (its process
+            stood still, its driver died). ``"raise"`` (default) raises
             :class:`rstream.errors.MessagesLost` behind the last message before the gap; the next
             poll goes on behind it. ``"resume"`` only adds a :class:`Gap` event. A function gets
             the :class:`Gap` and may return objects, such as a snapshot, which are handed out in

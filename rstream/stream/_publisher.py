@@ -227,6 +227,9 @@ class Publisher(Sender[T]):
     def wait_consumed(self, position: int | None = None, *, timeout_s: float | None = None) -> bool:
         """Wait until every reader has consumed up to ``position`` (UDP: as status messages say).
 
+        What a reader's ``poll`` or ``get`` returned is consumed. The items of a loop are when it
+        asks for more, in parts of at most 32. A policy with a queue consumes for its reader.
+
         Args:
             position: bytes of the stream; None: what was sent so far.
             timeout_s: None: as long as readers are there.
@@ -235,7 +238,10 @@ class Publisher(Sender[T]):
         Raises:
             NotConnected: no reader for ``connect_timeout_s`` (a notice is logged after 2 s).
             RemoteError: the last reader left with an error.
+            ClosedError: closed here.
         """
+        if self._closed or self._is_ending:
+            raise self._closed_error()
         wanted = self._core.position if position is None else position
         deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
         return self._run(self._wait_consumed_steps(wanted, deadline_s, give_up_alone=False))
@@ -246,14 +252,18 @@ class Publisher(Sender[T]):
         Args:
             error: the exception, or its text.
             linger_s: as for :meth:`close`.
+        Raises:
+            ClosedError: it has ended already; readers cannot be told any more.
         """
+        if self._closed or self._is_ending:
+            raise self._closed_error()
         self._end(KIND_ERROR, error_text(error), linger_s)
 
     def close(self, *, linger_s: float | None = None) -> None:
         """Say that the stream is complete, and wait until readers have consumed it. Idempotent.
 
-        From then on every other call, also one that waits, raises :class:`ClosedError`. While one
-        thread closes, ``close`` of another one returns at once.
+        From then on sending and waiting raise :class:`ClosedError`, also a wait under way. While
+        one thread closes, ``close`` of another one returns at once.
 
         Args:
             linger_s: most seconds to wait; None: as the publisher was made with. What is left then
@@ -283,7 +293,7 @@ class Publisher(Sender[T]):
     ) -> None:
         linger_s = linger_after(exc, self.linger_s)
         if exc is not None and is_failure(exc):
-            self.fail(exc, linger_s=linger_s)
+            self._end(KIND_ERROR, error_text(exc), linger_s)
         else:
             self.close(linger_s=linger_s)
 

@@ -1,8 +1,14 @@
-"""The read loop: poll, hand out, and wait when nothing is there. Every face that reads uses it."""
+"""The read loop: poll, hand out, and wait when nothing is there. Every face that reads uses it.
+
+What a loop was given counts as consumed when it asks for more, not before: a reader that dies loses
+nothing that it has not been given, and ``wait_consumed`` of a publisher waits for the loop.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from itertools import islice
+from operator import length_hint
+from typing import TYPE_CHECKING, Final, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -10,6 +16,11 @@ if TYPE_CHECKING:
     from rstream.stream._subscriber import Subscriber
 
 T = TypeVar("T")
+
+#: Most items after which a loop over items counts them as consumed, while it goes on.
+PART_MOST: Final = 32
+#: Least number of such parts of one poll: so room for the publisher comes back early.
+PARTS_LEAST: Final = 4
 
 
 def batches(
@@ -36,10 +47,52 @@ def batches(
         RStreamError: as :meth:`Subscriber.poll`. A new iteration goes on after it.
     """
     while not is_stopped():
-        items = source.poll(None if limit is None else limit())
+        items = source.take_rest(source.prefetch)
+        if not items:
+            items = source.poll_held(None if limit is None else limit())
         if items:
-            yield items
+            try:
+                yield items
+            finally:  # also when the loop is left: it was given all of them
+                source.consume(len(items))
         elif source.is_ended if is_ended is None else is_ended():
             return
         else:
             source.wait(wait_s)
+
+
+def items(
+    source: Subscriber[T],
+    is_stopped: Callable[[], bool],
+    *,
+    limit: Callable[[], int | None] | None = None,
+    is_ended: Callable[[], bool] | None = None,
+    wait_s: float | None = None,
+) -> Iterator[T]:
+    """Iterate over single objects; the rest as :func:`batches`.
+
+    When the iteration is left, the objects that it has not handed out stay with the source: the
+    next iteration, poll or, after a close, the next reader begins with them.
+    """
+    while not is_stopped():
+        if source.has_rest():
+            yield from _parts(source, is_stopped)
+            continue
+        polled = source.poll_held(None if limit is None else limit())
+        if polled:
+            source.set_rest(polled)
+        elif source.is_ended if is_ended is None else is_ended():
+            return
+        else:
+            source.wait(wait_s)
+
+
+def _parts(source: Subscriber[T], is_stopped: Callable[[], bool]) -> Iterator[T]:
+    rest = source.rest
+    part = max(1, min(PART_MOST, length_hint(rest) // PARTS_LEAST))
+    try:
+        while length_hint(rest) > 0 and not is_stopped():
+            yield from islice(rest, part)
+            source.consume(source.handed_out())
+    finally:
+        source.consume(source.handed_out() - source.in_hand)

@@ -40,7 +40,7 @@ from rstream.errors import (
 from rstream.stream import _session
 from rstream.stream._decoding import Decoder
 from rstream.stream._eviction import evicted, slow_consumer
-from rstream.stream._gaps import Gaps, OnGap
+from rstream.stream._gaps import EVICTED, Gaps, OnGap
 from rstream.stream._images import Images
 from rstream.stream._inputs import RETURN_S, Inputs
 from rstream.stream._report import Report
@@ -100,12 +100,14 @@ class Reader(Subscriber[T], Generic[T]):
         self.prefetch: int = prefetch
         self._is_demanded = is_demanded
         self._hold = hold
+        self.in_hand: int = int(hold)
         self._evict = evict
         self._failure: Exception | None = None  # evicted: the stream was left for good
         self._demand: int | None = None  # of the last poll, if it was a reactive one
         self._lock = threading.Lock()  # held by the thread inside poll, wait or close
         self._messages = self._polls = 0
         self._next = 0
+        self._is_holding = False  # the poll under way keeps its batches
         self._made_at = call_site()
         self._alone_since_s: float | None = time.monotonic()  # None: nothing to notice any more
         self._report = Report(name, stream_id, on_lost)
@@ -139,7 +141,7 @@ class Reader(Subscriber[T], Generic[T]):
 
     @property
     def is_ended(self) -> bool:
-        if self._report.errors or self._gaps.is_waiting or self._has_rest():
+        if self._report.errors or self._gaps.is_waiting or self.has_rest():
             return False
         inputs = self._inputs
         return inputs.all_completed_count > 0 and all(
@@ -199,10 +201,21 @@ class Reader(Subscriber[T], Generic[T]):
     def poll(self, limit: int | None = None) -> list[T]:
         self._demand = None
         limit = min(limit or self.prefetch, LIMIT_MAX)
-        return self._take_rest(limit) or self._poll(limit)
+        return self.take_rest(limit) or self._poll(limit, self._hold)
 
-    def _poll(self, limit: int) -> list[T]:
+    def poll_held(self, limit: int | None) -> list[T]:
+        self._demand = None
+        return self._poll(min(limit or self.prefetch, LIMIT_MAX), True)
+
+    def consume(self, count: int) -> None:
+        for source in self._inputs.joined:
+            source.consume(count)
+            count -= source.held_count
+
+    def _poll(self, limit: int, hold: bool) -> list[T]:
         self._enter()
+        self._is_holding = hold
+        self._rest_end = 0
         try:
             self._polls += 1
             if self._failure is not None:
@@ -252,16 +265,19 @@ class Reader(Subscriber[T], Generic[T]):
     def _take(self, source: Input, limit: int) -> list[T]:
         core = source.core
         batch = core.poll_demanded(limit) if self._is_demanded else core.poll(limit)
+        source.held, source.held_count = None, 0  # the poll has released it
         if len(batch) == 0:
             return []
-        if self._hold:
-            source.held = batch  # the next poll of this source releases it
-            return self._decoder.decode(source, batch, batch.to_list())
-        with batch:
-            payloads = batch.to_list()
-            if self._evict is not None and not batch.is_intact:
-                return []  # evicted while it was read: the driver may have changed the bytes
-            return self._decoder.decode(source, batch, payloads)
+        payloads = batch.to_list()
+        if self._evict is not None and not batch.is_intact:
+            batch.release()
+            return []  # evicted while it was read: the driver may have changed the bytes
+        items = self._decoder.decode(source, batch, payloads)
+        if self._is_holding:
+            source.hold(batch, len(items), self._decoder.indexes)
+        else:
+            batch.release()
+        return items
 
     def _collect_events(self) -> None:
         inputs, images = self._inputs, self._images
@@ -293,7 +309,7 @@ class Reader(Subscriber[T], Generic[T]):
         """The driver has let this consumer go, from all publishers of a source at once."""
         delivered, error = evicted(self._report, source, evict, since_ms)
         if evict.rejoin:
-            self._images.expect(delivered, "evicted", time.monotonic() + RETURN_S)
+            self._images.expect(delivered, EVICTED, time.monotonic() + RETURN_S)
             self._inputs.join_one_again(source)
         else:
             self._fail(error)
@@ -316,7 +332,7 @@ class Reader(Subscriber[T], Generic[T]):
     # ---- waiting ----
 
     def wait(self, timeout_s: float | None = None) -> bool:
-        if self._has_rest():
+        if self.has_rest():
             return True
         deadline_s = time.monotonic() + (WAIT_FOREVER_S if timeout_s is None else timeout_s)
         self._enter()
@@ -378,7 +394,7 @@ class Reader(Subscriber[T], Generic[T]):
             if missing > 0:
                 core.request(missing)
         self._demand = min(demand, self.prefetch)
-        return self._poll(self.prefetch)
+        return self._poll(self.prefetch, self._hold)
 
     # ---- life ----
 
@@ -404,6 +420,7 @@ class Reader(Subscriber[T], Generic[T]):
             log.error("%r: another thread does not leave poll; left open", self)
             return
         try:
+            self.consume(self.handed_out() - self.in_hand)
             if reason is not None:
                 self._inputs.reject(reason)
             self._inputs.leave()

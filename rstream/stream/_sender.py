@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING, TypeVar
 
 from rstream import _core
+from rstream._channel_uri import ChannelUri
 from rstream._held_by import HeldBy
 from rstream.errors import (
     BackPressured,
@@ -55,6 +56,8 @@ HELD_TEXTS = {
 }
 #: Seconds without a subscriber after which send logs that it waits.
 NOTICE_AFTER_S = 2.0
+#: Seconds that close waits for the readers to see the end when they have consumed all data.
+END_LINGER_S = 0.1
 #: Seconds that send waits for storage in the driver directory, however long its timeout is.
 STORAGE_PATIENCE_S = 2.0
 #: Seconds between two looks of a wait at the state of the client.
@@ -293,13 +296,22 @@ class Sender(PublisherFacts[T]):
 
     def _alone_error(self, waited_s: float) -> NotConnected:
         missing = "no subscriber"
+        hint = (
+            "start the reader with the same driver directory and the same name; over UDP the "
+            "endpoint is the reader's address; `rstream stat` lists the readers"
+        )
         if self._is_gated:
             missing = f"{self._reader_count()} of {self.wait_for} subscribers"
+        elif (wanted := ChannelUri.parse(self.channel).group_size) > 1 and self._reader_count():
+            missing = f"{self._reader_count()} of {wanted} receivers of its group"
+            hint = (
+                "the channel's fc= says how many receivers it waits for; all readers of one driver "
+                "are one receiver"
+            )
         return NotConnected(
             f"{self._where()}: {missing} for {waited_s:.1f} s"
             f"{self._why_alone()}{self._last_seen()}",
-            hint="start the reader with the same driver directory and the same name; over UDP the "
-            "endpoint is the reader's address; `rstream stat` lists the readers",
+            hint=hint,
             **self._place(),
         )
 
@@ -385,6 +397,8 @@ class Sender(PublisherFacts[T]):
 
     def _rejoin_steps(self, error: Exception | None) -> Steps[None]:
         """Join again through a living driver, which is started if there is none."""
+        if self._link.is_closed:
+            raise ClosedError(f"{self._where()}: its client was closed", channel=self.channel)
         if not self._link.is_shared:
             raise error or DriverLost(
                 f"{self._where()}: the driver was lost, "
@@ -444,17 +458,23 @@ class Sender(PublisherFacts[T]):
         """
         deadline_s = time.monotonic() + linger_s
         header = header_of(kind, self._codec.codec_id, self.name)
+        data_end = self._core.position
         try:
             if (yield from self._send_end_steps(header, text, deadline_s)):
-                end = self._core.position
-                is_read = yield from self._wait_consumed_steps(end, deadline_s, give_up_alone=True)
-                if not is_read and self._core.is_connected and linger_s > 0:
+                is_read = yield from self._wait_consumed_steps(
+                    data_end, deadline_s, give_up_alone=True
+                )
+                if is_read:  # a reader that has all it wants may never ask for the end
+                    soon_s = min(deadline_s, time.monotonic() + END_LINGER_S)
+                    end = self._core.position
+                    yield from self._wait_consumed_steps(end, soon_s, give_up_alone=True)
+                elif self._core.is_connected and linger_s > 0:
                     log.warning(
                         "%s: closed after linger_s=%g with %d bytes unread; readers get them while "
                         "the driver lives",
                         self._where(),
                         linger_s,
-                        end - self._core.consumed_position,
+                        data_end - self._core.consumed_position,
                     )
             self._look()
             if self._link.is_alive and not self._core.is_connected:

@@ -19,6 +19,7 @@ from rstream.errors import DriverError
 log = logging.getLogger("rstream")
 
 CLIENT_OPEN = 0
+CLIENT_CLOSED = 1
 CLIENT_TIMED_OUT = 3
 #: How long a rejoining endpoint tries to reach a living driver.
 REJOIN_TIMEOUT_S = 30.0
@@ -44,6 +45,11 @@ class Link:
     def is_alive(self) -> bool:
         """Whether the client still has its driver."""
         return self.client.state == CLIENT_OPEN
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the client was closed here."""
+        return self.client.state == CLIENT_CLOSED
 
     @property
     def is_given_up(self) -> bool:

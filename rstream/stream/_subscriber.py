@@ -38,9 +38,13 @@ class Subscriber(ABC, Generic[T]):
     #: Most objects handed over at once.
     prefetch: int
     _closed: bool = True
-    # What a loop has taken and not handed out yet. It stays when the loop is left.
-    _rest: Iterator[Any] = _NOTHING
     _made_at: str = "?"
+    # What a loop has polled and not handed out yet; it stays when the loop is left. And how many
+    # objects that poll had.
+    _rest: Iterator[Any] = _NOTHING
+    _rest_end: int = 0
+    #: Objects that a loop has handed out and that do not count as consumed when it is left: 0 or 1.
+    in_hand: int = 0
 
     @abstractmethod
     def poll(self, limit: int | None = None) -> list[T]:
@@ -117,7 +121,10 @@ class Subscriber(ABC, Generic[T]):
     @property
     @abstractmethod
     def is_ended(self) -> bool:
-        """Whether every publisher seen has completed, and all was handed out."""
+        """Whether every publisher seen has completed or failed, and all was handed out.
+
+        A reader that gets failures as events only (``on_lost="event"``) waits for a completion.
+        """
 
     @property
     def is_closed(self) -> bool:
@@ -131,13 +138,15 @@ class Subscriber(ABC, Generic[T]):
             timeout_s: most seconds to wait; None: as long as it takes. 0: only what is there.
         Raises:
             ReadTimeout: nothing came within ``timeout_s``.
-            StreamEnded: every publisher seen has completed.
+            StreamEnded: every publisher seen has completed or failed.
             RStreamError: as :meth:`poll`.
         """
         deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
         while not (items := self.poll(1)):
             if self.is_ended:
-                raise StreamEnded(f"{self!r}: every publisher has completed the stream")
+                raise StreamEnded(
+                    f"{self!r}: the stream has ended; every publisher has completed it or failed"
+                )
             left_s = None if deadline_s is None else deadline_s - time.monotonic()
             if left_s is not None and left_s <= 0:
                 raise ReadTimeout(
@@ -156,21 +165,45 @@ class Subscriber(ABC, Generic[T]):
         return _pump.batches(self, lambda: self._closed)
 
     def __iter__(self) -> Iterator[T]:
-        for items in self.batches():
-            self._rest = rest = iter(items)
-            yield from rest
+        return _pump.items(self, lambda: self._closed)
 
-    def _take_rest(self, limit: int) -> list[T]:
+    # ---- for the read loop (_pump.py) ----
+
+    def poll_held(self, limit: int | None) -> list[T]:
+        """As :meth:`poll`, but the objects count as consumed with :meth:`consume`, or at the next
+        poll.
+        """
+        return self.poll(limit)
+
+    def consume(self, count: int) -> None:
+        """Count the first objects of the last :meth:`poll_held` as consumed. Idempotent."""
+
+    @property
+    def rest(self) -> Iterator[T]:
+        """What a loop has polled and not handed out."""
+        return self._rest
+
+    def set_rest(self, items: list[T]) -> None:
+        """Note what a loop has polled, before it hands out the first object."""
+        self._rest, self._rest_end = iter(items), len(items)
+
+    def has_rest(self) -> bool:
+        """Whether a loop has left something."""
+        return length_hint(self._rest) > 0
+
+    def handed_out(self) -> int:
+        """How many objects of the last poll of a loop were handed out."""
+        return self._rest_end - length_hint(self._rest)
+
+    def take_rest(self, limit: int) -> list[T]:
         """Take from what a loop left over, before anything else is read."""
         if self._rest is _NOTHING or self._closed:
             return []
         items = list(islice(self._rest, limit))
+        self.consume(self.handed_out())
         if len(items) < limit:
             self._rest = _NOTHING
         return items
-
-    def _has_rest(self) -> bool:
-        return length_hint(self._rest) > 0
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(

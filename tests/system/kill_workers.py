@@ -72,7 +72,9 @@ def subscribe(task: dict[str, Any]) -> None:
     """Write every message to the journal before it counts as consumed."""
     journal = Journal(task["journal"])
     if task["raises"]:
-        sub = rstream.subscriber(task["name"], channel=task["channel"], dir=task["dir"])
+        sub = rstream.subscriber(
+            task["name"], channel=task["channel"], dir=task["dir"], on_gap="resume"
+        )
     else:
         sub = stream.reader(task["name"], channels=[task["channel"]], dir=task["dir"], hold=True)
     journal.start(sub)

@@ -67,7 +67,7 @@ def subscribe(directory, name, count):
 
 def subscribe_and_tell(directory, name, count):
     """Count messages until the end, and report the events that are not the usual ones."""
-    with stream.subscriber(name, dir=directory) as sub:
+    with stream.subscriber(name, dir=directory, on_gap="resume") as sub:
         say("ready")
         total = sum(1 for _ in sub)
         for event in sub.events():

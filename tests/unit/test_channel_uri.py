@@ -31,3 +31,13 @@ def test_defaults_do_not_replace_what_is_given():
 def test_what_does_not_follow_the_grammar_is_refused(uri):
     with pytest.raises(ChannelError, match="channel "):
         ChannelUri.parse(uri)
+
+
+@pytest.mark.parametrize(
+    ("fc", "size"),
+    [("min,g:/3", 3), ("tagged,g:101/2,t:5s", 2), ("min,g:101", 0), ("min", 0), ("max", 0)],
+)
+def test_the_group_size_is_read_from_the_flow_control(fc, size):
+    uri = f"aeron:udp?endpoint=224.0.1.1:1|fc={fc}"
+    assert ChannelUri.parse(uri).group_size == size
+    assert ChannelUri.parse("aeron:ipc").group_size == 0

@@ -13,7 +13,8 @@ import pytest
 from tests.support import free_port
 from tests.wheel.build import ROOT, build
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
+# One process for all of them: they share one build.
+pytestmark = [pytest.mark.long, pytest.mark.timeout(900), pytest.mark.xdist_group("wheel")]
 
 OWN_FLOW = Path(__file__).with_name("own_flow.c")
 SEND_ONE = """

@@ -196,6 +196,7 @@ RST_API void rst_batch_release(rst_batch_t *batch)
         return;
     }
     batch->count = 0;
+    batch->consumed = 0;
     if (rsti_is_forked(batch->generation)) {
         batch->lease_count = 0;
         batch->subscription = NULL;
@@ -220,4 +221,49 @@ RST_API void rst_batch_release(rst_batch_t *batch)
     }
     rsti_batch_drop_images(batch);
     rsti_subscription_unref(subscription);
+}
+
+/* ---- a part of a batch ---- */
+
+RST_API void rst_batch_consume(rst_batch_t *batch, int32_t count)
+{
+    if (batch == NULL || rsti_is_forked(batch->generation) || batch->subscription == NULL
+        || batch->lent > 0) {
+        return;
+    }
+    rst_subscription_t *subscription = batch->subscription;
+    const int32_t end = rsti_min_i32(count, batch->count);
+    bool must_wake = false;
+    pthread_mutex_lock(&subscription->lock);
+    for (int32_t i = batch->consumed; i < end; i++) {
+        batch->leases[batch->messages[i].image_index].begin = batch->messages[i].position;
+    }
+    batch->consumed = rsti_max_i32(batch->consumed, end);
+    for (int32_t i = 0; i < batch->lease_count; i++) {
+        must_wake = rsti_image_move_position(batch->leases[i].image) || must_wake;
+    }
+    pthread_mutex_unlock(&subscription->lock);
+    if (must_wake) {
+        rsti_client_wake_agent(subscription->client, RSTI_AGENT_CONDUCTOR);
+    }
+}
+
+RST_API void rst_batch_give_back(rst_batch_t *batch)
+{
+    if (batch == NULL || rsti_is_forked(batch->generation) || batch->subscription == NULL) {
+        rst_batch_release(batch);
+        return;
+    }
+    rst_subscription_t *subscription = batch->subscription;
+    pthread_mutex_lock(&subscription->lock);
+    for (int32_t i = 0; i < batch->lease_count; i++) {
+        rst_image_t *image = batch->leases[i].image;
+        if (batch->leases[i].next == NULL) { /* no later batch has read on */
+            image->scan_position = batch->leases[i].begin;
+            image->delivered_position = batch->leases[i].begin;
+            rsti_assembler_reset(&image->assembler);
+        }
+    }
+    pthread_mutex_unlock(&subscription->lock);
+    rst_batch_release(batch);
 }

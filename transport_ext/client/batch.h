@@ -2,7 +2,8 @@
  *
  * A batch remembers, per image, where its loan begins (a lease). The subscriber position of an
  * image never passes its oldest lease, so the driver neither cleans nor refills memory that a user
- * can still read. A batch may be released in another thread than the one that polls, and after the
+ * can still read. A part of a batch may be consumed before the rest: its leases then begin behind
+ * that part. A batch may be released in another thread than the one that polls, and after the
  * image, the subscription or the client was closed. */
 #ifndef RSTI_CLIENT_BATCH_H
 #define RSTI_CLIENT_BATCH_H
@@ -13,6 +14,7 @@
 struct rst_batch_t {
     int32_t capacity;
     int32_t count;
+    int32_t consumed; /* messages that rst_batch_consume has counted */
     int32_t generation;
     rst_message_t *messages;
     rsti_lease_t *leases;

@@ -154,15 +154,55 @@ static PyObject *batch_get_is_intact(PyObject *object, void *closure)
     return PyBool_FromLong(self->count == 0 || rst_batch_is_intact(self->subscription->batch));
 }
 
+static PyObject *raise_exported(const rsti_py_batch_t *self)
+{
+    return PyErr_Format(PyExc_BufferError,
+        "the batch has %d living view(s): release() them first (or copy with bytes)",
+        (int)self->exports);
+}
+
 static PyObject *batch_release(PyObject *object, PyObject *unused)
 {
     rsti_py_batch_t *self = (rsti_py_batch_t *)object;
 
     (void)unused;
     if (!self->is_released && !rsti_py_subscription_release(self->subscription)) {
-        return PyErr_Format(PyExc_BufferError,
-            "the batch has %d living view(s): release() them first (or copy with bytes)",
-            (int)self->exports);
+        return raise_exported(self);
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *batch_consume(PyObject *object, PyObject *count)
+{
+    rsti_py_batch_t *self = (rsti_py_batch_t *)object;
+    int64_t wanted;
+
+    if (!rsti_py_get_int64(count, &wanted)) {
+        return NULL;
+    }
+    if (!self->is_released) {
+        if (self->exports > 0) {
+            return raise_exported(self);
+        }
+        rst_batch_consume(self->subscription->batch,
+            (int32_t)(wanted < 0           ? 0
+                    : wanted > self->count ? self->count
+                                           : wanted));
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *batch_give_back(PyObject *object, PyObject *unused)
+{
+    rsti_py_batch_t *self = (rsti_py_batch_t *)object;
+
+    (void)unused;
+    if (!self->is_released) {
+        if (self->exports > 0) {
+            return raise_exported(self);
+        }
+        rst_batch_give_back(self->subscription->batch);
+        (void)rsti_py_subscription_release(self->subscription);
     }
     Py_RETURN_NONE;
 }
@@ -200,6 +240,11 @@ static PyMethodDef batch_methods[] = {
     {"session_ids", batch_session_ids, METH_NOARGS, "The session of each message."},
     {"release", batch_release, METH_NOARGS,
         "Move the subscriber position. BufferError while views are alive. Idempotent."},
+    {"consume", batch_consume, METH_O,
+        "consume($self, count, /)\n--\n\n"
+        "Move the position over the first messages; the rest stays leased."},
+    {"give_back", batch_give_back, METH_NOARGS,
+        "Release; the next poll reads what consume() has not counted again."},
     {"__enter__", rsti_py_self, METH_NOARGS, "The batch itself."},
     {"__exit__", RSTI_PY_FASTCALL(batch_exit), METH_FASTCALL,
         "__exit__($self, exc_type, exc, tb, /)\n--\n\nRelease."},

@@ -10,7 +10,7 @@ import pytest
 
 import rstream
 from rstream import stream
-from rstream.errors import RemoteError
+from rstream.errors import ClosedError, RemoteError
 from tests.support import free_port, until
 
 LONG_S = 3600.0
@@ -124,6 +124,35 @@ def test_the_text_of_an_error_is_cut_between_two_characters(driver_dir, name):
         assert "\ufffd" not in error
 
 
+def test_a_close_waits_shortly_for_a_reader_that_has_all_data(driver_dir, name, caplog):
+    with stream.subscriber(name, dir=driver_dir) as sub:
+        publisher = stream.publisher(name, dir=driver_dir, linger_s=LONG_S)
+        publisher.send(1)
+        assert sub.get(timeout_s=5) == 1  # and does not ask for more
+        publisher.close()
+        assert caplog.messages == []
+        assert end_of(sub) is None
+
+
+@pytest.mark.parametrize("act", ["wait_consumed", "fail", "send"])
+def test_a_closed_publisher_says_so(driver_dir, name, act):
+    publisher = stream.publisher(name, dir=driver_dir)
+    publisher.close()
+    publisher.close()
+    arguments = {"wait_consumed": (), "fail": ("a reason",), "send": (1,)}[act]
+    with pytest.raises(ClosedError, match="this publisher is closed"):
+        getattr(publisher, act)(*arguments)
+
+
+def test_a_publisher_of_a_closed_client_says_so(driver_dir, name):
+    client = rstream.Client(dir=driver_dir)
+    publisher = stream.publisher(name, client=client)
+    client.close()
+    with pytest.raises(ClosedError, match="its client was closed"):
+        publisher.send(1)
+    publisher.close()
+
+
 def test_a_close_that_leaves_data_unread_says_how_much(driver_dir, name, caplog):
     with stream.subscriber(name, dir=driver_dir) as sub:
         publisher = stream.publisher(name, dir=driver_dir, linger_s=0.05)
@@ -132,6 +161,6 @@ def test_a_close_that_leaves_data_unread_says_how_much(driver_dir, name, caplog)
             publisher.close()
         (warning,) = caplog.messages
         assert f"'{name}'" in warning
-        assert "closed after linger_s=0.05 with 128 bytes unread; readers get them" in warning
+        assert "closed after linger_s=0.05 with 64 bytes unread; readers get them" in warning
         until(lambda: sub.poll() == [1])
         assert end_of(sub) is None

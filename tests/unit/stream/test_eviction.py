@@ -233,11 +233,8 @@ class TornBatch:
     def __len__(self):
         return 1
 
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *exc_info):
-        return None
+    def release(self):
+        pass
 
     def to_list(self):
         return [b"half old, half new"]

@@ -6,7 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from rstream.errors import MessagesLost
 from rstream.stream._events import EVENTS_MAX, Gap
+from rstream.stream._gaps import EVICTED, Gaps
 from rstream.stream._images import Images
 from rstream.stream._peers import Peers
 from rstream.stream._report import Report
@@ -55,14 +57,32 @@ def test_a_session_that_comes_back_where_it_was_left_has_no_gap():
     assert open_gaps(report) == []
 
 
-def test_a_session_that_comes_back_further_ahead_has_one_exact_gap():
-    report = Report("ticks", 1, "event")
-    images = Images(report, None)
-    images.expect({SESSION: 1000}, "given up", due_s=5.0)
+@pytest.mark.parametrize(
+    ("on_lost", "on_gap", "reason", "is_raised"),
+    [
+        ("raise", "raise", "given up", True),
+        ("raise", "resume", "given up", False),
+        ("event", "raise", "given up", False),  # publishers come and go there
+        ("raise", "raise", EVICTED, False),  # the user's policy said that it joins again
+    ],
+)
+def test_a_session_that_comes_back_further_ahead_has_one_exact_gap(
+    on_lost, on_gap, reason, is_raised, caplog
+):
+    report = Report("ticks", 1, on_lost)
+    gaps = Gaps(report, on_gap)
+    images = Images(report, gaps)
+    images.expect({SESSION: 1000}, reason, due_s=5.0)
     images.on_available(SimpleNamespace(peers=Peers(), channel=""), SESSION, 1300, "aeron:ipc")
     images.report_missing(5.0)
     (gap,) = open_gaps(report)
-    assert (gap.from_position, gap.to_position) == (1000, 1300)
+    assert (gap.from_position, gap.to_position, gap.reason) == (1000, 1300, reason)
+    assert "positions 1000 to 1300 (300 bytes) are lost" in caplog.text
+    assert (report.gaps, report.skipped_bytes) == (1, 300)
+    assert gaps.is_waiting == is_raised
+    if is_raised:
+        with pytest.raises(MessagesLost, match="1000 to 1300"):
+            gaps.handle(1)
 
 
 def test_a_session_that_does_not_come_back_has_an_open_gap_once(caplog):

@@ -4,30 +4,47 @@ from __future__ import annotations
 
 import pytest
 
-from rstream.stream._pump import batches
+from rstream.stream._pump import PART_MOST, batches, items
+from rstream.stream._subscriber import Subscriber
 
 
-class Script:
+class Script(Subscriber):
     """Each poll returns, or raises, the next entry."""
 
     def __init__(self, *polls):
+        self._closed = False
+        self.prefetch = 256
         self.polls = list(polls)
         self.limits = []
         self.waits = []
+        self.consumed = []
 
-    def poll(self, limit):
+    def poll(self, limit=None):
         self.limits.append(limit)
-        entry = self.polls.pop(0)
+        entry = self.polls.pop(0) if self.polls else []
         if isinstance(entry, Exception):
             raise entry
         return entry
+
+    def consume(self, count):
+        self.consumed.append(count)
 
     @property
     def is_ended(self):
         return not self.polls
 
-    def wait(self, timeout_s):
+    def wait(self, timeout_s=None):
         self.waits.append(timeout_s)
+
+    def close(self):
+        self._closed = True
+
+    def __del__(self):
+        pass  # it holds nothing that must be closed
+
+    is_connected = True
+    poll_demanded = poll
+    wake = events = statistics = close
 
 
 def test_it_waits_only_when_nothing_is_there_and_ends_with_the_source():
@@ -62,3 +79,47 @@ def test_after_an_error_a_new_iteration_goes_on():
         seen.extend(batches(source, lambda: False))
     seen.extend(batches(source, lambda: False))
     assert seen == [[1], [2]]
+
+
+def test_a_batch_counts_when_the_next_one_is_asked_for():
+    source = Script([1, 2], [3])
+    reading = batches(source, lambda: False)
+    assert next(reading) == [1, 2]
+    assert source.consumed == []
+    assert next(reading) == [3]
+    assert source.consumed == [2]
+    reading.close()  # the loop is left: it was given the whole batch
+    assert source.consumed == [2, 1]
+
+
+def test_items_count_in_parts_while_the_loop_goes_on():
+    source = Script(list(range(PART_MOST * 10)))
+    reading = items(source, lambda: False)
+    taken = [next(reading) for _ in range(PART_MOST * 2 + 1)]
+    assert taken == list(range(PART_MOST * 2 + 1))
+    assert source.consumed == [PART_MOST, PART_MOST * 2]
+
+
+@pytest.mark.parametrize(("length", "part"), [(1, 1), (3, 1), (8, 2), (40, 10)])
+def test_a_short_batch_counts_in_four_parts(length, part):
+    source = Script(list(range(length)))
+    assert list(items(source, lambda: False)) == list(range(length))
+    assert source.consumed[0] == part
+
+
+@pytest.mark.parametrize("in_hand", [0, 1])
+def test_a_loop_that_is_left_keeps_what_it_was_not_given(in_hand):
+    source = Script([1, 2, 3, 4, 5], [6])
+    source.in_hand = in_hand
+    for item in items(source, lambda: False):
+        if item == 3:
+            break
+    assert source.consumed[-1] == 3 - in_hand
+    assert list(items(source, lambda: False)) == [4, 5, 6]
+    assert max(source.consumed[-2:]) == 1  # a smaller count changes nothing
+
+
+def test_a_stopped_loop_hands_out_no_more_parts():
+    source = Script(list(range(PART_MOST * 10)))
+    stops = iter((False, False, False, True, True))
+    assert list(items(source, lambda: next(stops))) == list(range(PART_MOST))

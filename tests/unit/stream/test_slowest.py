@@ -12,8 +12,8 @@ from rstream import _core, metrics, rate, stream
 from rstream.cli import _stat
 from rstream.config import DriverConfig
 from rstream.driver import Driver
-from rstream.errors import SystemCallError
-from tests.support import free_port, until
+from rstream.errors import NotConnected, SystemCallError
+from tests.support import free_port, in_thread, until
 
 SOON = DriverConfig(timer_interval_s=0.05)
 
@@ -213,3 +213,27 @@ def test_a_gap_of_a_group_says_that_its_slowest_reader_left_it(tmp_path, driver,
         (gap,) = (event for event in pub.events() if isinstance(event, stream.Gap))
         assert (gap.from_position, gap.to_position) == (0, position)
         assert "the slowest one stopped at 0" in gap.reason
+
+
+def test_a_group_that_is_not_complete_says_how_many_are_there(driver, name):
+    control = f"control=127.0.0.1:{free_port()}|control-mode=dynamic"
+    sending = f"aeron:udp?{control}|fc=min,g:/2"
+    receiving = f"aeron:udp?{control}|endpoint=127.0.0.1:0"
+    with stream.publisher(
+        name, bytes, dir=driver.dir, channel=sending, connect_timeout_s=3, linger_s=0
+    ) as pub:
+        errors = []
+
+        def send():
+            try:
+                pub.send(b"x")
+            except NotConnected as error:
+                errors.append(str(error))
+
+        sending_thread = in_thread(send)  # nobody is there yet: it waits
+        with stream.subscriber(name, bytes, dir=driver.dir, channel=receiving):
+            until(lambda: pub.slowest_reader() is not None)
+            text = "\n".join(_stat.screen(driver.dir, 2, {}, 0.0, False)[0])
+            assert "wants 2 receivers (fc=), and fewer are there" in text
+            sending_thread.join(10)
+            assert "1 of 2 receivers of its group for 3." in errors[0]

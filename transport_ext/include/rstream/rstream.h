@@ -263,6 +263,12 @@ RST_API void rst_batch_destroy(rst_batch_t *batch); /* releases first */
 RST_API const rst_message_t *rst_batch_messages(const rst_batch_t *batch, int32_t *count);
 /* Moves the subscriber positions over the messages of the batch. Idempotent. */
 RST_API void rst_batch_release(rst_batch_t *batch);
+/* Moves the positions over the first `count` messages, whose memory must not be read any more; the
+ * rest stays on loan. No effect on a batch whose messages cost demand. */
+RST_API void rst_batch_consume(rst_batch_t *batch, int32_t count);
+/* Releases the batch, but counts only what rst_batch_consume has counted. The next poll reads the
+ * rest again; after a close, the next reader does. */
+RST_API void rst_batch_give_back(rst_batch_t *batch);
 /* Whether everything read from the batch so far is as the publisher wrote it. False: the driver
  * evicted one of its readers (rs-evict) and may have changed the memory, so copies made since are
  * worthless. */

@@ -434,6 +434,62 @@ TEST(leases_out_of_order)
     end();
 }
 
+/* The positions move with what is consumed; what is given back is read again, also a message of
+ * several frames. */
+TEST(parts_of_a_batch)
+{
+    CHECK(begin("parts"));
+    fake_log_t *logs[2];
+    const int64_t *counters[2];
+    int64_t at[2][5] = {{0}};
+    for (int i = 0; i < 2; i++) {
+        logs[i] = fake_image(subscription);
+        counters[i] = fake_value(logs[i]->counter_id);
+        for (int k = 0; k < 4; k++) {
+            at[i][k + 1] = fake_data(logs[i], at[i][k], "x");
+        }
+    }
+    CHECK_EQ(rst_subscription_poll(subscription, 64, 0, batch), 8);
+    rst_batch_consume(batch, 1);
+    const int first = rsti_load_acquire_i64(counters[0]) > 0 ? 0 : 1;
+    CHECK_EQ(rsti_load_acquire_i64(counters[first]), at[first][1]);
+    rst_batch_consume(batch, 3);
+    rst_batch_consume(batch, 2); /* fewer than before: no effect */
+    CHECK_EQ(rsti_load_acquire_i64(counters[first]), at[first][3]);
+    CHECK_EQ(rsti_load_acquire_i64(counters[1 - first]), 0);
+    rst_batch_consume(batch, 5);
+    CHECK_EQ(rsti_load_acquire_i64(counters[first]), at[first][4]);
+    CHECK_EQ(rsti_load_acquire_i64(counters[1 - first]), at[1 - first][1]);
+    rst_batch_give_back(batch);
+    rst_batch_give_back(batch);
+    rst_batch_consume(batch, 8); /* it holds nothing any more */
+    CHECK_EQ(rsti_load_acquire_i64(counters[1 - first]), at[1 - first][1]);
+    CHECK_EQ(rst_subscription_poll(subscription, 64, 0, batch), 3);
+    CHECK_EQ(message(0)->position, at[1 - first][2]);
+    rst_batch_consume(batch, 64);
+    rst_batch_release(batch);
+    CHECK_EQ(rsti_load_acquire_i64(counters[1 - first]), at[1 - first][4]);
+    rst_batch_consume(NULL, 1);
+    rst_batch_give_back(NULL);
+    end();
+}
+
+TEST(a_long_message_is_given_back)
+{
+    fake_log_t *log = begin_ipc("given back", true, 0);
+    CHECK(log != NULL);
+    static uint8_t bytes[3 * FAKE_MTU];
+    drive(log);
+    CHECK(rst_publication_offer(publication, "x", 1, 0) > 0);
+    CHECK(rst_publication_offer(publication, bytes, sizeof bytes, 0) > 0);
+    CHECK_EQ(rst_subscription_poll(subscription, 8, 0, batch), 2);
+    rst_batch_consume(batch, 1);
+    rst_batch_give_back(batch);
+    CHECK_EQ(rst_subscription_poll(subscription, 8, 0, batch), 1);
+    CHECK_EQ(message(0)->length, sizeof bytes);
+    end();
+}
+
 /* B8 */
 TEST(images_in_turn)
 {
@@ -649,4 +705,5 @@ CHECK_MAIN(RUN(publication_facts), RUN(stream_concurrent), RUN(stream_exclusive)
     RUN(sender_is_woken), RUN(conductor_is_woken_at_its_position),
     RUN(rate_limited_producer_wakes_the_conductor), RUN(a_reader_that_left_is_told), RUN(fragments),
     RUN(padding_and_term_ends), RUN(limits_of_a_batch), RUN(leases_out_of_order),
-    RUN(images_in_turn), RUN(demand), RUN(corrupt_frames), RUN(mutated_logs), RUN(local_address))
+    RUN(parts_of_a_batch), RUN(a_long_message_is_given_back), RUN(images_in_turn), RUN(demand),
+    RUN(corrupt_frames), RUN(mutated_logs), RUN(local_address))
