@@ -75,8 +75,8 @@ class SubscriberOptions(TypedDict, total=False):
             address to bind here.
         stream_id: replaces the stream id made from the name.
         prefetch: most messages handed over at once, 1 to 65536 (256). What ``poll`` and ``get``
-            return counts as consumed; a loop's items count in parts of at most 32, when it asks
-            for more.
+            return counts as consumed; a loop's items count when it asks for more, and in parts of
+            at most 32 when it is slow.
         on_slow: what happens when this consumer is slower than the publishers
             (:mod:`rstream.policy`; default: ``Block()``).
         on_lost: what happens when a publisher vanishes without completing the stream, fails, or

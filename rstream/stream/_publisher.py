@@ -228,7 +228,8 @@ class Publisher(Sender[T]):
         """Wait until every reader has consumed up to ``position`` (UDP: as status messages say).
 
         What a reader's ``poll`` or ``get`` returned is consumed. The items of a loop are when it
-        asks for more, in parts of at most 32. A policy with a queue consumes for its reader.
+        asks for more than it has polled, or in parts when it is slow. A policy with a queue
+        consumes for its reader.
 
         Args:
             position: bytes of the stream; None: what was sent so far.

@@ -183,9 +183,11 @@ class Subscriber(ABC, Generic[T]):
         """What a loop has polled and not handed out."""
         return self._rest
 
-    def set_rest(self, items: list[T]) -> None:
+    def set_rest(self, items: list[T]) -> Iterator[T]:
         """Note what a loop has polled, before it hands out the first object."""
-        self._rest, self._rest_end = iter(items), len(items)
+        self._rest = rest = iter(items)
+        self._rest_end = len(items)
+        return rest
 
     def has_rest(self) -> bool:
         """Whether a loop has left something."""

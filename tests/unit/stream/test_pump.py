@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rstream.stream._pump import PART_MOST, batches, items
+from rstream.stream._pump import COUNT_AFTER_S, PART_MOST, batches, items
 from rstream.stream._subscriber import Subscriber
 
 
@@ -92,19 +92,46 @@ def test_a_batch_counts_when_the_next_one_is_asked_for():
     assert source.consumed == [2, 1]
 
 
-def test_items_count_in_parts_while_the_loop_goes_on():
+def taken_by(reading, count, clock, item_s):
+    """The next items of a loop that works on each for a time."""
+    taken = []
+    for _ in range(count):
+        taken.append(next(reading))
+        clock[0] += item_s
+    return taken
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    now_s = [0.0]
+    monkeypatch.setattr("rstream.stream._pump.monotonic", lambda: now_s[0])
+    return now_s
+
+
+def test_a_slow_loop_counts_in_parts(clock):
     source = Script(list(range(PART_MOST * 10)))
     reading = items(source, lambda: False)
-    taken = [next(reading) for _ in range(PART_MOST * 2 + 1)]
-    assert taken == list(range(PART_MOST * 2 + 1))
+    count = PART_MOST * 2 + 1
+    assert taken_by(reading, count, clock, COUNT_AFTER_S / PART_MOST) == list(range(count))
     assert source.consumed == [PART_MOST, PART_MOST * 2]
 
 
+def test_a_fast_loop_counts_when_its_poll_is_used_up(clock):
+    source = Script(list(range(PART_MOST * 10)), [1])
+    reading = items(source, lambda: False)
+    taken_by(reading, PART_MOST * 10, clock, 0.0)
+    assert source.consumed == []
+    next(reading)
+    assert source.consumed == [PART_MOST * 10]
+
+
 @pytest.mark.parametrize(("length", "part"), [(1, 1), (3, 1), (8, 2), (40, 10)])
-def test_a_short_batch_counts_in_four_parts(length, part):
+def test_a_short_batch_counts_in_four_parts(clock, length, part):
     source = Script(list(range(length)))
-    assert list(items(source, lambda: False)) == list(range(length))
-    assert source.consumed[0] == part
+    reading = items(source, lambda: False)
+    assert taken_by(reading, length, clock, 1.0) == list(range(length))
+    assert list(reading) == []
+    assert source.consumed == list(range(part, length + 1, part))
 
 
 @pytest.mark.parametrize("in_hand", [0, 1])
@@ -116,10 +143,13 @@ def test_a_loop_that_is_left_keeps_what_it_was_not_given(in_hand):
             break
     assert source.consumed[-1] == 3 - in_hand
     assert list(items(source, lambda: False)) == [4, 5, 6]
-    assert max(source.consumed[-2:]) == 1  # a smaller count changes nothing
+    assert source.consumed[-2:] == [5, 1]
 
 
-def test_a_stopped_loop_hands_out_no_more_parts():
+def test_a_stopped_loop_hands_out_no_more_parts(clock):
     source = Script(list(range(PART_MOST * 10)))
-    stops = iter((False, False, False, True, True))
-    assert list(items(source, lambda: next(stops))) == list(range(PART_MOST))
+    taken = []
+    for item in items(source, lambda: len(taken) > 5):
+        taken.append(item)
+        clock[0] += 1.0
+    assert taken == list(range(PART_MOST))
