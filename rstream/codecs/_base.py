@@ -55,6 +55,7 @@ CODEC_NAMES: Final[Mapping[int, str]] = {
 }
 #: Ids from here to 255 are free for users.
 USER_CODEC_ID: Final = 128
+CODEC_ID_MOST: Final = 255
 
 
 class Codec(Protocol[T]):
@@ -80,7 +81,7 @@ class Codec(Protocol[T]):
         ...
 
     def decode_many(self, messages: Sequence[bytes]) -> list[T]:
-        """The objects of a batch, in order. ``messages`` are copies that may be kept.
+        """One object for each message, in order. ``messages`` are copies that may be kept.
 
         Raises:
             CodecError: a message cannot be decoded; the text says which and why.

@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
 
 from rstream.codecs._arrow import arrow
-from rstream.codecs._base import CODEC_NAMES, describe_codec
+from rstream.codecs._base import CODEC_ID_MOST, CODEC_NAMES, USER_CODEC_ID, describe_codec
 from rstream.codecs._formats import msgpack, pickle, raw
 from rstream.errors import ConfigError
 
@@ -85,7 +85,8 @@ def choose(type: Any, codec: CodecLike) -> Codec[Any]:
         codec: overrides ``type``: a codec, its name (``"raw"``, ``"msgpack"``, ``"arrow"``), or a
             type as for :func:`codec_for`; None: as ``type`` says.
     Raises:
-        ConfigError: there is no such codec, or ``"pickle"`` was given by its name.
+        ConfigError: there is no such codec, ``"pickle"`` was given by its name, or a codec of the
+            user has an id of rstream.
     """
     if isinstance(type, str):
         raise ConfigError(f"type={type!r}: a codec's name goes into codec={type!r}")
@@ -103,7 +104,18 @@ def choose(type: Any, codec: CodecLike) -> Codec[Any]:
         return codec_for(given)
     if isinstance(given, builtins.type):
         raise ConfigError(f"codec={given.__name__}: give an object of it, {given.__name__}()")
+    if not builtins.type(given).__module__.startswith("rstream.codecs."):
+        _check_id_of_user(given)
     return given
+
+
+def _check_id_of_user(codec: Any) -> None:
+    codec_id: Any = getattr(codec, "codec_id", None)
+    if builtins.type(codec_id) is not int or not USER_CODEC_ID <= codec_id <= CODEC_ID_MOST:
+        raise ConfigError(
+            f"codec={builtins.type(codec).__qualname__}: codec_id={codec_id!r} must be an int from "
+            f"{USER_CODEC_ID} to {CODEC_ID_MOST}, the same at both ends; lower ids are rstream's"
+        )
 
 
 def choose_for_handle(codec: CodecLike, *, trusted_network: bool = False) -> tuple[Codec[Any], str]:

@@ -186,11 +186,33 @@ class Decoder(Generic[T]):
         if not payloads:
             return []
         try:
-            return self._decode_many(payloads)
+            items = self._decode_many(payloads)
+            count = len(items)
         except Exception:  # also what a codec did not foresee, such as RecursionError
-            if places is None:
-                places = list(zip(batch.session_ids(), batch.positions(), strict=True))
-            return self._decode_singly(source, payloads, places)
+            return self._decode_singly(source, payloads, places or _places_of(batch))
+        if count != len(payloads):
+            # Nothing tells which object belongs to which message.
+            self._refuse_all(source, places or _places_of(batch), self._miscount(count, payloads))
+            return []
+        return items
+
+    def _miscount(self, count: int, messages: list[bytes]) -> str:
+        codec = self._codec
+        return (
+            f"decode_many of codec {type(codec).__qualname__} (id {codec.codec_id}) returned "
+            f"{count} objects for {len(messages)} messages, which were skipped; it must return "
+            "one object for each message"
+        )
+
+    def _refuse_all(self, source: Input, places: list[tuple[int, int]], text: str) -> None:
+        """Skip the messages of a batch; one error for each publisher, at its last position."""
+        last = dict(places)
+        self._report.refused += len(places) - len(last)
+        for session_id, position in last.items():
+            error = CodecError(
+                f"{self._report.where(source, session_id)}, position {position}: {text}"
+            )
+            self._refuse(session_id, source.peers.get(session_id), position, error)
 
     def _decode_singly(
         self, source: Input, payloads: list[bytes], places: list[tuple[int, int]]
@@ -201,7 +223,10 @@ class Decoder(Generic[T]):
         self.indexes = []
         for index, payload, (session_id, position) in zip(indexes, payloads, places, strict=True):
             try:
-                items += self._decode_many([payload])
+                decoded = self._decode_many([payload])
+                if len(decoded) != 1:
+                    raise CodecError(self._miscount(len(decoded), [payload]))
+                items += decoded
                 self.indexes.append(index)
             except Exception as error:
                 what = str(error) if isinstance(error, CodecError) else repr(error)
@@ -211,3 +236,8 @@ class Decoder(Generic[T]):
                 refusal.__cause__ = error
                 self._refuse(session_id, source.peers.get(session_id), position, refusal)
         return items
+
+
+def _places_of(batch: _core.Batch) -> list[tuple[int, int]]:
+    """Session and position of each message."""
+    return list(zip(batch.session_ids(), batch.positions(), strict=True))

@@ -268,3 +268,13 @@ class _Text:
 def test_an_argument_that_chooses_no_codec_is_refused(type_, codec, text):
     with pytest.raises(ConfigError, match=text):
         codecs.choose(type_, codec)
+
+
+@pytest.mark.parametrize("codec_id", [0, 2, 127, 256, True, "128", None])
+def test_a_codec_of_a_user_has_an_id_of_his_own(codec_id):
+    codec = _Text()
+    codec.codec_id = codec_id
+    with pytest.raises(ConfigError, match=r"_Text: codec_id=.* must be an int from 128 to 255"):
+        codecs.choose(None, codec)
+    codec.codec_id = 255
+    assert codecs.choose(None, codec) is codec

@@ -153,6 +153,51 @@ def test_a_message_of_one_cannot_end_the_reading_of_others(
         assert what in refused.reason
 
 
+class Miscounting:
+    """A codec of a user that does not return one object for each message."""
+
+    codec_id = codecs.USER_CODEC_ID
+
+    def __init__(self, decode_many):
+        self.decode_many = decode_many
+
+    def encode(self, obj):
+        return obj
+
+
+@pytest.mark.parametrize(
+    ("decode_many", "got"),
+    [(lambda messages: messages[:-1], 2), (lambda messages: messages * 2, 6)],
+)
+def test_a_codec_that_loses_or_doubles_objects_is_an_error(driver_dir, name, decode_many, got):
+    codec = Miscounting(decode_many)
+    with (
+        stream.reader(name, codec=codec, on_lost="raise", dir=driver_dir) as reader,
+        stream.publisher(name, codec=codec, dir=driver_dir, linger_s=0) as pub,
+    ):
+        pub.send_many([b"a", b"b", b"c"])
+        with pytest.raises(CodecError) as caught:
+            until(reader.poll)
+        assert f"Miscounting (id 128) returned {got} objects for 3 messages" in str(caught.value)
+        assert f"stream {name!r}" in str(caught.value)
+        assert reader.poll() == []
+        assert reader.statistics()["refused"] == 3
+
+
+def test_a_message_decoded_alone_counts_too(driver_dir, name):
+    """After an exception each message is decoded alone; one object must come of each."""
+    codec = Miscounting(lambda messages: [] if messages == [b"a"] else [{b"b": 2}[messages[0]]])
+    with (
+        stream.reader(name, codec=codec, dir=driver_dir) as reader,
+        stream.publisher(name, codec=codec, dir=driver_dir, linger_s=0) as pub,
+    ):
+        pub.send_many([b"a", b"b"])
+        pub.send(b"b")
+        assert set(polled(reader, 1)) == {2}
+        (refused,) = of(Refused, reader.events())
+        assert "returned 0 objects for 1 messages" in refused.reason
+
+
 def test_another_name_is_an_event(driver_dir, name):
     channel = UDP.format(port=free_port())
     with (
