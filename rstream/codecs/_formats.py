@@ -128,7 +128,7 @@ class _Numpy:
 
     def encode(self, obj: npt.NDArray[Any]) -> Encoded:
         np = self._np
-        array = np.ascontiguousarray(obj)
+        array = np.asarray(obj, order="C")
         if array.dtype != self._dtype or not self._fits(array.shape):
             raise CodecError(
                 f"numpy codec of {self._dtype} {self._shape} cannot send an array of "

@@ -68,6 +68,8 @@ def queue_of(on_slow: policy.SlowPolicy) -> Queue[Any] | None:
                     f"on_slow={on_slow!r} is no policy",
                     hint="use one of rstream.policy, such as policy.DropOldest(1000)",
                 )
+    except ConfigError:
+        raise
     except ValueError as error:
         raise ConfigError(f"on_slow={on_slow!r}: {error}") from error
 

@@ -99,6 +99,13 @@ def test_msgpack_refuses_what_it_cannot_encode():
         codecs.msgpack().encode(object())
 
 
+def test_numpy_arrays_without_dimensions():
+    np = pytest.importorskip("numpy")
+    codec = codecs.numpy("f8", ())
+    (array,) = codec.decode_many([bytes(codec.encode(np.array(5.0)))])
+    assert (array.shape, array[()]) == ((), 5.0)
+
+
 def test_msgpack_says_what_to_send_instead_of_numpy():
     np = pytest.importorskip("numpy")
     for scalar in (np.float64(1.5), {"px": np.int32(2)}, [np.bool_(True)]):

@@ -250,3 +250,9 @@ def test_a_batch_read_during_the_eviction_is_not_delivered(driver_dir, name):
         real, source.core = source.core, Core()
         assert sub._take(source, 10) == []
         source.core = real
+
+
+def test_a_policy_that_cannot_be_used_is_named_once(driver_dir, name):
+    with pytest.raises(ConfigError) as refused:
+        stream.subscriber(name, dir=driver_dir, on_slow=policy.Evict(0.0))
+    assert str(refused.value).count("on_slow=") == 1
