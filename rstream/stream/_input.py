@@ -34,11 +34,14 @@ class Input:
         self.held_indexes: list[int] | None = None
 
     def hold(self, batch: _core.Batch, count: int, indexes: list[int] | None) -> None:
-        """Keep a batch until its objects are consumed; without objects release it at once."""
-        if count == 0:
-            batch.release()
-        else:
-            self.held, self.held_count, self.held_indexes = batch, count, indexes
+        """Keep a batch until its objects are consumed."""
+        self.held, self.held_count, self.held_indexes = batch, count, indexes
+
+    def release(self) -> None:
+        """Count the whole held batch as consumed."""
+        if self.held is not None:
+            self.held.release()
+            self.held = None
 
     def consume(self, count: int) -> None:
         """Count the first objects of the held batch as consumed. Idempotent; no effect without."""

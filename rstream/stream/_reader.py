@@ -108,6 +108,7 @@ class Reader(Subscriber[T], Generic[T]):
         self._messages = self._polls = 0
         self._next = 0
         self._is_holding = False  # the poll under way keeps its batches
+        self._held: list[Input] = []  # whose batches the last poll keeps, in the order of objects
         self._made_at = call_site()
         self._alone_since_s: float | None = time.monotonic()  # None: nothing to notice any more
         self._report = Report(name, stream_id, on_lost)
@@ -208,7 +209,7 @@ class Reader(Subscriber[T], Generic[T]):
         return self._poll(min(limit or self.prefetch, LIMIT_MAX), True)
 
     def consume(self, count: int) -> None:
-        for source in self._inputs.joined:
+        for source in self._held:
             source.consume(count)
             count -= source.held_count
 
@@ -217,6 +218,9 @@ class Reader(Subscriber[T], Generic[T]):
         self._is_holding = hold
         self._rest_end = 0
         try:
+            for source in self._held:  # all of the last poll was handed out
+                source.release()
+            self._held.clear()
             self._polls += 1
             if self._failure is not None:
                 raise self._failure
@@ -265,7 +269,6 @@ class Reader(Subscriber[T], Generic[T]):
     def _take(self, source: Input, limit: int) -> list[T]:
         core = source.core
         batch = core.poll_demanded(limit) if self._is_demanded else core.poll(limit)
-        source.held, source.held_count = None, 0  # the poll has released it
         if len(batch) == 0:
             return []
         payloads = batch.to_list()
@@ -273,8 +276,9 @@ class Reader(Subscriber[T], Generic[T]):
             batch.release()
             return []  # evicted while it was read: the driver may have changed the bytes
         items = self._decoder.decode(source, batch, payloads)
-        if self._is_holding:
+        if self._is_holding and items:
             source.hold(batch, len(items), self._decoder.indexes)
+            self._held.append(source)
         else:
             batch.release()
         return items

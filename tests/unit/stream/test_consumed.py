@@ -14,7 +14,7 @@ import pytest
 
 import rstream
 from rstream import stream
-from tests.support import until
+from tests.support import free_port, until
 
 COUNT = 200
 
@@ -55,6 +55,35 @@ def test_control_messages_and_others_between_do_not_shift_it(driver_dir, name):
             sub.close()
             until(lambda: not second.is_connected)
             assert read_the_rest(name, driver_dir) == list(range(21, COUNT))
+
+
+def test_each_channel_of_a_reader_counts_its_own(driver_dir, name, monkeypatch):
+    """A reader of several channels begins each poll with another one."""
+    monkeypatch.setattr("rstream.stream._pump.COUNT_AFTER_S", 0.0)  # each part counts
+    udp = f"aeron:udp?endpoint=127.0.0.1:{free_port()}"
+    with (
+        stream.reader(name, channels=["aeron:ipc", udp], dir=driver_dir) as reader,
+        stream.publisher(name, dir=driver_dir, channel="aeron:ipc", linger_s=0) as near,
+        stream.publisher(name, dir=driver_dir, channel=udp, linger_s=0) as far,
+    ):
+        until(lambda: near.is_connected and far.is_connected)
+        numbers = []
+        for turn in range(0, 300, 100):  # another channel begins in each
+            near.send_many(range(turn, turn + 40))
+            far.send_many(range(1000 + turn, 1040 + turn))
+            until(lambda: all(sub.fill[0] >= 40 * 64 for sub in reader.subscriptions))
+            for number in reader:
+                numbers.append(number)
+                given = sum(one < 1000 for one in numbers)
+                assert near._core.consumed_position <= given * 64
+                if len(numbers) % 80 == 0:
+                    break
+            assert near.wait_consumed(timeout_s=10)
+            assert far.wait_consumed(timeout_s=10)
+        assert [one for one in numbers if one < 1000] == [
+            turn + one for turn in range(0, 300, 100) for one in range(40)
+        ]
+        assert len(set(numbers)) == 240
 
 
 def test_a_publisher_waits_for_the_loop(driver_dir, name, publisher):
