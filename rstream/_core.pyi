@@ -250,7 +250,10 @@ class Publication:
     def offer_many(
         self, messages: Sequence[Buffer], start: int = 0, reserved_value: int = 0, /
     ) -> tuple[int, int]:
-        """Offer messages[start:] in order until one is refused: (taken, position or reason)."""
+        """Offer messages[start:] in order until one is refused: (taken, position or reason).
+
+        Only messages[start] raises when it is no buffer; another one ends the call before it.
+        """
     def offer_block(
         self, data: Buffer, size: int, start: int = 0, reserved_value: int = 0, /
     ) -> tuple[int, int]:

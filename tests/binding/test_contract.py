@@ -196,8 +196,9 @@ def test_bad_arguments(client):
         publication.offer("text")
     with pytest.raises(OverflowError):
         publication.offer(b"x", 2**64)
-    with pytest.raises(TypeError):
-        publication.offer_many([b"x", 1])
+    assert publication.offer_many([b"x", 1]) == (1, publication.position)
+    with pytest.raises(TypeError):  # of the first one only: the caller counts those before it
+        publication.offer_many([b"x", 1], 1)
     with pytest.raises(ValueError, match="start"):
         publication.offer_many([b"x"], -1)
     assert publication.offer_many([], 5)[0] == 0

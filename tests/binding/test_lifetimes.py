@@ -298,7 +298,7 @@ LEAK = """
                 views = [memoryview(m) for m in batch.messages()]
                 for view in views: view.release()
             s.next_event(); s.wait(0)
-            try: p.offer_many([b"x", 1])
+            try: p.offer_many([b"x", 1], p.offer_many([b"x", 1])[0])
             except TypeError: pass
             try: batch.to_list()
             except Exception: pass

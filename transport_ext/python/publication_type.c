@@ -179,7 +179,11 @@ static PyObject *offer_list(rsti_py_publication_t *self, PyObject *list, Py_ssiz
             wanted = 1;
             position = offer_item(self, list, index, reserved_value);
             if (position == INT64_MIN) {
-                return NULL; /* messages already taken stay; the exception names the failing one */
+                if (index == start || !PyErr_ExceptionMatches(PyExc_Exception)) {
+                    return NULL;
+                }
+                PyErr_Clear(); /* the caller counts those before it; its next call begins with it */
+                break;
             }
             taken = position > 0;
             size = PyList_Size(list);
