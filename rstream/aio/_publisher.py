@@ -12,11 +12,12 @@ import anyio.lowlevel
 from rstream import _core
 from rstream.aio._room import RoomWaiter
 from rstream.aio._thread_call import ThreadCall
-from rstream.errors import ClosedError, DriverLost
+from rstream.errors import ClosedError, CodecError, DriverLost
 from rstream.stream import _steps
 from rstream.stream._end import error_text, is_failure, linger_after
 from rstream.stream._names import KIND_COMPLETE, KIND_ERROR
 from rstream.stream._sender import SET_RATE_TIMEOUT_S, Sender, at_hand, length_of
+from rstream.stream._unsendable import add_index
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -86,7 +87,10 @@ class Publisher(Sender[T]):
                 ``timeout_s``; the text says how much is missing.
             ClosedError: closed here, perhaps during the wait.
         """
-        data = self._encode(obj)
+        try:
+            data = self._encode(obj)
+        except Exception as error:
+            raise self._encode_error(obj, error) from error
         if self._messages_left > 0:
             position = self._offer(data)
             if position > 0:
@@ -111,35 +115,53 @@ class Publisher(Sender[T]):
             The number of objects sent: all of them. After an exception, also one of the iterable,
             the objects before it were sent; of a chunk that was cancelled, perhaps a part.
         Raises:
-            RStreamError: as for :meth:`send`.
+            RStreamError: as for :meth:`send`; a CodecError says which object it is.
         """
         count = 0
         if isinstance(objects, AsyncIterable):
             async for obj in objects:
-                await self.send(obj, timeout_s=timeout_s)
+                try:
+                    await self.send(obj, timeout_s=timeout_s)
+                except CodecError as error:
+                    add_index(error, count)
+                    raise
                 count += 1
             return count
         ready = at_hand(objects)
         if ready is None:
             for obj in objects:
-                await self.send(obj, timeout_s=timeout_s)
+                try:
+                    await self.send(obj, timeout_s=timeout_s)
+                except CodecError as error:
+                    add_index(error, count)
+                    raise
                 count += 1
             return count
         for start in range(0, len(ready), MESSAGES_PER_TURN):
-            messages, failure = self._encode_all(ready[start : start + MESSAGES_PER_TURN])
+            messages, failure = self._encode_all(ready[start : start + MESSAGES_PER_TURN], start)
             for chunk in _turns(messages):
-                await self._send_chunk(chunk, timeout_s)
+                await self._send_chunk(chunk, timeout_s, count)
                 count += len(chunk)
             if failure is not None:
                 raise failure
         return count
 
-    async def _send_chunk(self, messages: list[Encoded], timeout_s: float | None) -> None:
+    async def _send_chunk(
+        self, messages: list[Encoded], timeout_s: float | None, first: int
+    ) -> None:
         if self._bucket is None:
-            await self._in_turn(lambda _: self._send_many_steps(messages, timeout_s), timeout_s)
+            await self._in_turn(
+                lambda _: self._send_many_steps(messages, timeout_s, first), timeout_s
+            )
             return
-        for data in messages:
-            await self._in_turn(lambda left_s, data=data: self._send_steps(data, left_s), timeout_s)
+        for index, data in enumerate(messages, first):
+            try:
+                await self._in_turn(
+                    lambda left_s, data=data: self._send_steps(data, left_s), timeout_s
+                )
+            except CodecError as error:
+                add_index(error, index)
+                raise
 
     def offer(self, obj: T) -> int:
         """Try to send one object at once.
@@ -154,7 +176,10 @@ class Publisher(Sender[T]):
             CodecError, MessageTooLarge, ClosedError: as for :meth:`send`.
             DriverLost: the driver died; ``send`` and :meth:`revive` join again.
         """
-        data = self._encode(obj)
+        try:
+            data = self._encode(obj)
+        except Exception as error:
+            raise self._encode_error(obj, error) from error
         self._check_open()
         if self._send_lock.locked() or self._is_joining():
             return self._reason_now()

@@ -29,8 +29,8 @@ class _Arrow:
         pa = self._pa
         if not isinstance(obj, pa.RecordBatch):
             raise CodecError(
-                f"the arrow codec sends pyarrow.RecordBatch, not {name_of(type(obj))}; "
-                "cut a Table with to_batches()"
+                f"the arrow codec sends pyarrow.RecordBatch, not {name_of(type(obj))}",
+                hint="cut a Table with to_batches()",
             )
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, obj.schema) as writer:

@@ -38,15 +38,18 @@ def raw() -> Codec[bytes]:
     return _Raw()
 
 
-def _hint_of_numpy(refusal: str) -> str | None:
-    """What to send instead of what msgspec has refused; None: it is not numpy's."""
+def _hint_of_msgpack(refusal: str) -> str:
+    """What to send instead of what msgspec has refused."""
     if "type numpy.ndarray " in refusal:
         return (
             "send array.tolist(), or open both ends with codec=rstream.codecs.numpy(dtype, shape)"
         )
     if "type numpy." in refusal:
         return "send its Python value: value.item()"
-    return None
+    return (
+        "send dicts, lists, numbers, texts, bytes, dataclasses or msgspec.Structs; or give both "
+        "ends another codec (docs/how-to/codecs.md)"
+    )
 
 
 class _Msgpack(Generic[T]):
@@ -71,7 +74,7 @@ class _Msgpack(Generic[T]):
         except (TypeError, ValueError, OverflowError, self._error) as error:
             raise CodecError(
                 f"{name_of(type(obj))} cannot be written as msgpack: {error}",
-                hint=_hint_of_numpy(str(error)),
+                hint=_hint_of_msgpack(str(error)),
             ) from error
 
     def decode_many(self, messages: Sequence[bytes]) -> list[T]:
@@ -132,7 +135,8 @@ class _Numpy:
         if array.dtype != self._dtype or not self._fits(array.shape):
             raise CodecError(
                 f"numpy codec of {self._dtype} {self._shape} cannot send an array of "
-                f"{array.dtype} {array.shape}"
+                f"{array.dtype} {array.shape}",
+                hint="convert it with astype and reshape, or give both ends its dtype and shape",
             )
         return array.reshape(-1).view(np.uint8).data
 
@@ -193,7 +197,10 @@ class _Pickle:
         try:
             return self._dumps(obj, 5)
         except Exception as error:
-            raise CodecError(f"{name_of(type(obj))} cannot be pickled: {error}") from error
+            raise CodecError(
+                f"{name_of(type(obj))} cannot be pickled: {error}",
+                hint="send its plain values; locks, files, sockets and generators stay behind",
+            ) from error
 
     def decode_many(self, messages: Sequence[bytes]) -> list[Any]:
         return [self._decode_one(index, message) for index, message in enumerate(messages)]

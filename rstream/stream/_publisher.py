@@ -17,11 +17,12 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from rstream import _core
-from rstream.errors import ClosedError
+from rstream.errors import ClosedError, CodecError, RStreamError
 from rstream.stream import _steps
 from rstream.stream._end import error_text, is_failure, linger_after
 from rstream.stream._names import KIND_COMPLETE, KIND_ERROR
 from rstream.stream._sender import CHUNK, SET_RATE_TIMEOUT_S, Sender, at_hand, length_of
+from rstream.stream._unsendable import NO_BUFFER, add_index
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -144,11 +145,19 @@ class Publisher(Sender[T]):
             ClosedError: closed here.
         """
         with self._lock:
-            data = self._encode(obj)
+            try:
+                data = self._encode(obj)
+            except Exception as error:
+                raise self._encode_error(obj, error) from error
             if self._bucket is None:
                 # As _offer and _note_sent, written out: their calls cost as much as the lock.
                 offer = self._offer_parts if type(data) is list else self._offer_one
-                position = offer(data, self._header)  # pyright: ignore[reportArgumentType]
+                try:
+                    position = offer(data, self._header)  # pyright: ignore[reportArgumentType]
+                except RStreamError:
+                    raise
+                except NO_BUFFER as error:
+                    raise self._buffer_error(data, error) from error
                 if position > 0:
                     if not self._was_connected:
                         self._look()  # what was sent before this reader came ends here
@@ -170,7 +179,10 @@ class Publisher(Sender[T]):
             CodecError, MessageTooLarge, ClosedError: as for :meth:`send`.
         """
         with self._lock:
-            data = self._encode(obj)
+            try:
+                data = self._encode(obj)
+            except Exception as error:
+                raise self._encode_error(obj, error) from error
             if self._is_over_rate():
                 return _core.RATE_LIMITED
             position = self._offer(data)
@@ -192,30 +204,35 @@ class Publisher(Sender[T]):
         Returns:
             How many were sent: all.
         Raises:
-            RStreamError: as for :meth:`send`. The objects before the one that failed were sent.
+            RStreamError: as for :meth:`send`. The objects before the one that failed were sent; a
+                CodecError says which one it is.
             Exception: of the iterable; the objects that it gave before were sent.
         """
-        count = 0
         ready = at_hand(objects)
         if ready is None:
-            for obj in objects:
-                self.send(obj, timeout_s=timeout_s)
-                count += 1
-            return count
+            return self._send_each(objects, timeout_s, 0)
         for start in range(0, len(ready), CHUNK):
-            chunk = ready[start : start + CHUNK]
-            self._send_chunk(chunk, timeout_s)
-            count += len(chunk)
+            self._send_chunk(ready[start : start + CHUNK], timeout_s, start)
+        return len(ready)
+
+    def _send_each(self, objects: Iterable[T], timeout_s: float | None, first: int) -> int:
+        count = first
+        for obj in objects:
+            try:
+                self.send(obj, timeout_s=timeout_s)
+            except CodecError as error:
+                add_index(error, count)
+                raise
+            count += 1
         return count
 
-    def _send_chunk(self, chunk: Sequence[T], timeout_s: float | None) -> None:
+    def _send_chunk(self, chunk: Sequence[T], timeout_s: float | None, first: int) -> None:
         if self._bucket is not None:
-            for obj in chunk:
-                self.send(obj, timeout_s=timeout_s)
+            self._send_each(chunk, timeout_s, first)
             return
         with self._lock:
-            messages, failure = self._encode_all(chunk)
-        self._run(self._send_many_steps(messages, timeout_s))
+            messages, failure = self._encode_all(chunk, first)
+        self._run(self._send_many_steps(messages, timeout_s, first))
         if failure is not None:
             raise failure
 

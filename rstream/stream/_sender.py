@@ -12,6 +12,7 @@ from rstream._held_by import HeldBy
 from rstream.errors import (
     BackPressured,
     ClosedError,
+    CodecError,
     DriverError,
     DriverLost,
     MaxPositionExceeded,
@@ -26,6 +27,7 @@ from rstream.stream._events import SessionChanged
 from rstream.stream._names import header_of, with_rate
 from rstream.stream._publisher_facts import PublisherFacts
 from rstream.stream._steps import Pause, Room, Steps, Work
+from rstream.stream._unsendable import NO_BUFFER, add_index, buffer_error, encode_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -90,19 +92,42 @@ class Sender(PublisherFacts[T]):
 
     def _offer(self, data: Encoded, header: int | None = None) -> int:
         reserved = self._header if header is None else header
-        if type(data) is list:
-            return self._offer_parts(data, reserved)
-        return self._offer_one(data, reserved)  # pyright: ignore[reportArgumentType] - not a list
+        try:
+            if type(data) is list:
+                return self._offer_parts(data, reserved)
+            return self._offer_one(data, reserved)  # pyright: ignore[reportArgumentType] - no list
+        except RStreamError:
+            raise
+        except NO_BUFFER as error:
+            raise self._buffer_error(data, error) from error
 
-    def _encode_all(self, objects: Iterable[T]) -> tuple[list[Encoded], Exception | None]:
-        """The messages of the objects before the first one that fails, and the failure."""
+    def _offer_from(self, messages: list[Buffer], start: int) -> tuple[int, int]:
+        try:
+            return self._offer_many(messages, start, self._header)
+        except RStreamError:
+            raise
+        except NO_BUFFER as error:  # the first one: those before another one would be taken
+            raise self._buffer_error(messages[start], error) from error
+
+    def _encode_all(
+        self, objects: Sequence[T], first: int
+    ) -> tuple[list[Encoded], Exception | None]:
+        """The messages of the objects before the first one that fails, and the failure.
+
+        Args:
+            objects: what the codec takes.
+            first: how many objects the call sent before these, for the failure.
+        """
         messages: list[Encoded] = []
         encode = self._encode
         try:
             for obj in objects:
                 messages.append(encode(obj))  # noqa: PERF401 - keeps those before a failure
         except Exception as error:
-            return messages, error
+            failure = self._encode_error(objects[len(messages)], error)
+            add_index(failure, first + len(messages))
+            failure.__cause__ = error
+            return messages, failure
         return messages, None
 
     def _note_offered(self, position: int, data: Encoded) -> int:
@@ -157,24 +182,35 @@ class Sender(PublisherFacts[T]):
         finally:
             self._waited_ns += time.monotonic_ns() - started_ns
 
-    def _send_many_steps(self, messages: list[Encoded], timeout_s: float | None) -> Steps[None]:
-        """Send messages in order, each time as many as there is room for."""
-        if any(type(message) is list for message in messages):
-            for message in messages:
-                position = self._offer(message)
-                if position <= 0:
-                    position = yield from self._offer_again_steps(message, position, timeout_s)
-                self._note_sent(position)
-            return
+    def _send_many_steps(
+        self, messages: list[Encoded], timeout_s: float | None, first: int
+    ) -> Steps[None]:
+        """Send messages in order, each time as many as there is room for.
+
+        Args:
+            messages: encoded objects.
+            timeout_s: most seconds to wait for room for one.
+            first: how many objects the call sent before these, for an error.
+        """
+        has_parts = any(type(message) is list for message in messages)
         whole: list[Buffer] = messages  # pyright: ignore[reportAssignmentType] - no list among them
         start = 0
-        while start < len(whole):
-            taken, position = self._offer_many(whole, start, self._header)
-            if taken == 0:
-                position = yield from self._offer_again_steps(whole[start], position, timeout_s)
-                taken = 1
-            start += taken
-            self._note_sent(position, taken)
+        try:
+            while start < len(messages):
+                if has_parts:
+                    taken, position = 0, self._offer(messages[start])
+                else:
+                    taken, position = self._offer_from(whole, start)
+                if position <= 0:
+                    position = yield from self._offer_again_steps(
+                        messages[start], position, timeout_s
+                    )
+                taken = taken or 1
+                start += taken
+                self._note_sent(position, taken)
+        except CodecError as error:
+            add_index(error, first + start)
+            raise
 
     def _send_steps(self, data: Encoded, timeout_s: float | None) -> Steps[int]:
         """Send one message, within the publisher's own rate if it has one; returns the position."""
@@ -290,6 +326,12 @@ class Sender(PublisherFacts[T]):
         return True
 
     # ---- errors ----
+
+    def _encode_error(self, obj: object, error: Exception) -> CodecError:
+        return encode_error(self._where(), obj, error)
+
+    def _buffer_error(self, data: Encoded, error: Exception) -> CodecError:
+        return buffer_error(self._where(), self._codec, data, error)
 
     def _closed_error(self) -> ClosedError:
         return ClosedError(f"{self._where()}: this publisher is closed", channel=self.channel)
@@ -523,12 +565,15 @@ def at_hand(objects: Iterable[T]) -> Sequence[T] | None:
 
 
 def length_of(data: Encoded) -> int:
-    """Bytes of an encoded object."""
-    if type(data) is list:
-        return sum(memoryview(part).nbytes for part in data)
-    if isinstance(data, bytes):
-        return len(data)
-    return memoryview(data).nbytes  # pyright: ignore[reportArgumentType] - not a list
+    """Bytes of an encoded object; 0: it has none, and its offer will raise."""
+    try:
+        if type(data) is list:
+            return sum(memoryview(part).nbytes for part in data)
+        if isinstance(data, bytes):
+            return len(data)
+        return memoryview(data).nbytes  # pyright: ignore[reportArgumentType] - not a list
+    except NO_BUFFER:
+        return 0
 
 
 def make(face: Callable[..., T], link: _session.Link, **address: object) -> T:

@@ -158,7 +158,7 @@ def test_numpy_round_trip_and_refusals():
     assert not back.flags.writeable
     with pytest.raises(CodecError, match="float64"):
         codec.encode(np.zeros((2, 5)))
-    with pytest.raises(CodecError, match="cannot send an array"):
+    with pytest.raises(CodecError, match="cannot send an array.*; convert it with astype"):
         codec.encode(np.zeros((3, 5), "u1"))
     with pytest.raises(CodecError):
         codec.decode_many([b"123"])
@@ -285,3 +285,15 @@ def test_a_codec_of_a_user_has_an_id_of_his_own(codec_id):
         codecs.choose(None, codec)
     codec.codec_id = 255
     assert codecs.choose(None, codec) is codec
+
+
+@pytest.mark.parametrize(
+    ("codec", "obj", "hint"),
+    [
+        (codecs.msgpack(), object(), "send dicts, lists"),
+        (codecs.pickle(trusted=True), (n for n in ()), "send its plain values"),
+    ],
+)
+def test_a_refused_object_gets_a_hint_what_to_send(codec, obj, hint):
+    with pytest.raises(CodecError, match=f"^{type(obj).__name__} cannot be .*; {hint}"):
+        codec.encode(obj)
