@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, Generic, Self, TypeVar
 
 from rstream import _core
 from rstream._channel_hints import explained
+from rstream._checks import check_timeout
 from rstream._facts import ChannelStatus
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ def reason_name(reason: int) -> str:
 
 
 def _seconds(timeout_s: float | None) -> float:
+    check_timeout(timeout_s)
     return math.inf if timeout_s is None else timeout_s
 
 
@@ -104,6 +106,7 @@ class Handle(Generic[_CoreT]):
         return self.core.is_closed
 
     def _command_timeout_s(self, timeout_s: float | None) -> float:
+        check_timeout(timeout_s)
         return self._registration_timeout_s if timeout_s is None else timeout_s
 
     def add_destination(self, channel: str | Channel, *, timeout_s: float | None = None) -> int:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 from rstream import _core
 from rstream._channel_hints import explained
+from rstream._checks import check_stream_id, check_timeout
 from rstream._core import Batch, Claim, Counter, Message
 from rstream._facts import (
     ChannelStatus,
@@ -49,7 +50,7 @@ from rstream.driver import (
     unwatch,
     watch_exit,
 )
-from rstream.errors import ConfigError, DriverNotFound
+from rstream.errors import DriverNotFound
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -279,6 +280,7 @@ class Client:
             )
 
     def _timeout_s(self, timeout_s: float | None) -> float:
+        check_timeout(timeout_s)
         return self.config.registration_timeout_s if timeout_s is None else timeout_s
 
     def close(self) -> None:
@@ -309,8 +311,7 @@ class Client:
 
 
 def _stream_id(stream_id: int) -> int:
-    if not -(2**31) <= stream_id < 2**31:
-        raise ConfigError(f"stream_id={stream_id}: must fit 32 bits with sign")
+    check_stream_id(stream_id)
     return stream_id
 
 

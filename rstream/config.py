@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypedDict
 
+from rstream._checks import check_seconds
 from rstream.errors import ConfigError
 
 __all__ = ("ClientConfig", "DriverConfig", "DriverSettings")
@@ -93,6 +94,9 @@ class DriverConfig:
             raise ConfigError(f"idle={self.idle!r}: must be one of {', '.join(_IDLE)}")
         if self.budget is not None and self.budget not in _BUDGETS:
             raise ConfigError(f"budget={self.budget!r}: must be one of {', '.join(_BUDGETS)}")
+        for name in _OPTION_NAMES:
+            if name.endswith("_s") and getattr(self, name) is not None:
+                check_seconds(name, getattr(self, name))
 
     def to_options(self) -> dict[str, str]:
         """The options as the driver reads them, text by name; the driver checks their ranges."""
@@ -180,6 +184,7 @@ class ClientConfig:
     def __post_init__(self) -> None:
         for key in ("driver_timeout_s", "keepalive_interval_s", "registration_timeout_s"):
             value = getattr(self, key)
+            check_seconds(key, value)
             if not 0 < value <= 3600:
                 raise ConfigError(f"{key}={value}: must be more than 0 and at most 3600 seconds")
 

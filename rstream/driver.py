@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol, Self
 
 from rstream import _core
+from rstream._checks import check_timeout
 from rstream._unclosed import call_site, warn_unclosed
 from rstream.config import DriverConfig, DriverSettings
 from rstream.errors import (
@@ -114,6 +115,7 @@ def ensure_driver(
         DriverError: it could not be started; the driver wrote the text.
         DriverTimeout: not ready within ``timeout_s``.
     """
+    check_timeout(timeout_s)
     path = resolve_dir(dir)
     deadline_s = time.monotonic() + timeout_s
     while _ready_pid(path) is None:

@@ -10,6 +10,7 @@ import anyio
 import anyio.lowlevel
 
 from rstream import _core
+from rstream._checks import check_seconds, check_timeout
 from rstream.aio._room import RoomWaiter
 from rstream.aio._thread_call import ThreadCall
 from rstream.errors import ClosedError, CodecError, DriverLost
@@ -237,6 +238,7 @@ class Publisher(Sender[T]):
         decides. A cancelled call still waits for the driver's answer, at most ``timeout_s``
         seconds.
         """
+        check_timeout(timeout_s)
         await self._settle()
         while (earlier := self._rate_call) is not None and earlier.is_running:
             await earlier.wait_done()
@@ -272,6 +274,7 @@ class Publisher(Sender[T]):
             RemoteError: the last reader left with an error.
             ClosedError: closed here.
         """
+        check_timeout(timeout_s)
         await anyio.lowlevel.checkpoint()
         await self._settle()
         wanted = self._core.position if position is None else position
@@ -301,6 +304,7 @@ class Publisher(Sender[T]):
 
     async def _end(self, kind: int, text: str, linger_s: float | None) -> None:
         linger_s = self.linger_s if linger_s is None else linger_s
+        check_seconds("linger_s", linger_s)
         if self._is_ending:
             if self._ended is not None:
                 await self._ended.wait()
@@ -370,6 +374,7 @@ class Publisher(Sender[T]):
         self, steps: Callable[[float | None], Steps[R]], timeout_s: float | None
     ) -> R:
         """Run the steps when earlier calls are finished; they get the seconds that are left."""
+        check_timeout(timeout_s)
         self._check_open()
         left_s = timeout_s
         try:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from typing_extensions import Buffer
 
+from rstream._checks import is_whole
 from rstream.codecs._base import decode_error, name_of, numpy_codec_id
 from rstream.errors import CodecError, ConfigError
 
@@ -118,11 +119,17 @@ class _Numpy:
         import numpy
 
         self._np = numpy
-        self._dtype: np.dtype[Any] = numpy.dtype(dtype)
+        try:
+            self._dtype: np.dtype[Any] = numpy.dtype(dtype)
+        except (TypeError, ValueError, SyntaxError) as error:
+            raise ConfigError(
+                f"numpy codec: dtype={dtype!r}: {error}",
+                hint='give a dtype of numpy, such as "f4" or numpy.float32',
+            ) from error
         if self._dtype.hasobject:
             raise ConfigError(f"numpy codec: dtype {self._dtype} holds Python objects")
         self.codec_id = numpy_codec_id(self._dtype.str)
-        self._shape = shape
+        self._shape = shape = _checked_shape(shape)
         unknown = [size for size in shape if size < 0]
         if any(size < -1 for size in unknown) or len(unknown) > 1:
             raise ConfigError(
@@ -155,6 +162,18 @@ class _Numpy:
             raise decode_error(
                 f"{self._dtype} array {self._shape}", index, message, error
             ) from error
+
+
+def _checked_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
+    try:
+        sizes = tuple(shape)
+    except TypeError:
+        sizes = (None,)
+    if not all(map(is_whole, sizes)):
+        raise ConfigError(
+            f"numpy codec: shape={shape!r}: must be a tuple of whole numbers, such as (3,)"
+        )
+    return tuple(map(int, shape))
 
 
 def numpy(dtype: npt.DTypeLike, shape: tuple[int, ...]) -> Codec[npt.NDArray[Any]]:

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections import OrderedDict, deque
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
+from rstream._checks import is_whole
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
@@ -58,8 +60,8 @@ class Queue(Protocol[T]):
 
 
 def _check_capacity(capacity: int) -> int:
-    if capacity < 1:
-        raise ValueError(f"a queue of {capacity} items: must be at least 1")
+    if not is_whole(capacity) or capacity < 1:
+        raise ValueError(f"a queue of {capacity!r} items: must be a whole number, at least 1")
     return capacity
 
 

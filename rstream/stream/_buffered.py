@@ -13,6 +13,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from rstream import policy
+from rstream._checks import check_timeout
 from rstream.errors import ClosedError, ConfigError, MessagesLost, SlowConsumer
 from rstream.flow.queues import (
     ConflateQueue,
@@ -40,7 +41,7 @@ def queue_of(on_slow: policy.SlowPolicy) -> Queue[Any] | None:
     """The queue of a policy; None: no queue, the transport's window is the only one.
 
     Raises:
-        ConfigError: its limit is below 1, or no overflow of ours.
+        ConfigError: a field of it cannot be used; the text says which.
     """
     try:
         match on_slow:
@@ -53,8 +54,14 @@ def queue_of(on_slow: policy.SlowPolicy) -> Queue[Any] | None:
             case policy.Buffer(n=n, overflow="drop_oldest") | policy.DropOldest(n=n):
                 return DropOldestQueue[Any](n)
             case policy.Latest():
+                _check_key(on_slow)
                 return LatestQueue[Any](on_slow.key, on_slow.keys_max)
             case policy.Conflate():
+                if not callable(on_slow.merge):
+                    raise ConfigError(
+                        f"on_slow={on_slow!r}: merge must be a function of two items, the one that "
+                        "waits and the new one"
+                    )
                 return ConflateQueue[Any](on_slow.merge)
             case policy.Evict():
                 check_evict(on_slow)
@@ -72,6 +79,15 @@ def queue_of(on_slow: policy.SlowPolicy) -> Queue[Any] | None:
         raise
     except ValueError as error:
         raise ConfigError(f"on_slow={on_slow!r}: {error}") from error
+
+
+def _check_key(latest: policy.Latest) -> None:
+    key: object = latest.key
+    if key is not None and not callable(key):
+        raise ConfigError(
+            f"on_slow={latest!r}: key must be None or a function of an item",
+            hint="keys_max limits the number of keys",
+        )
 
 
 class BufferedSubscriber(Subscriber[T], Generic[T]):
@@ -206,6 +222,7 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
         return []
 
     def wait(self, timeout_s: float | None = None) -> bool:
+        check_timeout(timeout_s)
         deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
         with self._changed:
             while not self._is_ready():

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from rstream import _core
 from rstream._channel_uri import ChannelUri
+from rstream._checks import check_stream_id
 from rstream.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -30,11 +31,17 @@ def check_name(name: str) -> str:
     """Return the name if it can stand in a channel.
 
     Raises:
-        ConfigError: empty, longer than 200 bytes, or with ``|``, ``=``, ``?`` or a control
-            character.
+        ConfigError: a channel, empty, longer than 200 bytes, or with ``|``, ``=``, ``?`` or a
+            control character.
     """
+    uri = str(name)
+    if uri.startswith(("aeron:", "aeron-spy:")):
+        raise ConfigError(
+            f"stream name {uri!r} is a channel",
+            hint=f"give the name of the stream first, and channel={uri!r} beside it",
+        )
     if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance] - untyped callers
-        raise ConfigError(f"stream name {name!r}: give a text, or a stream id as an int")
+        raise _no_name(name)
     if not name or len(name.encode()) > NAME_BYTES_MAX:
         raise ConfigError(f"stream name {name[:40]!r}: give 1 to {NAME_BYTES_MAX} bytes")
     bad = [char for char in name if char in _FORBIDDEN or not char.isprintable()]
@@ -44,6 +51,10 @@ def check_name(name: str) -> str:
             "the channel's URI; leave out '|', '=', '?' and control characters"
         )
     return name
+
+
+def _no_name(name: object) -> ConfigError:
+    return ConfigError(f"stream name {name!r}: give a text, or a stream id as an int")
 
 
 def stream_id_of(name: str) -> int:
@@ -68,7 +79,12 @@ def resolve_address(
         ConfigError: they contradict each other, or the name cannot be used.
     """
     _refuse_reserved(channel)
+    if stream_id is not None:
+        check_stream_id(stream_id)
+    if isinstance(name_or_id, bool):
+        raise _no_name(name_or_id)
     if isinstance(name_or_id, int):
+        check_stream_id(name_or_id)
         if stream_id is not None and stream_id != name_or_id:
             raise ConfigError(f"stream id {name_or_id} and stream_id={stream_id}: give one of them")
         return "", "aeron:ipc" if channel is None else str(channel), name_or_id

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 from rstream import abc, policy
 from rstream._channel_uri import ChannelUri
+from rstream._checks import check_seconds, is_whole
 from rstream.codecs import choose
 from rstream.errors import ConfigError
 from rstream.stream import _session
 from rstream.stream._buffered import BufferedSubscriber, queue_of
-from rstream.stream._eviction import evicting_channel
+from rstream.stream._eviction import check_evict, evicting_channel
 from rstream.stream._gaps import OnGap, check_on_gap
 from rstream.stream._names import counts_readers, resolve_address, with_rate
 from rstream.stream._options import (
@@ -123,20 +124,24 @@ def publisher_address(
 
 
 def _check_waits(chosen: PublisherSettings, uri: str) -> None:
-    for key, value in (
-        ("connect_timeout_s", chosen.connect_timeout_s or 0.0),
-        ("linger_s", chosen.linger_s),
-    ):
-        is_number = isinstance(value, (int, float))  # pyright: ignore[reportUnnecessaryIsInstance]
-        if not is_number or not 0 <= value < float("inf"):
-            raise ConfigError(f"{key}={value!r}: must be a number of seconds, 0 or more")
-    if chosen.wait_for < 1:
-        raise ConfigError(f"wait_for={chosen.wait_for}: must be at least 1 subscriber")
+    if chosen.connect_timeout_s is not None:
+        _check_wait("connect_timeout_s", chosen.connect_timeout_s)
+    _check_wait("linger_s", chosen.linger_s)
+    if not is_whole(chosen.wait_for) or chosen.wait_for < 1:
+        raise ConfigError(
+            f"wait_for={chosen.wait_for!r}: must be a whole number of subscribers, at least 1"
+        )
     if chosen.wait_for > 1 and not counts_readers(uri):
         raise ConfigError(
             f"wait_for={chosen.wait_for}: on {uri} the subscribers are not counted; give the "
             'channel flow_control="min" or "tagged", or use shared memory'
         )
+
+
+def _check_wait(name: str, seconds: float) -> None:
+    check_seconds(name, seconds)
+    if not 0 <= seconds < float("inf"):
+        raise ConfigError(f"{name}={seconds!r}: must be a number of seconds, 0 or more")
 
 
 @overload
@@ -298,6 +303,8 @@ def _open_reader(
     if on_lost not in ("raise", "event"):
         raise ConfigError(f'on_lost={on_lost!r}: must be "raise" or "event"')
     check_on_gap(on_gap)
+    if evict is not None:
+        check_evict(evict)
     wanted: Sequence[Channel | str | None] = [None] if channels is None else channels
     if not wanted:
         raise ConfigError("channels is empty: give at least one")

@@ -10,6 +10,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 from rstream import policy
+from rstream.stream._session import check_client
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -146,6 +147,7 @@ def settings(kind: type[SettingsT], function: str, options: Mapping[str, Any]) -
         options: the keywords that it was called with.
     Raises:
         TypeError: an option has a name that is not known.
+        ConfigError: ``client`` is none; the other values are checked where they are used.
     """
     known = [field.name for field in fields(kind)]
     for name in options:
@@ -154,4 +156,6 @@ def settings(kind: type[SettingsT], function: str, options: Mapping[str, Any]) -
                 f"{function}() got an unexpected keyword argument {name!r}; "
                 f"it takes {', '.join(known)}"
             )
-    return kind(**options)
+    chosen = kind(**options)
+    check_client(chosen.client)
+    return chosen

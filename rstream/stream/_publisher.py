@@ -17,6 +17,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from rstream import _core
+from rstream._checks import check_seconds, check_timeout
 from rstream.errors import ClosedError, CodecError, RStreamError
 from rstream.stream import _steps
 from rstream.stream._end import error_text, is_failure, linger_after
@@ -87,6 +88,7 @@ class Publisher(Sender[T]):
             DriverError: it refused, or did not answer. ClosedError: closed here.
             NotSupported: an Aeron driver, and the law is neither fixed nor unlimited.
         """
+        check_timeout(timeout_s)
         with self._lock:
             channel, bucket = self._prepare_rate(rate)
             core, is_ours = self._core, not self._link.client.is_aeron_driver
@@ -258,6 +260,7 @@ class Publisher(Sender[T]):
             RemoteError: the last reader left with an error.
             ClosedError: closed here.
         """
+        check_timeout(timeout_s)
         if self._closed or self._is_ending:
             raise self._closed_error()
         wanted = self._core.position if position is None else position
@@ -290,6 +293,8 @@ class Publisher(Sender[T]):
         self._end(KIND_COMPLETE, self.name, linger_s)
 
     def _end(self, kind: int, text: str, linger_s: float | None) -> None:
+        if linger_s is not None:
+            check_seconds("linger_s", linger_s)
         with self._lock:
             if self._closed or self._is_ending:
                 return

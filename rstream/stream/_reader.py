@@ -27,6 +27,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from rstream._checks import check_timeout
 from rstream._neighbours import hint_for_reader
 from rstream._unclosed import call_site
 from rstream.abc import UNBOUNDED
@@ -336,6 +337,7 @@ class Reader(Subscriber[T], Generic[T]):
     # ---- waiting ----
 
     def wait(self, timeout_s: float | None = None) -> bool:
+        check_timeout(timeout_s)
         if self.has_rest():
             return True
         deadline_s = time.monotonic() + (WAIT_FOREVER_S if timeout_s is None else timeout_s)

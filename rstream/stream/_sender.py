@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from rstream import _core
 from rstream._channel_uri import ChannelUri
+from rstream._checks import check_timeout
 from rstream._held_by import HeldBy
 from rstream.errors import (
     BackPressured,
@@ -162,7 +163,7 @@ class Sender(PublisherFacts[T]):
         or a lost driver.
         """
         started_ns = time.monotonic_ns()
-        deadline_ns = None if timeout_s is None else started_ns + int(timeout_s * 1e9)
+        deadline_ns = None if timeout_s is None else started_ns + int(min(timeout_s, 1e9) * 1e9)
         rounds = 0
         storage_since_ns = 0
         self._waits += 1
@@ -192,6 +193,7 @@ class Sender(PublisherFacts[T]):
             timeout_s: most seconds to wait for room for one.
             first: how many objects the call sent before these, for an error.
         """
+        check_timeout(timeout_s)
         has_parts = any(type(message) is list for message in messages)
         whole: list[Buffer] = messages  # pyright: ignore[reportAssignmentType] - no list among them
         start = 0
@@ -214,6 +216,7 @@ class Sender(PublisherFacts[T]):
 
     def _send_steps(self, data: Encoded, timeout_s: float | None) -> Steps[int]:
         """Send one message, within the publisher's own rate if it has one; returns the position."""
+        check_timeout(timeout_s)
         began_s = time.monotonic()
         yield from self._pace_steps(timeout_s)
         position = self._offer(data)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from rstream.client import Client
 from rstream.driver import resolve_dir
-from rstream.errors import DriverError
+from rstream.errors import ConfigError, DriverError
 
 log = logging.getLogger("rstream")
 
@@ -91,8 +91,10 @@ def acquire(directory: str | None, client: Client | None = None) -> Link:
     """Take a hold on the process's client in a directory, or on the client given.
 
     Raises:
+        ConfigError: ``client`` is none.
         DriverError: no driver lives there and none could be started.
     """
+    check_client(client)
     if client is not None:
         return Link(client, client.dir, False, 1)
     path = resolve_dir(directory)
@@ -105,6 +107,16 @@ def acquire(directory: str | None, client: Client | None = None) -> Link:
             with _lock:
                 link = _links[key] = made
         return link
+
+
+def check_client(client: object) -> None:
+    """Refuse what is no client.
+
+    Raises:
+        ConfigError: neither None nor a :class:`rstream.Client`.
+    """
+    if client is not None and not isinstance(client, Client):
+        raise ConfigError(f"client={client!r}: must be an rstream.Client, or None: the process's")
 
 
 def _take(key: tuple[int, str]) -> Link | None:

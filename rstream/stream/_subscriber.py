@@ -8,6 +8,7 @@ from itertools import islice
 from operator import length_hint
 from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, Self, TypeVar
 
+from rstream._checks import check_timeout
 from rstream._unclosed import warn_unclosed
 from rstream.errors import ReadTimeout, StreamEnded
 from rstream.stream import _pump
@@ -141,6 +142,7 @@ class Subscriber(ABC, Generic[T]):
             StreamEnded: every publisher seen has completed or failed.
             RStreamError: as :meth:`poll`.
         """
+        check_timeout(timeout_s)
         deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
         while not (items := self.poll(1)):
             if self.is_ended:

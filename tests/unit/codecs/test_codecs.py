@@ -158,7 +158,7 @@ def test_numpy_round_trip_and_refusals():
     assert not back.flags.writeable
     with pytest.raises(CodecError, match="float64"):
         codec.encode(np.zeros((2, 5)))
-    with pytest.raises(CodecError, match="cannot send an array.*; convert it with astype"):
+    with pytest.raises(CodecError, match=r"cannot send an array.*; convert it with astype"):
         codec.encode(np.zeros((3, 5), "u1"))
     with pytest.raises(CodecError):
         codec.decode_many([b"123"])
@@ -297,3 +297,18 @@ def test_a_codec_of_a_user_has_an_id_of_his_own(codec_id):
 def test_a_refused_object_gets_a_hint_what_to_send(codec, obj, hint):
     with pytest.raises(CodecError, match=f"^{type(obj).__name__} cannot be .*; {hint}"):
         codec.encode(obj)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "shape", "text"),
+    [
+        ("zz", (3,), "dtype='zz': .*; give a dtype of numpy, such as"),
+        ("f4", 3, r"shape=3: must be a tuple of whole numbers, such as \(3,\)"),
+        ("f4", ("3",), r"shape=\('3',\): must be a tuple of whole numbers"),
+        ("f4", (2.0,), r"shape=\(2\.0,\): must be a tuple of whole numbers"),
+    ],
+)
+def test_numpy_refuses_a_dtype_or_shape_that_is_none(dtype, shape, text):
+    pytest.importorskip("numpy")
+    with pytest.raises(ConfigError, match=text):
+        codecs.numpy(dtype, shape)

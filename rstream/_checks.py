@@ -1,0 +1,48 @@
+"""Checks of arguments whose wrong type would fail later, in other words, or not at all."""
+
+from __future__ import annotations
+
+import math
+from numbers import Integral, Real
+from typing import Final
+
+from rstream.errors import ConfigError
+
+__all__ = ("check_seconds", "check_stream_id", "check_timeout", "is_whole")
+
+_INT32: Final = range(-(2**31), 2**31)
+
+
+def is_whole(value: object) -> bool:
+    """Whether it is an int, of Python or of numpy, and no bool."""
+    return type(value) is not bool and isinstance(value, (int, Integral))
+
+
+def check_seconds(name: str, value: object) -> None:
+    """Refuse what is no number of seconds; a wait until nan would never end.
+
+    Raises:
+        ConfigError: no number, or nan.
+    """
+    if not isinstance(value, (float, int, Real)) or math.isnan(value):
+        raise ConfigError(f"{name}={value!r}: must be a number of seconds")
+
+
+def check_timeout(timeout_s: object) -> None:
+    """Refuse what is neither None nor a number of seconds.
+
+    Raises:
+        ConfigError: as :func:`check_seconds`.
+    """
+    if timeout_s is not None:
+        check_seconds("timeout_s", timeout_s)
+
+
+def check_stream_id(value: object) -> None:
+    """Refuse what is no stream id.
+
+    Raises:
+        ConfigError: no whole number, or outside its limits.
+    """
+    if not is_whole(value) or value not in _INT32:
+        raise ConfigError(f"stream_id={value!r}: must be a whole number of 32 bits with sign")
