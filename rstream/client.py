@@ -15,6 +15,7 @@ wrappers of ``rstream._core``.
 from __future__ import annotations
 
 import os
+import shlex
 import time
 from typing import TYPE_CHECKING, Final, Self
 
@@ -321,7 +322,8 @@ def _await_driver(path: str, timeout_s: float) -> None:
     while _core.probe(path) < _ALIVE:
         if time.monotonic() >= deadline_s:
             raise DriverNotFound(
-                f"no living media driver in {path}: start `rstream driver --dir {path}`, or let "
-                "the client start one (start_driver=True)"
+                f"no living media driver in {path}: start "
+                f"`rstream driver --dir {shlex.quote(path)}`, or let the client start one "
+                "(start_driver=True)"
             )
         time.sleep(0.01)

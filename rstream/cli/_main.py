@@ -6,6 +6,7 @@ The file of a command is imported when the command is called.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
 from typing import TYPE_CHECKING
 
@@ -87,14 +88,21 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
+def _interval(text: str) -> float:
+    with contextlib.suppress(ValueError):
+        if 0.01 <= (seconds := float(text)) <= 86_400:
+            return seconds
+    raise argparse.ArgumentTypeError(f"{text}: must be 0.01 to 86400 seconds")
+
+
 def _add_stat(stat: argparse.ArgumentParser) -> None:
     stat.add_argument("--once", action="store_true", help="print once and end")
     stat.add_argument(
         "--interval",
-        type=float,
+        type=_interval,
         default=1.0,
         metavar="S",
-        help="seconds between prints (default 1)",
+        help="seconds between prints, 0.01 or more (default 1)",
     )
     stat.add_argument("--all", action="store_true", help="also print the counters that are zero")
 
