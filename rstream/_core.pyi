@@ -43,6 +43,12 @@ def host_token(dir: str, /) -> str: ...
 def probe(dir: str, /) -> int:
     """State of a driver directory: 0 absent, 1 dead, 2 alive, 3 alive and not rstream."""
 
+def check_dir(dir: str, /) -> None:
+    """Check that a driver could start in a directory, which may be missing.
+
+    Raises DriverAccess, ConfigError or SystemCallError with the reason why not.
+    """
+
 def clean(dir: str, /) -> int:
     """Remove the files of a dead driver; returns their number.
 

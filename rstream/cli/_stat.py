@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 import time
 from typing import TYPE_CHECKING, Final
@@ -11,6 +12,7 @@ from rstream import _core, metrics
 from rstream._channel_uri import ChannelUri
 from rstream._held_by import HeldBy
 from rstream._neighbours import hint_for_publisher, hint_for_reader
+from rstream.cli._doctor import ALIVE, why_unusable
 from rstream.driver import resolve_dir
 from rstream.errors import ChannelError
 
@@ -18,7 +20,6 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
 
-ALIVE: Final = 2
 #: From this headroom on no stop of a reader lost datagrams in experiment E4 (docs/results/flow.md).
 HEADROOM_ENOUGH: Final = 1.1
 #: Directories of dead drivers that are named; more are counted.
@@ -55,8 +56,11 @@ def run(options: argparse.Namespace) -> int:
         now_s = time.monotonic()
         life = _core.probe(driver_dir)
         if life == 0:
+            problem = why_unusable(driver_dir, life)
             print(
-                f"rstream: no driver in {driver_dir} "
+                f"rstream: no driver in {driver_dir}, and none can start: {problem}"
+                if problem
+                else f"rstream: no driver in {driver_dir} "
                 "(one starts with the first publisher or subscriber)",
                 file=sys.stderr,
             )
@@ -90,11 +94,12 @@ def others(driver_dir: str) -> list[str]:
                 alive.append(path)
             else:
                 dead.append(path)
-    lines = [f"  alive: {path}   (rstream stat --dir {path})" for path in alive] or [
+    lines = [f"  alive: {path}   (rstream stat --dir {shlex.quote(path)})" for path in alive] or [
         "  no other driver is alive"
     ]
     lines += [
-        f"  dead: {path}   (rstream driver --clean --dir {path})" for path in dead[:DEAD_NAMED_MAX]
+        f"  dead: {path}   (rstream driver --clean --dir {shlex.quote(path)})"
+        for path in dead[:DEAD_NAMED_MAX]
     ]
     if len(dead) > DEAD_NAMED_MAX:
         lines.append(f"  and {len(dead) - DEAD_NAMED_MAX} more directories of dead drivers")

@@ -11,11 +11,15 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 import rstream
 from rstream import _core
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -44,13 +48,13 @@ def test_stat_without_a_driver_says_so(driver_dir: str) -> None:
 
 
 def test_stat_without_a_driver_names_dead_ones(tmp_path: Path) -> None:
-    dead = [tmp_path / f"dead-{number}" for number in range(9)]
+    dead = [tmp_path / f"dead {number}" for number in range(9)]
     for directory in dead:
         directory.mkdir()
         (directory / "cnc.dat").write_bytes(b"")
     lines = run("stat", "--dir", str(tmp_path / "mine")).stderr.splitlines()
     for directory in dead[:8]:
-        assert f"  dead: {directory}   (rstream driver --clean --dir {directory})" in lines
+        assert f"  dead: {directory}   (rstream driver --clean --dir '{directory}')" in lines
     assert str(dead[8]) not in "\n".join(lines)
     assert re.fullmatch(r"  and \d+ more directories of dead drivers", lines[-1])
 
@@ -216,6 +220,38 @@ def test_doctor_names_its_checks(driver_dir: str) -> None:
     done = run("doctor", "--dir", driver_dir)
     assert "shared memory" in done.stdout
     assert "none running" in done.stdout
+
+
+@pytest.mark.parametrize("command", ["doctor", "stat"])
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (lambda path: path.write_text("x"), "is a link or not a directory: choose another"),
+        (
+            lambda path: (path.mkdir(mode=0o700), (path / "notes.txt").touch()),
+            "is no driver directory: it contains notes.txt; move that away, or choose another",
+        ),
+    ],
+    ids=["file", "strangers"],
+)
+def test_an_unusable_directory_is_told_with_the_reason(
+    tmp_path: Path, command: str, make: Callable[[Path], object], text: str
+) -> None:
+    path = tmp_path / "photos"
+    make(path)
+    done = run(command, "--dir", str(path))
+    assert done.returncode == 1
+    assert f"none can start: {'driver directory ' if path.is_file() else ''}{path} {text}" in (
+        done.stdout + done.stderr
+    )
+    assert "none running (the next use starts it)" not in done.stdout
+
+
+@pytest.mark.parametrize("interval", ["-1", "0", "nan", "x"])
+def test_stat_refuses_an_interval_that_is_none(driver_dir: str, interval: str) -> None:
+    done = run("stat", "--dir", driver_dir, "--interval", interval)
+    assert done.returncode == 2
+    assert f"--interval: {interval}: must be 0.01 to 86400 seconds" in done.stderr
 
 
 @pytest.mark.parametrize("transport", ["ipc", "udp"])

@@ -44,6 +44,13 @@ RST_API int rst_driver_probe(const char *dir)
                         : (int)rsti_driver_dir_probe(path, DRIVER_TIMEOUT_MS, epoch_ms());
 }
 
+RST_API int rst_driver_check_dir(const char *dir)
+{
+    char path[RSTI_PATH_MAX];
+    const int resolved = resolve(dir, path);
+    return resolved < 0 ? resolved : rsti_driver_dir_check(path);
+}
+
 RST_API int rst_driver_clean(const char *dir)
 {
     char path[RSTI_PATH_MAX];

@@ -188,10 +188,20 @@ static void held_dir_close(held_dir_t *held)
     held->dir_fd = -1;
 }
 
+static int refuse_strangers(const char *dir, int dir_fd)
+{
+    char stranger[64];
+    return rsti_dir_is_drivers(dir_fd, stranger, sizeof stranger)
+        ? 0
+        : RST_SET_ERR(RST_EINVAL,
+              "%s is no driver directory: it contains %s; move that away, or choose another "
+              "directory",
+              dir, stranger);
+}
+
 /* One attempt. 0: locked; 1: the directory changed meanwhile; negative: error. */
 static int try_hold(const char *dir, bool make, held_dir_t *held)
 {
-    char stranger[64];
     if (make && mkdir(dir, 0700) != 0 && errno != EEXIST) {
         return RST_SET_ERRNO("making driver directory %s", dir);
     }
@@ -199,8 +209,9 @@ static int try_hold(const char *dir, bool make, held_dir_t *held)
     if (held->dir_fd < 0) {
         return make && held->dir_fd == -RST_ENODRIVER ? 1 : held->dir_fd;
     }
-    if (!rsti_dir_is_drivers(held->dir_fd, stranger, sizeof stranger)) {
-        return RST_SET_ERR(RST_EINVAL, "%s is no driver directory: it contains %s", dir, stranger);
+    const int refused = refuse_strangers(dir, held->dir_fd);
+    if (refused != 0) {
+        return refused;
     }
     held->lock_fd = openat(held->dir_fd, RSTI_LOCK_FILE_NAME,
         O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
@@ -330,6 +341,46 @@ int rsti_driver_dir_make_parents(const char *dir)
             *c = '/';
         }
     }
+    return result;
+}
+
+/* Whether the missing directories of a path can be made. */
+static int check_parents(const char *dir)
+{
+    char path[RSTI_PATH_MAX];
+    int result = rsti_path_format(path, sizeof path, "%s", dir);
+    while (result == 0) {
+        char *slash = strrchr(path, '/');
+        if (slash == NULL) {
+            snprintf(path, sizeof path, ".");
+        } else {
+            slash[slash == path ? 1 : 0] = '\0';
+        }
+        if (is_usable_parent(path)) {
+            return 0;
+        }
+        if (access(path, F_OK) == 0 || errno != ENOENT || strcmp(path, ".") == 0) {
+            result = RST_SET_ERR(RST_EACCESS,
+                "driver directory %s cannot be made: %s is no directory that you may write; "
+                "choose another directory",
+                dir, path);
+        }
+    }
+    return result;
+}
+
+int rsti_driver_dir_check(const char *dir)
+{
+    const int dir_fd = rsti_dir_open(dir, false);
+    if (dir_fd == -RST_ENODRIVER) {
+        rsti_error_clear();
+        return check_parents(dir);
+    }
+    if (dir_fd < 0) {
+        return dir_fd;
+    }
+    const int result = refuse_strangers(dir, dir_fd);
+    close(dir_fd);
     return result;
 }
 

@@ -27,6 +27,9 @@ int rsti_driver_dir_aeron_default(char *path, size_t size);
 int rsti_driver_dir_acquire(const char *dir, int64_t driver_timeout_ms, int64_t now_ms,
     int *lock_fd);
 bool rsti_driver_dir_exists(const char *dir);
+/* Whether a driver could start in dir, which may be missing: 0, or the error that it would get.
+ * Nothing is made, locked or changed; whether a driver lives there already is not looked at. */
+int rsti_driver_dir_check(const char *dir);
 /* Makes the missing directories above it, 0700. 0 or -RST_ESYS. */
 int rsti_driver_dir_make_parents(const char *dir);
 /* Removes everything, with remove_dir also the directory itself, then the lock. */

@@ -34,7 +34,8 @@ int rsti_dir_open(const char *dir, bool any_owner)
         return RST_SET_ERR(RST_ENODRIVER, "driver directory %s does not exist", dir);
     }
     if (fd < 0 && (errno == ELOOP || errno == ENOTDIR)) {
-        return RST_SET_ERR(RST_EACCESS, "driver directory %s is a link or not a directory", dir);
+        return RST_SET_ERR(RST_EACCESS,
+            "driver directory %s is a link or not a directory: choose another directory", dir);
     }
     if (fd < 0) {
         return RST_SET_ERRNO("opening driver directory %s", dir);

@@ -92,6 +92,21 @@ static PyObject *probe(PyObject *module, PyObject *argument)
                       : PyLong_FromLong(result);
 }
 
+static PyObject *check_dir(PyObject *module, PyObject *argument)
+{
+    const char *dir = get_text(argument);
+    int result;
+
+    if (dir == NULL) {
+        return NULL;
+    }
+    result = rst_driver_check_dir(dir);
+    if (result < 0) {
+        return rsti_py_raise(rsti_py_state_of_module(module), result);
+    }
+    Py_RETURN_NONE;
+}
+
 static PyObject *clean(PyObject *module, PyObject *argument)
 {
     const char *dir = get_text(argument);
@@ -488,6 +503,7 @@ PyMethodDef rsti_py_tool_methods[] = {
     {"default_dir", default_dir, METH_NOARGS, "The default driver directory."},
     {"host_token", host_token, METH_O, "Equal for processes that can share the directory."},
     {"probe", probe, METH_O, "0 absent, 1 dead, 2 alive, 3 alive and not rstream."},
+    {"check_dir", check_dir, METH_O, "Raises when no driver could start in the directory."},
     {"clean", clean, METH_O, "Remove what a dead driver left: the number of files."},
     {"name_hash", name_hash, METH_O, "16-bit hash of a stream's name."},
     {"encode_header", RSTI_PY_FASTCALL(encode_header), METH_FASTCALL,

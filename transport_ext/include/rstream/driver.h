@@ -81,6 +81,8 @@ RST_API void rst_driver_close(rst_driver_t *driver);
 
 /* The state of the driver of dir: 0 absent, 1 dead, 2 alive, 3 alive and not rstream. */
 RST_API int rst_driver_probe(const char *dir);
+/* 0: a driver could start in dir, which may be missing. Negative: not; the error text says why. */
+RST_API int rst_driver_check_dir(const char *dir);
 RST_API int rst_driver_clean(const char *dir); /* files removed, or negative */
 RST_API int rst_default_dir(char *path, size_t size);
 /* Host token: boot id + device and inode of the directory's mount, or $RSTREAM_HOST_TOKEN. */

@@ -434,7 +434,10 @@ TEST(other_directories_are_refused)
     int32_t removed = 0;
     temp_path(dir, sizeof dir, "photos");
     CHECK_EQ(mkdir(dir, 0755), 0);
+    CHECK_EQ(rsti_driver_dir_check(dir), 0);
     touch(dir, "holiday.jpg");
+    CHECK_EQ(rsti_driver_dir_check(dir), -RST_EINVAL);
+    CHECK(strstr(rst_last_error_text(), "it contains holiday.jpg; move that away") != NULL);
     CHECK_EQ(rsti_driver_dir_acquire(dir, TIMEOUT_MS, NOW_MS, &lock_fd), -RST_EINVAL);
     CHECK(strstr(rst_last_error_text(), "holiday.jpg") != NULL);
     CHECK_EQ(rsti_driver_dir_clean(dir, TIMEOUT_MS, NOW_MS, &removed), -RST_EINVAL);
@@ -443,11 +446,13 @@ TEST(other_directories_are_refused)
     temp_path(link_path, sizeof link_path, "link");
     CHECK_EQ(symlink(dir, link_path), 0);
     CHECK_EQ(rsti_driver_dir_acquire(link_path, TIMEOUT_MS, NOW_MS, &lock_fd), -RST_EACCESS);
+    CHECK_EQ(rsti_driver_dir_check(link_path), -RST_EACCESS);
     CHECK_EQ(rsti_driver_lock_open(link_path), -RST_EACCESS);
 
     temp_path(dir, sizeof dir, "open-to-all");
     CHECK_EQ(mkdir(dir, 0700), 0);
     CHECK_EQ(chmod(dir, 0777), 0);
+    CHECK_EQ(rsti_driver_dir_check(dir), -RST_EACCESS);
     CHECK_EQ(rsti_driver_dir_acquire(dir, TIMEOUT_MS, NOW_MS, &lock_fd), -RST_EACCESS);
 
     temp_path(dir, sizeof dir, "missing/parent");
@@ -460,6 +465,20 @@ TEST(other_directories_are_refused)
         CHECK_EQ(chown(dir, 12345, 12345), 0);
         CHECK_EQ(rsti_driver_dir_acquire(dir, TIMEOUT_MS, NOW_MS, &lock_fd), -RST_EACCESS);
         CHECK(strstr(rst_last_error_text(), "12345") != NULL);
+    }
+}
+
+TEST(check_of_a_missing_directory_looks_at_its_parents)
+{
+    char path[512];
+    temp_path(path, sizeof path, "not/there/yet");
+    CHECK_EQ(rsti_driver_dir_check(path), 0);
+    CHECK(access(path, F_OK) != 0);
+    CHECK_EQ(rsti_driver_dir_check("not-there-either"), 0);
+    CHECK_EQ(rsti_driver_dir_check("/dev/null/x"), -RST_EACCESS);
+    if (geteuid() != 0) { /* root may write everywhere */
+        CHECK_EQ(rsti_driver_dir_check("/etc/x/y"), -RST_EACCESS);
+        CHECK(strstr(rst_last_error_text(), "/etc/x/y cannot be made: /etc is no") != NULL);
     }
 }
 
@@ -549,5 +568,6 @@ TEMP_DIR_MAIN(RUN(acquire_makes_a_private_directory),
     RUN(racing_starters_exclude_each_other), RUN(forked_child_lets_go_of_the_lock),
     RUN(foreign_driver_is_seen_by_its_heartbeat), RUN(ended_foreign_driver_is_dead),
     RUN(error_log_is_saved_beside), RUN(other_directories_are_refused),
-    RUN(cleaning_follows_no_links), RUN(release_leaves_a_successor_alone),
-    RUN(hostile_cnc_does_not_confuse_a_probe), RUN(default_directory))
+    RUN(check_of_a_missing_directory_looks_at_its_parents), RUN(cleaning_follows_no_links),
+    RUN(release_leaves_a_successor_alone), RUN(hostile_cnc_does_not_confuse_a_probe),
+    RUN(default_directory))
