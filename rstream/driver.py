@@ -18,11 +18,13 @@ import select
 import subprocess
 import time
 import weakref
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol, Self
 
 from rstream import _core
 from rstream._checks import check_timeout
+from rstream._keywords import unknown_keyword
 from rstream._unclosed import call_site, warn_unclosed
 from rstream.config import DriverConfig, DriverSettings
 from rstream.errors import (
@@ -336,6 +338,10 @@ class Driver:
         **settings: Unpack[DriverSettings],
     ) -> None:
         self._made_at = call_site()
+        known = [field.name for field in fields(DriverConfig)]
+        for name in settings:
+            if name not in known:
+                raise unknown_keyword("Driver", name, ["dir", "config", *known])
         if config is not None and settings:
             raise ConfigError("Driver: give config or single settings, not both")
         options = (config or DriverConfig(**settings)).to_options()

@@ -109,5 +109,5 @@ def publisher(
         DriverError: there is no driver, or it refused the channel. Raised when the result is
             awaited or entered.
     """
-    chosen = settings(PublisherSettings, "publisher", options)
+    chosen = settings(PublisherSettings, "publisher", options, "type", "codec")
     return Opening(publisher_address(name, type, codec, chosen), chosen.dir, chosen.client)

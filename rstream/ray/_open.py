@@ -14,6 +14,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from rstream import policy, stream
+from rstream._keywords import names_keywords
 from rstream.channel import Channel
 from rstream.codecs._choose import choose_for_handle
 from rstream.driver import resolve_dir
@@ -41,6 +42,7 @@ WINDOW_MAX = 1 << 20
 REJOIN_TIMEOUT_S = 20.0
 
 
+@names_keywords
 def open_reader(
     name: str,
     *,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 from rstream import abc, policy
 from rstream._channel_uri import ChannelUri
 from rstream._checks import check_seconds, is_whole
+from rstream._keywords import names_keywords
 from rstream.codecs import choose
 from rstream.errors import ConfigError
 from rstream.stream import _session
@@ -97,7 +98,7 @@ def publisher(
         with rstream.publisher("ticks", channel=rstream.Channel.udp("10.0.0.7:40123")) as pub:
             pub.send({"px": 1.0})
     """
-    chosen = settings(PublisherSettings, "publisher", options)
+    chosen = settings(PublisherSettings, "publisher", options, "type", "codec")
     address = publisher_address(name, type, codec, chosen)
     return make(Publisher[Any], _session.acquire(chosen.dir, chosen.client), **address)
 
@@ -200,7 +201,7 @@ def subscriber(
             for tick in sub:
                 print(tick)
     """
-    chosen = settings(SubscriberSettings, "subscriber", options)
+    chosen = settings(SubscriberSettings, "subscriber", options, "type", "codec")
     chosen_codec = choose(type, codec)
     return under_policy(
         chosen.on_slow,
@@ -234,6 +235,7 @@ def under_policy(
     return opened if queue is None else BufferedSubscriber(opened, queue, on_slow)
 
 
+@names_keywords
 def reader(
     name: str | int,
     type: Any = None,
@@ -393,7 +395,7 @@ def source(
     Raises:
         ConfigError: an argument cannot be used. All other errors reach ``on_error``.
     """
-    chosen = settings(SubscriberSettings, "source", options)
+    chosen = settings(SubscriberSettings, "source", options, "type", "codec", "executor")
     chosen_codec = choose(type, codec)
     stream, uri, number = resolve_address(
         name, chosen.channel, chosen.stream_id, is_publisher=False
@@ -474,6 +476,7 @@ def sink(
     """
     if window < 1:
         raise ConfigError(f"window={window}: must be at least 1 element")
+    settings(PublisherSettings, "sink", options, "type", "codec", "window", "executor")
     opened = publisher(name, codec=choose(type, codec), **options)
     return StreamSink(opened, window, executor)
 

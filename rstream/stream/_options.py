@@ -10,6 +10,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 from rstream import policy
+from rstream._keywords import unknown_keyword
 from rstream.stream._session import check_client
 
 if TYPE_CHECKING:
@@ -138,13 +139,16 @@ class SubscriberSettings:
     client: Client | None = None
 
 
-def settings(kind: type[SettingsT], function: str, options: Mapping[str, Any]) -> SettingsT:
+def settings(
+    kind: type[SettingsT], function: str, options: Mapping[str, Any], *others: str
+) -> SettingsT:
     """The options with their defaults.
 
     Args:
         kind: :class:`PublisherSettings` or :class:`SubscriberSettings`.
         function: the name of the function that was called, for the error.
-        options: the keywords that it was called with.
+        options: the keywords that it was called with, without those that it takes itself.
+        others: those that it takes itself, for the error.
     Raises:
         TypeError: an option has a name that is not known.
         ConfigError: ``client`` is none; the other values are checked where they are used.
@@ -152,10 +156,7 @@ def settings(kind: type[SettingsT], function: str, options: Mapping[str, Any]) -
     known = [field.name for field in fields(kind)]
     for name in options:
         if name not in known:
-            raise TypeError(
-                f"{function}() got an unexpected keyword argument {name!r}; "
-                f"it takes {', '.join(known)}"
-            )
+            raise unknown_keyword(function, name, [*others, *known])
     chosen = kind(**options)
     check_client(chosen.client)
     return chosen

@@ -272,3 +272,9 @@ def test_an_open_endpoint_says_nothing_at_a_normal_exit(driver_dir, end):
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert time.monotonic() - started_s < 30
+
+
+def test_a_misspelled_option_is_an_error_that_names_all():
+    text = r"open_reader\(\) .*'codc': did you mean 'codec'\? it takes name, codec, .*on_slow"
+    with pytest.raises(TypeError, match=text):
+        open_reader("ticks", codc="raw")

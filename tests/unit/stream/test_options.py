@@ -36,6 +36,27 @@ def test_a_misspelled_option_is_an_error_that_names_it(function):
 
 
 @pytest.mark.parametrize(
+    ("function", "given", "meant", "other"),
+    [
+        (rstream.publisher, "codc", "codec", "wait_for"),
+        (rstream.subscriber, "on_slo", "on_slow", "codec"),
+        (aio.publisher, "codc", "codec", "wait_for"),
+        (stream.source, "executer", "executor", "prefetch"),
+        (stream.sink, "windw", "window", "linger_s"),
+        (stream.reader, "codc", "codec", "channels"),
+        (rstream.Driver, "optoins", "options", "idle_exit_s"),
+        (rstream.Driver, "confg", "config", "mtu"),
+    ],
+)
+def test_the_error_of_a_misspelled_option_names_the_one_that_was_meant_and_all(
+    function, given, meant, other
+):
+    text = rf"{function.__name__}\(\) .*'{given}': did you mean '{meant}'\? it takes .*{other}"
+    with pytest.raises(TypeError, match=text):
+        function("ticks", **{given: None})
+
+
+@pytest.mark.parametrize(
     ("function", "options", "text"),
     [
         (rstream.publisher, {"rate": "200MB/s"}, r"rate='200MB/s'.*rate.Fixed\(\"200MB/s\"\)"),
