@@ -36,8 +36,8 @@ HELD_BY: Final = {
 ENDED: Final = "ended: its publisher has closed it, and a reader has not consumed everything yet"
 NO_RECEIVER: Final = "waits: no receiver has answered (the endpoint must be the reader's address)"
 INCOMPLETE: Final = (
-    "waits: its channel wants {} receivers (fc=), and fewer are there; all readers of one driver "
-    "are one receiver"
+    "waits: its channel wants {} receivers (fc=), and fewer are there; readers of one driver at "
+    "one address are one receiver"
 )
 DRIVER_STATES: Final = {
     0: "no driver",

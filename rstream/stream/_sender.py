@@ -350,8 +350,8 @@ class Sender(PublisherFacts[T]):
         elif (wanted := ChannelUri.parse(self.channel).group_size) > 1 and self._reader_count():
             missing = f"{self._reader_count()} of {wanted} receivers of its group"
             hint = (
-                "the channel's fc= says how many receivers it waits for; all readers of one driver "
-                "are one receiver"
+                "the channel's fc= says how many receivers it waits for; readers of one driver at "
+                "one address are one receiver"
             )
         return NotConnected(
             f"{self._where()}: {missing} for {waited_s:.1f} s"

@@ -10,6 +10,7 @@ import pytest
 import rstream
 from rstream import stream
 from rstream.errors import (
+    BackPressured,
     ConfigError,
     NotConnected,
 )
@@ -96,6 +97,40 @@ def test_wait_for_counts_the_receivers_of_a_group(driver_dir, name):
             until(lambda: first.poll() == [1])
             until(lambda: second.poll() == [1])
     pub.close()
+
+
+def test_readers_of_one_driver_at_one_address_are_one_receiver(driver_dir, name):
+    """So a group of two waits; a reader with a port of its own is the second one."""
+    control = f"control=127.0.0.1:{free_port()}|control-mode=dynamic"
+    sending = f"aeron:udp?{control}|fc=min,g:/2"
+    one_port = f"aeron:udp?endpoint=127.0.0.1:{free_port()}|{control}"
+    own_port = f"aeron:udp?endpoint=127.0.0.1:0|{control}"
+    with (
+        stream.publisher(name, int, dir=driver_dir, channel=sending, linger_s=0) as pub,
+        stream.subscriber(name, int, dir=driver_dir, channel=one_port) as first,
+        stream.subscriber(name, int, dir=driver_dir, channel=one_port) as second,
+    ):
+        until(lambda: first.is_connected and second.is_connected)
+        until(lambda: pub._reader_count() == 1)
+        assert not pub.is_connected
+        with stream.subscriber(name, int, dir=driver_dir, channel=own_port) as third:
+            until(lambda: pub.is_connected)
+            pub.send(1)
+            assert [sub.get(timeout_s=10) for sub in (first, second, third)] == [1, 1, 1]
+
+
+def test_a_full_window_has_room_again_when_an_eighth_was_consumed(driver_dir, name):
+    size = 1024 - 32  # with the header: 512 messages fill the window of 512 KiB
+    with (
+        stream.subscriber(name, bytes, dir=driver_dir) as sub,
+        stream.publisher(name, bytes, dir=driver_dir, linger_s=0) as pub,
+    ):
+        pub.send_many([bytes(size)] * 512)
+        assert len(sub.poll(60)) == 60
+        with pytest.raises(BackPressured):
+            pub.send(bytes(size), timeout_s=0.2)
+        assert len(sub.poll(6)) == 6
+        pub.send(bytes(size), timeout_s=10)
 
 
 @pytest.mark.parametrize(
