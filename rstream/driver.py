@@ -69,7 +69,10 @@ def resolve_dir(dir: str | os.PathLike[str] | None = None) -> str:
     """The driver directory: ``dir``, else ``$RSTREAM_DIR``, else ``/dev/shm/rstream-<user>``."""
     if dir is None:
         return _core.default_dir()
-    path = os.fspath(dir)
+    try:
+        path = os.fspath(dir)
+    except TypeError as error:
+        raise ConfigError(f"dir={dir!r}: must be the path of a driver directory") from error
     if not path:
         raise ConfigError("driver directory: the path is empty")
     return str(Path(path).absolute())

@@ -78,6 +78,7 @@ def test_the_error_of_a_misspelled_option_names_the_one_that_was_meant_and_all(
         (rstream.publisher, {"wait_for": True}, "wait_for=True: must be a whole number of subsc"),
         (rstream.publisher, {"linger_s": NAN}, "linger_s=nan: must be a number of seconds"),
         (rstream.publisher, {"connect_timeout_s": NAN}, "connect_timeout_s=nan: must be a number"),
+        (rstream.publisher, {"dir": 5}, "dir=5: must be the path of a driver directory"),
         (rstream.publisher, {"client": 5}, "client=5: must be an rstream.Client, or None"),
         (rstream.subscriber, {"client": "x"}, "client='x': must be an rstream.Client, or None"),
         (stream.source, {"client": 5}, "client=5: must be an rstream.Client, or None"),
@@ -90,7 +91,7 @@ def test_a_value_of_the_wrong_kind_is_an_error_that_says_what_to_write(
     driver_dir, function, options, text
 ):
     with pytest.raises(ConfigError, match=text):
-        function("ticks", dir=driver_dir, **options)
+        function("ticks", **{"dir": driver_dir} | options)
 
 
 @pytest.mark.parametrize(
