@@ -94,6 +94,7 @@ static void note_drain(rsti_fill_t *fill, int64_t now_ns, int64_t consumed, bool
     const double sample = rsti_clamp_double((double)(consumed - fill->sample_at) / (double)passed_ns
             * 1e9,
         0.0, RSTI_RATE_MAX);
+    fill->latest = sample;
     fill->taking += (sample - fill->taking) / DRAIN_SAMPLES;
     if (!(fill->drain > 0) || (!fill->is_sample_busy && sample > fill->drain)) {
         fill->drain = sample;
@@ -111,7 +112,7 @@ int64_t rsti_fill_set_point(const rsti_fill_t *fill, double drain, int64_t buffe
         (double)RSTI_BUFFER_MAX);
     const int64_t least = rsti_max_i64(MTUS_LEAST * (int64_t)rsti_max_i32(fill->mtu, 0),
         fill->largest);
-    const int64_t most = buffer_bytes / 4;
+    const int64_t most = fill->window_bytes > 0 ? buffer_bytes / 4 * 3 : buffer_bytes / 4;
     return drain > 0 ? rsti_min_i64(rsti_max_i64(wanted, least), most) : most;
 }
 
@@ -235,7 +236,7 @@ void rsti_fill_report(const rsti_fill_t *fill, double drain, bool is_clear,
     *report = (rsti_fill_report_t){
         .is_clear = is_clear,
         .fill = fill->fill,
-        .drain = drain,
+        .drain = is_clear && fill->latest > drain ? fill->latest : drain,
         .allowed = allowed_at(fill, drain),
         .buffer_bytes = fill->buffer_bytes,
         .rtt_ns = fill->rtt_ns,

@@ -2,7 +2,8 @@
  *
  *     standing  = the queue, whenever the consumer takes, the queue is empty, or the consumer is
  *                 late (nothing taken for twice the usual time between two takes); else as it was
- *     set point = min(max(0.8 L d, RTT d, 2 MTU, M), B / 4);   B / 4 until d is known
+ *     set point = min(max(0.8 L d, RTT d, 2 MTU, M), most);   most until d is known
+ *     most      = B / 4; 3 B / 4 where the window holds the sender (W > 0)
  *     allowed   = max(0, d' + (set point - standing) / tau)        tau = max(8 ms, 3 RTT)
  *     d'        = d while the consumer takes as usual; 0 on a stall: nothing taken for
  *                 S = max(10 ms, 4 g), with data; between, d (1 - (w - g) / (S - g))
@@ -12,7 +13,7 @@
  *     its last report is at most F = max(60 ms, 6 RTT) old (an older one the sender has forgotten)
  *     no report                  while the window alone keeps the delay: 0 < W <= L d
  *
- *   queue   bytes that could be consumed and are not      B   the buffer (rsti_fill_buffer)
+ *   queue   bytes that could be consumed and are not      B   the buffer
  *   d       drain: what the consumer takes, bytes/s       L   target delay
  *   M       largest recent message                        RTT round trip
  *   g       usual time between two takes                  w   time since the last one
@@ -24,7 +25,7 @@
  *
  * The set point is at least a round trip's worth of data, because a sender that is a round trip
  * away cannot steer a shorter queue. It is at most a quarter of the buffer, so that three quarters
- * are left for what arrives after a stop.
+ * are left for what arrives after a stop. Where the window holds the sender, nothing can overrun.
  *
  * The rest that a taking leaves is the overload, not the queue before it: a consumer in Python
  * takes in bursts, because handing over the GIL alone takes 5 ms.
@@ -33,6 +34,9 @@
  * repair nothing. Only data that was lost because this buffer was full counts as if it were here,
  * until it is. Else a slow consumer that waits for repairs with an empty queue would never slow its
  * sender down.
+ *
+ * The demand of request(n) needs no part here: a consumer that asks for little takes little, and
+ * the set point follows what it takes.
  *
  * Drain: what the consumer took in DRAIN_SAMPLE_NS or more, smoothed by an eighth, while the queue
  * never ran empty. If it did, the sample is only a lower bound. Stalls are not sampled.
@@ -92,6 +96,7 @@ typedef struct rsti_fill_t {
     double gap_ns;    /* usual time between two takings while there was data (1/8) */
     int64_t moved_ns; /* something was taken, or there was nothing to take */
     int64_t told_ns;
+    double latest;    /* the newest sample of the drain, busy or not */
     double taking;    /* as drain, and also while the queue runs empty */
     bool has_sample, is_sample_busy;
     int64_t sample_ns, sample_at; /* where the running sample began */
@@ -117,26 +122,9 @@ int64_t rsti_fill_due_ns(const rsti_fill_t *fill);
 int64_t rsti_fill_set_point(const rsti_fill_t *fill, double drain, int64_t buffer_bytes);
 
 /* Fills in the report; the caller sets receiver_id (0). drain: fill->drain, or this sender's fair
- * share of it (fair_share.h), with which `allowed` is computed anew. */
+ * share of it (fair_share.h), with which `allowed` is computed anew. With clear the newest sample
+ * is told where it is higher: an obstacle that has gone shows there first. */
 void rsti_fill_report(const rsti_fill_t *fill, double drain, bool is_clear,
     rsti_fill_report_t *report);
-
-/* The highest demand of the last one to two periods. */
-typedef struct rsti_fill_demand_t {
-    int64_t younger, older;
-    int64_t ends_ns;
-    bool has_begun;
-} rsti_fill_demand_t;
-
-void rsti_fill_demand_init(rsti_fill_demand_t *demand);
-/* At each pass: messages that are asked for and not delivered yet; in_ns: the period. */
-void rsti_fill_demand_set(rsti_fill_demand_t *demand, int64_t messages, int64_t in_ns,
-    int64_t now_ns);
-/* -1: there was never a demand. */
-int64_t rsti_fill_demand_highest(const rsti_fill_demand_t *demand);
-
-/* B_eff = min(window, max(highest demand * mean message, one MTU)); without demand (-1): window. */
-int64_t rsti_fill_buffer(int64_t window, int64_t highest_demand, int64_t mean_message_bytes,
-    int64_t mtu);
 
 #endif

@@ -15,7 +15,7 @@ typedef struct rsti_fill_report_t {
     double fill;          /* share of the buffer that is taken, 0 ... 2 */
     double drain;         /* bytes per second that the consumer takes; 0: unknown */
     double allowed;       /* bytes per second that would keep its queue short (fill.h) */
-    int64_t buffer_bytes; /* B_eff; 0: unknown */
+    int64_t buffer_bytes; /* B; 0: unknown */
     int64_t rtt_ns;       /* as the receiver measured it; 0: unknown */
 } rsti_fill_report_t;
 

@@ -20,10 +20,8 @@
  *
  *     fill = 0.9 / (1.9 - f_lo),   0.5 to 0.64 of the window, instead of all.
  *
- * Three things of a fill NAK are not used here:
+ * Two things of a fill NAK are not used here:
  *   - The rate that it asks for: a window limits the level itself.
- *   - B_eff, the demand of the readers: they get no more than that anyway, and with a window of one
- *     message each message would wait for a round trip.
  *   - The stop: a reader that takes nothing causes no status message.
  *
  * The window is at least one MTU, because with less the sender could not send any frame. Pure.

@@ -60,6 +60,11 @@ const rsti_rate_law_t *rsti_rate_find(const char *name)
     return NULL;
 }
 
+bool rsti_rate_law_listens(const rsti_rate_law_t *law)
+{
+    return law->on_report != NULL;
+}
+
 void rsti_rate_init(rsti_rate_t *rate, const rsti_rate_law_t *law, const rsti_rate_params_t *params)
 {
     *rate = (rsti_rate_t){

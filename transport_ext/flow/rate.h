@@ -132,6 +132,8 @@ extern const rsti_rate_law_t rsti_rate_fixed;
 extern const rsti_rate_law_t rsti_rate_aimd;
 extern const rsti_rate_law_t rsti_rate_unlimited;
 
+/* Whether the law follows fill NAKs. */
+bool rsti_rate_law_listens(const rsti_rate_law_t *law);
 /* NULL: no law has that name. */
 const rsti_rate_law_t *rsti_rate_find(const char *name);
 

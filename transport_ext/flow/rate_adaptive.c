@@ -1,9 +1,10 @@
 /* rate_adaptive.c: the sender goes to the smallest rate that a receiver in overload asks for.
  *
  *   report     R = min(allowed) over the receivers whose last report is at most F old,
- *              F = max(60 ms, 6 RTT).     The first one begins an episode: R_0 = the rate before.
- *   clear      of the last receiver: R = max(R, min(R_0, d + (B - q) / 2 / (RTT + P))), and then
- *              R = min(1.5 R, R_0) per round trip. In a group after RTT + 2 P, and only if no other
+ *              F = max(60 ms, 6 RTT).     The first one begins an episode: R_0 = the rate before,
+ *              or that of the last episode while R is still on the way back to it
+ *   clear      of the last receiver: R = max(R, min(R_0, d + room / (RTT + P))), and then
+ *              R = min(1.5 R, R_0) per round trip;   room = min((B - q) / 2, 2 d max(L, RTT)). In a group after RTT + P, and only if no other
  *              receiver reports until then
  *   silence    no jump; growth as below
  *   growth     without a report: R = 1.03 R each max(2 RTT, 4 ms), while the application uses more
@@ -20,7 +21,8 @@
  * They report within P after its last echo.
  *
  * After clear at most half of the free room can arrive before the receiver reports again, so the
- * way back is short and overruns nothing. A receiver that merely fell silent told no free room.
+ * way back is short and overruns nothing. Where the buffer is large, two target delays of data can:
+ * a receiver whose queue ran empty by chance must not get a full buffer. A receiver that merely fell silent told no free room.
  *
  * At the start a receiver that consumes nothing has half its buffer full when its first report
  * takes effect. Floor: rate.h. A reported round trip counts up to REPORTED_RTT_MOST_NS or four
@@ -36,6 +38,7 @@
 #define FIRST 1e6 /* bytes per second, when nothing is known */
 #define BACK 1.5
 #define GROWTH 1.03
+#define UNKNOWN RSTI_RATE_MAX /* R_0 of an episode that ended the start */
 #define REPORTED_RTT_MOST_NS INT64_C(200000000)
 
 static int64_t rtt_of(const rsti_rate_t *rate)
@@ -124,23 +127,25 @@ static void jump_back(rsti_rate_t *rate, double jump)
     const double reached = jump < state->before ? jump : state->before;
     state->is_episode = false;
     state->jump = 0;
-    state->back_to = state->before;
+    state->back_to = state->before < UNKNOWN ? state->before : 0;
     rsti_rate_set(rate, reached > rate->bytes_per_s ? reached : rate->bytes_per_s);
     rate->due_ns = rate->now_ns + rsti_max_i64(rtt_of(rate), RSTI_NS_PER_MS);
 }
 
 static void on_clear(rsti_rate_t *rate, const rsti_fill_report_t *clear)
 {
-    const double room = rsti_clamp_double(1.0 - clear->fill, 0.0, 1.0)
+    const double free_bytes = rsti_clamp_double(1.0 - clear->fill, 0.0, 1.0)
         * (double)clear->buffer_bytes;
-    const double jump = clear->drain + room / 2.0 / reach_s(rtt_of(rate));
+    const double steered_s = (double)rsti_max_i64(rate->params.target_delay_ns, rtt_of(rate)) / 1e9;
+    const double room = rsti_clamp_double(free_bytes / 2.0, 0.0, 2.0 * clear->drain * steered_s);
+    const double jump = clear->drain + room / reach_s(rtt_of(rate));
     if (!rate->params.is_group) {
         jump_back(rate, jump);
         return;
     }
     rsti_rate_adaptive_t *state = &rate->state.adaptive;
     if (!(state->jump > 0)) {
-        rate->due_ns = rate->now_ns + rtt_of(rate) + 2 * rsti_rate_period_ns(rate);
+        rate->due_ns = rate->now_ns + rtt_of(rate) + rsti_rate_period_ns(rate);
     }
     state->jump = state->jump > 0 && state->jump < jump ? state->jump : jump;
 }
@@ -150,7 +155,8 @@ static void on_report(rsti_rate_t *rate, const rsti_fill_report_t *report)
     rsti_rate_adaptive_t *state = &rate->state.adaptive;
     if (!report->is_clear && !state->is_episode) {
         state->is_episode = true;
-        state->before = rate->bytes_per_s > state->back_to ? rate->bytes_per_s : state->back_to;
+        const double aim = rate->bytes_per_s > state->back_to ? rate->bytes_per_s : state->back_to;
+        state->before = state->is_starting ? UNKNOWN : aim;
         state->is_starting = false;
     }
     if (follow(rate)) {
@@ -172,7 +178,7 @@ static void begin(rsti_rate_t *rate)
     state->has_begun = true;
     if (!(rate->params.initial > 0) && rate->buffer_bytes > 0) {
         const double half = (double)rate->buffer_bytes / 2.0 / reach_s(rtt_of(rate));
-        rsti_rate_restart(rate, half > FIRST ? half : FIRST);
+        rsti_rate_set(rate, half > FIRST ? half : FIRST); /* a guess does not count for H */
     }
 }
 

@@ -249,6 +249,7 @@ static void say_fill(rsti_lab_image_t *image, rsti_lab_link_t *link, int64_t ste
         .buffer_bytes = image->buffer_bytes,
         .rtt_ns = (int64_t)image->sender->rtt_ns,
         .mtu = (int32_t)image->sender->mtu,
+        .window_bytes = image->group_size > 1 ? 0 : image->buffer_bytes,
     };
     const rsti_fill_due_t due = rsti_fill_update(&image->fill, &facts);
     const bool is_due = due == RSTI_FILL_REPORT;

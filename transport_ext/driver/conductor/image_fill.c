@@ -4,7 +4,7 @@
 #include "concurrent/sequence.h"
 #include "driver/base/counters.h"
 #include "driver/base/driver_state.h"
-#include "driver/base/tether.h"
+#include "driver/conductor/reader_messages.h"
 #include "flow/fair_share.h"
 
 #define LOOK_NS RSTI_NS_PER_MS
@@ -15,7 +15,6 @@ void rsti_image_fill_init(rsti_image_t *image)
     rsti_image_fill_t *state = &image->fill;
     rsti_fill_init(&state->fill, 0);
     rsti_fill_suppress_init(&state->suppress);
-    rsti_fill_demand_init(&state->demand);
     state->fill_id = RSTI_NULL_COUNTER;
     state->drain_id = RSTI_NULL_COUNTER;
     state->naks_id = RSTI_NULL_COUNTER;
@@ -121,52 +120,6 @@ static int64_t next_look(rsti_image_fill_t *state, int64_t now_ns)
     return is_near ? rsti_min_i64(due_ns, now_ns + LOOK_NS) : due_ns;
 }
 
-/* What the readers tell about themselves. Another process writes these words; the laws clamp
- * impossible values. */
-typedef struct wishes_t {
-    int64_t demand;       /* the least, in messages; -1: unknown */
-    int64_t mean_bytes;   /* of a message of that reader */
-    int64_t message_most; /* the largest mean */
-} wishes_t;
-
-static wishes_t wishes_of(const rsti_image_t *image)
-{
-    wishes_t wishes = {.demand = -1};
-    for (int32_t i = 0; i < image->subscribers.count; i++) {
-        const rsti_subscriber_t *subscriber = &image->subscribers.items[i];
-        const rsti_counter_value_t *value = (const void *)subscriber->position;
-        const rsti_position_ext_t *ext = (const void *)value->spare;
-        if (!rsti_tether_is_working(&subscriber->tether)
-            || rsti_load_acquire_i32(&ext->magic) != RSTI_EXT_MAGIC) {
-            continue;
-        }
-        const int64_t wanted = rsti_load_relaxed_i64(&ext->demand);
-        const int64_t mean_bytes = rsti_load_relaxed_i64(&ext->mean_bytes);
-        wishes.message_most = rsti_max_i64(wishes.message_most, mean_bytes);
-        if (wanted >= 0 && wanted != INT64_MAX && (wishes.demand < 0 || wanted < wishes.demand)) {
-            wishes.demand = wanted;
-            wishes.mean_bytes = mean_bytes;
-        }
-    }
-    return wishes;
-}
-
-/* The bytes of the window that the readers will consume. */
-static int64_t buffer_of(rsti_image_t *image, const wishes_t *wishes, int64_t now_ns)
-{
-    rsti_image_fill_t *state = &image->fill;
-    /* The whole memory, not the current window. A window that tunes itself is what the receiver
-     * requests, so it would always seem full. */
-    const int64_t window = image->congestion.max_window;
-    if (wishes->demand < 0 || wishes->mean_bytes <= 0) {
-        return window;
-    }
-    rsti_fill_demand_set(&state->demand, wishes->demand,
-        state->fill.rtt_ns + state->fill.period_ns, now_ns);
-    return rsti_fill_buffer(window, rsti_fill_demand_highest(&state->demand), wishes->mean_bytes,
-        image->mtu);
-}
-
 /* Takes the last report of another receiver of the group. Several reports since the last check
  * count as one. */
 static void take_heard(rsti_image_fill_t *state)
@@ -202,16 +155,18 @@ int64_t rsti_image_fill_look(rst_driver_t *driver, rsti_image_t *image,
     }
     const bool is_overrun = found->to < rsti_load_acquire_i64(&state->overrun_until);
     const bool is_group = image->file.log.metadata->group != 0;
-    const wishes_t wishes = wishes_of(image);
+    /* The whole memory, not the current window. A window that tunes itself is what the receiver
+     * requests, so it would always seem full. */
+    const int64_t window = image->congestion.max_window;
     const rsti_fill_facts_t facts = {
         .now_ns = now_ns,
         .received = is_overrun ? found->hwm : found->to,
         .consumed = found->consumed,
-        .buffer_bytes = buffer_of(image, &wishes, now_ns),
+        .buffer_bytes = window,
         .rtt_ns = found->rtt_ns,
         .mtu = image->mtu,
-        .largest = wishes.message_most,
-        .window_bytes = is_group ? 0 : image->congestion.max_window,
+        .largest = rsti_readers_message_bytes(&image->subscribers),
+        .window_bytes = is_group ? 0 : window,
     };
     const rsti_fill_due_t due = rsti_fill_update(&state->fill, &facts);
     const bool is_due = due == RSTI_FILL_REPORT;

@@ -6,14 +6,19 @@
 #include "driver/base/reader_left.h"
 #include "driver/base/subscribers.h"
 #include "driver/conductor/publication.h"
+#include "driver/conductor/rate_counters.h"
 #include "driver/conductor/responses.h"
 #include "driver/conductor/subscriber_news.h"
 #include "util/alloc.h"
 #include "util/fault.h"
 
-static double bytes_per_s(const rsti_publication_t *base, const rsti_rate_choice_t *rate)
+/* A law that follows fill NAKs shows what it does. */
+static int allocate_counters(rst_driver_t *driver, rsti_ipc_publication_t *publication,
+    const rsti_rate_choice_t *rate, int64_t client_id)
 {
-    return rsti_allowance_rate(rate->law, &rate->params, base->options.mtu);
+    return rsti_rate_law_listens(rate->law)
+        ? rsti_rate_counters_allocate(driver, &publication->rate.made, &publication->base, client_id)
+        : 0;
 }
 
 int rsti_ipc_publication_create(rst_driver_t *driver, rsti_ipc_publication_t **publication,
@@ -31,8 +36,13 @@ int rsti_ipc_publication_create(rst_driver_t *driver, rsti_ipc_publication_t **p
     made->trip_limit = start;
     made->consumer_position = start;
     made->cool_down_ns = INT64_MIN;
-    rsti_allowance_init(&made->allowance, bytes_per_s(&made->base, facts->rate),
-        facts->options->mtu, start, driver->conductor->now_ns);
+    rsti_rate_counters_init(&made->rate.made);
+    rsti_ipc_rate_init(&made->rate, facts->rate, facts->options->mtu, start,
+        driver->conductor->now_ns);
+    if (allocate_counters(driver, made, facts->rate, facts->client_id) < 0) {
+        rsti_ipc_publication_destroy(driver, made);
+        return -rst_last_error_code();
+    }
     rsti_store_release_i64(&made->base.file.log.metadata->ext.conductor_position, INT64_MAX);
     *publication = made;
     return 0;
@@ -41,6 +51,7 @@ int rsti_ipc_publication_create(rst_driver_t *driver, rsti_ipc_publication_t **p
 void rsti_ipc_publication_destroy(rst_driver_t *driver, rsti_ipc_publication_t *publication)
 {
     rsti_publication_fini(driver, &publication->base);
+    rsti_rate_counters_release(driver, &publication->rate.made);
     rsti_free(publication);
 }
 
@@ -58,23 +69,32 @@ static void tell_holder(rsti_ipc_publication_t *publication, bool is_rate)
     }
 }
 
-/* Stores the least subscriber position at which the conductor has work. */
-static void tell_wake_position(rsti_ipc_publication_t *publication, bool has_subscribers)
+/* The least subscriber position at which the limit can rise. */
+static int64_t rising_position(const rsti_ipc_publication_t *publication)
+{
+    const rsti_publication_t *base = &publication->base;
+    if (!publication->is_held_by_rate) {
+        return base->is_limit_short ? base->limit - RSTI_LIMIT_AHEAD / 2
+                                    : publication->trip_limit - window(publication) + 1;
+    }
+    /* While the allowance grows, the conductor wakes by time. A full burst is checked when half of
+     * it is used, so that a producer slower than the rate never waits. */
+    const rsti_allowance_t *allowance = &publication->rate.allowance;
+    return rsti_allowance_due_ns(allowance) == INT64_MAX
+        ? base->limit - (int64_t)(allowance->bytes.burst / 2) + 1
+        : INT64_MAX;
+}
+
+/* Stores the least subscriber position at which the conductor has work. least: of the subscribers
+ * now; INT64_MAX: there are none. */
+static void tell_wake_position(rsti_ipc_publication_t *publication, int64_t least)
 {
     int64_t position = INT64_MAX;
     if (publication->base.life == RSTI_LIFE_DRAINING) {
         position = publication->base.end_position;
-    } else if (has_subscribers && publication->is_held_by_rate) {
-        /* While the allowance grows, the conductor wakes by time. A full burst is checked when
-         * half of it is used, so that a producer slower than the rate never waits. */
-        if (rsti_allowance_due_ns(&publication->allowance) == INT64_MAX) {
-            const int64_t half = (int64_t)(publication->allowance.bytes.burst / 2);
-            position = publication->base.limit - half + 1;
-        }
-    } else if (has_subscribers) {
-        position = publication->base.is_limit_short
-            ? publication->base.limit - RSTI_LIMIT_AHEAD / 2
-            : publication->trip_limit - window(publication) + 1;
+    } else if (least != INT64_MAX) {
+        position = rsti_min_i64(rising_position(publication),
+            rsti_saturating_add_i64(least, rsti_ipc_rate_step(&publication->rate)));
     }
     int64_t *word = &publication->base.file.log.metadata->ext.conductor_position;
     if (rsti_load_relaxed_i64(word) != position) {
@@ -90,13 +110,31 @@ static bool subscribers_range(const rsti_ipc_publication_t *publication, int64_t
         base->options.term_length, least, highest);
 }
 
+/* After a cut of the rate; else a whole window is sent before the rate applies. */
+static void lower_limit(rst_driver_t *driver, rsti_ipc_publication_t *publication, int64_t limit)
+{
+    if (limit < publication->base.limit) {
+        rsti_publication_lower_limit(driver, &publication->base, limit);
+        publication->trip_limit = limit; /* from here the window may raise it again */
+    }
+}
+
 /* The limit of the rate rises at its due times, the limit of the window in steps of an eighth. */
 static void raise_limit(rst_driver_t *driver, rsti_ipc_publication_t *publication, int64_t least)
 {
     rsti_publication_t *base = &publication->base;
     const int64_t by_window = least + window(publication);
-    const int64_t by_rate = rsti_allowance_limit(&publication->allowance,
-        rsti_log_producer_position(&base->file.log), driver->conductor->now_ns);
+    const int64_t by_rate = rsti_ipc_rate_limit(&publication->rate,
+        &(rsti_ipc_rate_facts_t){
+            .now_ns = driver->conductor->now_ns,
+            .produced = rsti_log_producer_position(&base->file.log),
+            .consumed = least,
+            .window = window(publication),
+            .subscribers = &base->subscribers,
+        });
+    if (publication->rate.is_listening) {
+        lower_limit(driver, publication, by_rate);
+    }
     const bool is_rate = by_rate < by_window;
     const int64_t proposed = is_rate ? by_rate : by_window;
     tell_holder(publication, is_rate);
@@ -125,7 +163,7 @@ static void update_active(rst_driver_t *driver, rsti_ipc_publication_t *publicat
         rsti_subscribers_tell_refused(driver, &base->subscribers);
         publication->consumer_position = rsti_max_i64(publication->consumer_position, highest);
         raise_limit(driver, publication, least);
-        tell_wake_position(publication, true);
+        tell_wake_position(publication, least);
         return;
     }
     tell_holder(publication, false);
@@ -138,7 +176,7 @@ static void update_active(rst_driver_t *driver, rsti_ipc_publication_t *publicat
         rsti_publication_lower_limit(driver, base, publication->consumer_position);
         publication->trip_limit = publication->consumer_position;
     }
-    tell_wake_position(publication, false);
+    tell_wake_position(publication, INT64_MAX);
 }
 
 /* Every subscriber that holds the window has consumed everything, or there is none. */
@@ -160,7 +198,7 @@ static void update_draining(rst_driver_t *driver, rsti_ipc_publication_t *public
         publication->consumer_position = rsti_max_i64(publication->consumer_position, highest);
     }
     if (!is_drained(publication)) {
-        tell_wake_position(publication, true);
+        tell_wake_position(publication, least);
         return;
     }
     rsti_publication_set_life(base, RSTI_LIFE_LINGER, now_ns);
@@ -184,24 +222,27 @@ void rsti_ipc_publication_update(rst_driver_t *driver, rsti_ipc_publication_t *p
 
 int64_t rsti_ipc_publication_due_ns(const rsti_ipc_publication_t *publication)
 {
-    const bool is_held = publication->base.life == RSTI_LIFE_ACTIVE && publication->is_held_by_rate;
-    return is_held ? rsti_allowance_due_ns(&publication->allowance) : INT64_MAX;
+    return publication->base.life == RSTI_LIFE_ACTIVE
+        ? rsti_ipc_rate_due_ns(&publication->rate, publication->is_held_by_rate)
+        : INT64_MAX;
 }
 
-void rsti_ipc_publication_set_rate(rst_driver_t *driver, rsti_ipc_publication_t *publication,
-    const rsti_rate_choice_t *rate)
+int rsti_ipc_publication_set_rate(rst_driver_t *driver, rsti_ipc_publication_t *publication,
+    const rsti_rate_choice_t *rate, int64_t client_id)
 {
     rsti_publication_t *base = &publication->base;
     const int64_t now_ns = driver->conductor->now_ns;
+    if (allocate_counters(driver, publication, rate, client_id) < 0) {
+        return -rst_last_error_code();
+    }
     const int64_t position = rsti_log_producer_position(&base->file.log);
-    rsti_allowance_set(&publication->allowance, bytes_per_s(base, rate), position, now_ns);
-    const int64_t limit = rsti_allowance_limit(&publication->allowance, position, now_ns);
-    if (base->life == RSTI_LIFE_ACTIVE && limit < base->limit) {
-        /* else a whole window is sent before the rate applies */
-        rsti_publication_lower_limit(driver, base, limit);
-        publication->trip_limit = limit; /* from here the window may raise it again */
+    rsti_ipc_rate_set(&publication->rate, rate, position, now_ns);
+    if (base->life == RSTI_LIFE_ACTIVE) {
+        lower_limit(driver, publication,
+            rsti_allowance_limit(&publication->rate.allowance, position, now_ns));
     }
     rsti_ipc_publication_update(driver, publication, now_ns);
+    return 0;
 }
 
 void rsti_ipc_publication_check_blocked(rst_driver_t *driver, rsti_ipc_publication_t *publication,

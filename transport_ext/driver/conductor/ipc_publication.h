@@ -1,18 +1,18 @@
 /* ipc_publication.h: a publication whose log is read directly by subscribers on this machine.
  *
  * Law: the limit never exceeds the least subscriber position plus the window, nor the position
- * that the rate allows (flow/allowance.h). Memory below the least subscriber position is zero
+ * that the rate allows (ipc_rate.h). Memory below the least subscriber position is zero
  * before the limit rises. Owner: conductor. */
 #ifndef RSTI_DRIVER_CONDUCTOR_IPC_PUBLICATION_H
 #define RSTI_DRIVER_CONDUCTOR_IPC_PUBLICATION_H
 
 #include "driver/base/publication.h"
-#include "flow/allowance.h"
+#include "driver/conductor/ipc_rate.h"
 
 typedef struct rsti_ipc_publication_t {
     rsti_publication_t base;
     int64_t trip_limit;
-    rsti_allowance_t allowance;
+    rsti_ipc_rate_t rate;
     bool is_held_by_rate; /* copy of the word in the log, which the driver writes but never reads */
     int64_t consumer_position; /* highest that any subscriber reached */
     int64_t cool_down_ns; /* after a rejection: no subscriber before this time; else INT64_MIN */
@@ -28,9 +28,10 @@ void rsti_ipc_publication_update(rst_driver_t *driver, rsti_ipc_publication_t *p
     int64_t now_ns);
 /* The time at which the rate allows a higher limit. INT64_MAX: the rate does not hold the limit. */
 int64_t rsti_ipc_publication_due_ns(const rsti_ipc_publication_t *publication);
-/* Changes the rate. The limit may fall. */
-void rsti_ipc_publication_set_rate(rst_driver_t *driver, rsti_ipc_publication_t *publication,
-    const rsti_rate_choice_t *rate);
+/* Changes the rate. The limit may fall. 0, or a negative error code with a trail: there is no
+ * memory for its counters. */
+int rsti_ipc_publication_set_rate(rst_driver_t *driver, rsti_ipc_publication_t *publication,
+    const rsti_rate_choice_t *rate, int64_t client_id);
 /* The timer calls this function and the next two.
  *
  * Unblocks the log when a dead producer holds its readers up. */

@@ -120,12 +120,12 @@ static int init_rate(rst_driver_t *driver, rsti_network_publication_t *publicati
     if (facts->rate->law == &rsti_rate_unlimited) {
         return 0;
     }
-    if (rsti_send_rate_allocate_counters(driver, &publication->send_rate, &publication->base,
+    if (rsti_rate_counters_allocate(driver, &publication->send_rate.made, &publication->base,
             facts->client_id)
         < 0) {
         return -rst_last_error_code();
     }
-    rsti_send_rate_set(&publication->send_rate, facts->rate, &publication->send_rate.made,
+    rsti_send_rate_set(&publication->send_rate, facts->rate, &publication->send_rate.made.at,
         driver->conductor->now_ns);
     return 0;
 }
@@ -160,6 +160,7 @@ int rsti_network_publication_create(rst_driver_t *driver, rsti_network_publicati
     rsti_pacer_init(&made->pacer);
     rsti_send_rate_init(&made->send_rate, facts->options->mtu, driver->params.fill_detect_ns);
     made->send_rate.is_group = made->is_group;
+    rsti_rate_counters_init(&made->send_rate.made);
     rsti_noop_init(&made->noop, driver->params.noop_interval_ns);
     made->limit_wake_position = INT64_MAX;
     made->spy_position = made->position;
@@ -186,7 +187,7 @@ void rsti_network_publication_destroy(rst_driver_t *driver, rsti_network_publica
     rsti_counter_release(driver, &publication->snd_bpe_id);
     rsti_counter_release(driver, &publication->snd_naks_id);
     rsti_counter_release(driver, &publication->snd_consumed_id);
-    rsti_send_rate_release_counters(driver, &publication->send_rate);
+    rsti_rate_counters_release(driver, &publication->send_rate.made);
     fini_flow(driver, publication);
     rsti_retransmit_fini(&publication->retransmit);
     rsti_free(publication);

@@ -3,7 +3,16 @@
 
 #include "driver/base/counters.h"
 
-int rsti_send_rate_allocate_counters(rst_driver_t *driver, rsti_send_rate_t *send_rate,
+void rsti_rate_counters_init(rsti_rate_counters_made_t *made)
+{
+    *made = (rsti_rate_counters_made_t){
+        .rate_id = RSTI_NULL_COUNTER,
+        .fill_naks_id = RSTI_NULL_COUNTER,
+        .margin_id = RSTI_NULL_COUNTER,
+    };
+}
+
+int rsti_rate_counters_allocate(rst_driver_t *driver, rsti_rate_counters_made_t *made,
     const rsti_publication_t *publication, int64_t client_id)
 {
     const struct {
@@ -12,10 +21,9 @@ int rsti_send_rate_allocate_counters(rst_driver_t *driver, rsti_send_rate_t *sen
         int32_t *id;
         int64_t **address;
     } wanted[] = {
-        {RSTI_COUNTER_RATE, "rs-rate", &send_rate->rate_id, &send_rate->made.rate},
-        {RSTI_COUNTER_FILL_NAKS, "rs-fill-naks", &send_rate->fill_naks_id,
-            &send_rate->made.fill_naks},
-        {RSTI_COUNTER_MARGIN, "rs-headroom", &send_rate->margin_id, &send_rate->made.margin},
+        {RSTI_COUNTER_RATE, "rs-rate", &made->rate_id, &made->at.rate},
+        {RSTI_COUNTER_FILL_NAKS, "rs-fill-naks", &made->fill_naks_id, &made->at.fill_naks},
+        {RSTI_COUNTER_MARGIN, "rs-headroom", &made->margin_id, &made->at.margin},
     };
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
         const rsti_stream_counter_t counter = {
@@ -37,9 +45,9 @@ int rsti_send_rate_allocate_counters(rst_driver_t *driver, rsti_send_rate_t *sen
     return 0;
 }
 
-void rsti_send_rate_release_counters(rst_driver_t *driver, rsti_send_rate_t *send_rate)
+void rsti_rate_counters_release(rst_driver_t *driver, rsti_rate_counters_made_t *made)
 {
-    rsti_counter_release(driver, &send_rate->rate_id);
-    rsti_counter_release(driver, &send_rate->fill_naks_id);
-    rsti_counter_release(driver, &send_rate->margin_id);
+    rsti_counter_release(driver, &made->rate_id);
+    rsti_counter_release(driver, &made->fill_naks_id);
+    rsti_counter_release(driver, &made->margin_id);
 }

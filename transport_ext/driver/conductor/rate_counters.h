@@ -1,16 +1,17 @@
-/* rate_counters.h: the counters of the rate law of a network publication. */
+/* rate_counters.h: the counters of the rate law of a publication. */
 #ifndef RSTI_DRIVER_CONDUCTOR_RATE_COUNTERS_H
 #define RSTI_DRIVER_CONDUCTOR_RATE_COUNTERS_H
 
 #include "driver/base/publication.h"
-#include "driver/sender/send_rate.h"
+#include "driver/base/rate_counters.h"
 
+/* There are none yet. */
+void rsti_rate_counters_init(rsti_rate_counters_made_t *made);
 /* Allocates the missing counters of a law that limits the rate. Returns 0, or a negative error
- * code with a trail. After success send_rate->made holds all of them, ready for the command that
- * brings the law to the sender. */
-int rsti_send_rate_allocate_counters(rst_driver_t *driver, rsti_send_rate_t *send_rate,
+ * code with a trail. After success made->at holds all of them. */
+int rsti_rate_counters_allocate(rst_driver_t *driver, rsti_rate_counters_made_t *made,
     const rsti_publication_t *publication, int64_t client_id);
 /* Releases all of them. */
-void rsti_send_rate_release_counters(rst_driver_t *driver, rsti_send_rate_t *send_rate);
+void rsti_rate_counters_release(rst_driver_t *driver, rsti_rate_counters_made_t *made);
 
 #endif

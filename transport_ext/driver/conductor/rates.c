@@ -55,13 +55,13 @@ static void set_network_rate(rst_driver_t *driver, rsti_network_publication_t *p
 {
     rsti_agent_command_t set = {.object = publication, .rate = *rate};
     if (rate->law != &rsti_rate_unlimited) {
-        if (rsti_send_rate_allocate_counters(driver, &publication->send_rate, &publication->base,
+        if (rsti_rate_counters_allocate(driver, &publication->send_rate.made, &publication->base,
                 command->client_id)
             < 0) {
             rsti_respond_trail(driver, command->correlation_id);
             return;
         }
-        set.rate_counters = publication->send_rate.made;
+        set.rate_counters = publication->send_rate.made.at;
     }
     rsti_tell_sender(driver, RSTI_AGENT_SET_RATE, &set);
     rsti_respond_ok(driver, command->correlation_id);
@@ -86,6 +86,11 @@ void rsti_on_set_rate(rst_driver_t *driver, const rsti_command_t *command)
         set_network_rate(driver, (rsti_network_publication_t *)(void *)publication, &rate, command);
         return;
     }
-    rsti_ipc_publication_set_rate(driver, (rsti_ipc_publication_t *)(void *)publication, &rate);
+    if (rsti_ipc_publication_set_rate(driver, (rsti_ipc_publication_t *)(void *)publication, &rate,
+            command->client_id)
+        < 0) {
+        rsti_respond_trail(driver, command->correlation_id);
+        return;
+    }
     rsti_respond_ok(driver, command->correlation_id);
 }

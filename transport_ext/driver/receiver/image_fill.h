@@ -30,7 +30,6 @@ typedef struct rsti_image_fill_t {
     /* written by: conductor */
     rsti_fill_t fill;
     rsti_fill_suppress_t suppress;
-    rsti_fill_demand_t demand;
     int32_t fill_id, drain_id, naks_id;
     int64_t *told_fill;  /* counters; NULL: no such counter */
     int64_t *told_drain;

@@ -16,9 +16,6 @@ void rsti_send_rate_init(rsti_send_rate_t *send_rate, int32_t mtu, int64_t detec
         .liar_told_ns = INT64_MIN / 2,
         .target_told_ns = INT64_MIN / 2,
         .ahead_bytes = INT64_MAX,
-        .rate_id = RSTI_NULL_COUNTER,
-        .fill_naks_id = RSTI_NULL_COUNTER,
-        .margin_id = RSTI_NULL_COUNTER,
     };
     rsti_fill_truth_init(&send_rate->truth);
 }

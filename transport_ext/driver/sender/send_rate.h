@@ -50,10 +50,7 @@ typedef struct rsti_send_rate_t {
     int64_t target_told; /* that delay */
     int64_t ahead_bytes; /* atomic: see above; INT64_MAX: no limit */
     rsti_rate_counters_t told; /* NULL until the first law that brings counters */
-    /* Conductor. When memory for counters ran out, only some of these exist. The sender therefore
-     * reads `told`. */
-    int32_t rate_id, fill_naks_id, margin_id; /* -1: no such counter */
-    rsti_rate_counters_t made;
+    rsti_rate_counters_made_t made; /* conductor; the sender reads `told` */
 } rsti_send_rate_t;
 
 /* Starts without a limit and without counters. detect_ns: the detection time D of

@@ -1,0 +1,139 @@
+/* ipc_rate.c: see ipc_rate.h. */
+#include "driver/conductor/ipc_rate.h"
+
+#include "concurrent/atomics.h"
+#include "driver/conductor/reader_messages.h"
+#include "util/clock.h"
+#include "util/int_math.h"
+
+#define LOOK_NS RSTI_NS_PER_MS
+#define STEP_LEAST 4096
+
+static double fixed_rate(const rsti_rate_choice_t *choice, int32_t mtu)
+{
+    return rsti_allowance_rate(choice->law, &choice->params, mtu);
+}
+
+static void begin(rsti_ipc_rate_t *state, const rsti_rate_choice_t *choice, int64_t position,
+    int64_t now_ns)
+{
+    state->is_listening = rsti_rate_law_listens(choice->law);
+    if (!state->is_listening) {
+        return;
+    }
+    rsti_rate_params_t params = choice->params;
+    params.initial = params.initial > 0 ? params.initial : RSTI_RATE_MAX;
+    params.floor_share = 0;
+    params.now_ns = now_ns;
+    rsti_rate_init(&state->rate, choice->law, &params);
+    rsti_fill_init(&state->fill, params.target_delay_ns);
+    state->began_at = position;
+}
+
+void rsti_ipc_rate_init(rsti_ipc_rate_t *state, const rsti_rate_choice_t *choice, int32_t mtu,
+    int64_t position, int64_t now_ns)
+{
+    state->mtu = mtu;
+    begin(state, choice, position, now_ns);
+    rsti_allowance_init(&state->allowance,
+        state->is_listening ? state->rate.bytes_per_s : fixed_rate(choice, mtu), mtu, position,
+        now_ns);
+}
+
+void rsti_ipc_rate_set(rsti_ipc_rate_t *state, const rsti_rate_choice_t *choice, int64_t position,
+    int64_t now_ns)
+{
+    begin(state, choice, position, now_ns);
+    rsti_allowance_set(&state->allowance,
+        state->is_listening ? state->rate.bytes_per_s : fixed_rate(choice, state->mtu), position,
+        now_ns);
+}
+
+/* The reader's part: a report of the slowest reader, and the end of its overload. */
+static void look_at_queue(rsti_ipc_rate_t *state, const rsti_ipc_rate_facts_t *facts)
+{
+    const rsti_fill_due_t due = rsti_fill_update(&state->fill,
+        &(rsti_fill_facts_t){
+            .now_ns = facts->now_ns,
+            .received = facts->produced,
+            .consumed = facts->consumed,
+            .buffer_bytes = facts->window,
+            .mtu = state->mtu,
+            .largest = rsti_readers_message_bytes(facts->subscribers),
+            .window_bytes = facts->window,
+        });
+    if (due == RSTI_FILL_QUIET) {
+        return;
+    }
+    rsti_fill_report_t report;
+    rsti_fill_report(&state->fill, state->fill.drain, due == RSTI_FILL_CLEAR, &report);
+    if (due == RSTI_FILL_REPORT) {
+        rsti_fill_on_sent(&state->fill);
+    }
+    rsti_rate_on_report(&state->rate, &report, facts->now_ns);
+}
+
+static void tell(const rsti_rate_counters_t *at, const rsti_rate_t *rate)
+{
+    if (at->rate != NULL && at->fill_naks != NULL && at->margin != NULL) {
+        rsti_store_release_i64(at->rate, (int64_t)rate->bytes_per_s);
+        rsti_store_release_i64(at->fill_naks, rate->report_count);
+        rsti_store_release_i64(at->margin, 0); /* the window holds: nothing can be overrun */
+    }
+}
+
+int64_t rsti_ipc_rate_limit(rsti_ipc_rate_t *state, const rsti_ipc_rate_facts_t *facts)
+{
+    if (state->is_listening) {
+        const double before = state->rate.bytes_per_s;
+        state->has_moved = facts->produced != state->fill.received
+            || facts->consumed != state->fill.consumed;
+        look_at_queue(state, facts);
+        (void)rsti_rate_on_cycle(&state->rate,
+            &(rsti_rate_use_t){
+                .now_ns = facts->now_ns,
+                .sent_bytes = facts->produced - state->began_at,
+                .buffer_bytes = facts->window,
+            });
+        if (state->rate.bytes_per_s != before) {
+            rsti_allowance_set(&state->allowance, state->rate.bytes_per_s, facts->produced,
+                facts->now_ns);
+            tell(&state->made.at, &state->rate);
+        }
+    }
+    return rsti_allowance_limit(&state->allowance, facts->produced, facts->now_ns);
+}
+
+static bool is_near(const rsti_fill_t *fill)
+{
+    return fill->is_reporting || fill->received - fill->consumed >= fill->set_point / 4;
+}
+
+int64_t rsti_ipc_rate_step(const rsti_ipc_rate_t *state)
+{
+    const rsti_fill_t *fill = &state->fill;
+    if (!state->is_listening || !is_near(fill)) {
+        return INT64_MAX;
+    }
+    const int64_t in_look = (int64_t)rsti_clamp_double(fill->drain * (double)LOOK_NS / 1e9,
+        STEP_LEAST, (double)RSTI_BUFFER_MAX);
+    return rsti_max_i64(fill->set_point / 4, in_look);
+}
+
+int64_t rsti_ipc_rate_due_ns(const rsti_ipc_rate_t *state, bool is_held)
+{
+    int64_t due_ns = is_held ? rsti_allowance_due_ns(&state->allowance) : RSTI_NO_DEADLINE;
+    if (!state->is_listening) {
+        return due_ns;
+    }
+    if (is_held && state->has_moved) {
+        due_ns = rsti_min_i64(due_ns, state->rate.due_ns);
+    }
+    /* While nothing moves, only a stall is news, once. */
+    const rsti_fill_t *fill = &state->fill;
+    if (is_near(fill) && (state->has_moved || !fill->was_stall_told)) {
+        due_ns = rsti_min_i64(due_ns,
+            rsti_max_i64(rsti_fill_due_ns(fill), fill->now_ns + LOOK_NS));
+    }
+    return due_ns;
+}

@@ -1,0 +1,57 @@
+/* ipc_rate.h: the rate of an IPC publication. The driver sees the queues of its readers itself, so
+ * the laws that follow fill NAKs (flow/rate.h) work without any message: the conductor is receiver
+ * and sender of flow/fill.h in one.
+ *
+ *     queue = position of the producer - position of the slowest reader that holds the window
+ *     limit = what the law allows beyond the producer (flow/allowance.h)
+ *
+ * The slowest reader asks for the least rate, so one queue is enough. The round trip is zero. The
+ * window holds too, so nothing can be overrun: such a law begins without a limit, and has no floor
+ * but its least rate, because there is nobody who could forge a report.
+ *
+ * A law that follows fill NAKs costs passes of the conductor: one for each quarter of the set point
+ * that the slowest reader takes, at most one a millisecond, while its queue is at least that long.
+ * With a shorter queue there are none beyond those of the window. Owner: conductor. */
+#ifndef RSTI_DRIVER_CONDUCTOR_IPC_RATE_H
+#define RSTI_DRIVER_CONDUCTOR_IPC_RATE_H
+
+#include "driver/base/rate_counters.h"
+#include "driver/base/subscribers.h"
+#include "flow/allowance.h"
+#include "flow/rate_text.h"
+
+typedef struct rsti_ipc_rate_t {
+    rsti_allowance_t allowance;
+    bool is_listening; /* the law follows fill NAKs; the fields below are used */
+    rsti_fill_t fill;
+    rsti_rate_t rate;
+    int32_t mtu;
+    int64_t began_at; /* position of the producer */
+    bool has_moved;   /* producer or reader, since the last look */
+    rsti_rate_counters_made_t made;
+} rsti_ipc_rate_t;
+
+typedef struct rsti_ipc_rate_facts_t {
+    int64_t now_ns;
+    int64_t produced; /* position */
+    int64_t consumed; /* by the slowest reader */
+    int64_t window;
+    const rsti_subscribers_t *subscribers;
+} rsti_ipc_rate_facts_t;
+
+/* Begins with a law, at the producer's position. */
+void rsti_ipc_rate_init(rsti_ipc_rate_t *state, const rsti_rate_choice_t *choice, int32_t mtu,
+    int64_t position, int64_t now_ns);
+/* Takes another law. The time until now is counted at the old rate. */
+void rsti_ipc_rate_set(rsti_ipc_rate_t *state, const rsti_rate_choice_t *choice, int64_t position,
+    int64_t now_ns);
+/* Each pass with readers. Returns the position up to which the producer may write; INT64_MAX: the
+ * rate sets no limit. It may be lower than the last one. */
+int64_t rsti_ipc_rate_limit(rsti_ipc_rate_t *state, const rsti_ipc_rate_facts_t *facts);
+/* Bytes that the slowest reader takes until the next look is wanted; INT64_MAX: none is. */
+int64_t rsti_ipc_rate_step(const rsti_ipc_rate_t *state);
+/* When the next look is wanted although no reader takes anything. is_held: the limit is that of the
+ * rate. */
+int64_t rsti_ipc_rate_due_ns(const rsti_ipc_rate_t *state, bool is_held);
+
+#endif

@@ -1,0 +1,21 @@
+/* reader_messages.c: see reader_messages.h. */
+#include "driver/conductor/reader_messages.h"
+
+#include "concurrent/counters.h"
+#include "concurrent/wake.h"
+#include "util/int_math.h"
+
+int64_t rsti_readers_message_bytes(const rsti_subscribers_t *subscribers)
+{
+    int64_t most = 0;
+    for (int32_t i = 0; i < subscribers->count; i++) {
+        const rsti_subscriber_t *subscriber = &subscribers->items[i];
+        const rsti_counter_value_t *value = (const void *)subscriber->position;
+        const rsti_position_ext_t *ext = (const void *)value->spare;
+        if (rsti_tether_is_working(&subscriber->tether)
+            && rsti_load_acquire_i32(&ext->magic) == RSTI_EXT_MAGIC) {
+            most = rsti_max_i64(most, rsti_load_relaxed_i64(&ext->mean_bytes));
+        }
+    }
+    return most;
+}
