@@ -14,11 +14,12 @@
 #define TAU_LEAST_NS (8 * RSTI_NS_PER_MS)
 #define TAU_ROUND_TRIPS 3
 #define MTUS_LEAST 2
+#define PASSING_NS (2 * RSTI_NS_PER_MS)
 #define NEVER INT64_MIN
 
 void rsti_fill_init(rsti_fill_t *fill, int64_t target_delay_ns)
 {
-    *fill = (rsti_fill_t){.period_ns = RSTI_FILL_PERIOD_NS, .sent_ns = NEVER};
+    *fill = (rsti_fill_t){.period_ns = RSTI_FILL_PERIOD_NS, .repaired_ns = NEVER, .above_ns = NEVER, .sent_ns = NEVER};
     rsti_fill_set_target(fill, target_delay_ns);
 }
 
@@ -150,13 +151,34 @@ static bool is_window_enough(const rsti_fill_t *fill)
         && (double)fill->window_bytes <= fill->drain * (double)fill->target_delay_ns / 1e9;
 }
 
+static bool waits_for_repaired(const rsti_fill_t *fill)
+{
+    return !fill->is_stalled && fill->repaired_ns != NEVER
+        && fill->now_ns - fill->repaired_ns < 2 * PASSING_NS;
+}
+
+static void begin_reporting(rsti_fill_t *fill)
+{
+    const bool is_above = fill->buffer_bytes > 0 && fill->standing > fill->set_point / 2
+        && !is_window_enough(fill);
+    if (!is_above) {
+        fill->above_ns = NEVER;
+    } else if (fill->above_ns == NEVER) {
+        fill->above_ns = fill->now_ns;
+    }
+    const int64_t waits_ns = waits_for_repaired(fill) ? PASSING_NS : 0;
+    fill->is_reporting = is_above && fill->now_ns - fill->above_ns >= waits_ns;
+    if (fill->is_reporting) {
+        fill->above_ns = NEVER;
+        fill->was_told = false;
+        fill->sent_ns = NEVER;
+    }
+}
+
 static rsti_fill_due_t what_is_due(rsti_fill_t *fill)
 {
     if (!fill->is_reporting) {
-        fill->is_reporting = fill->buffer_bytes > 0 && fill->standing > fill->set_point / 2
-            && !is_window_enough(fill);
-        fill->was_told = fill->was_told && !fill->is_reporting;
-        fill->sent_ns = NEVER;
+        begin_reporting(fill);
     } else if (fill->standing < fill->set_point / 4 || is_window_enough(fill)) {
         fill->is_reporting = false;
         return fill->sent_ns != NEVER
@@ -191,8 +213,12 @@ rsti_fill_due_t rsti_fill_update(rsti_fill_t *fill, const rsti_fill_facts_t *fac
     note_gap(fill, now_ns, consumed);
     note_standing(fill, now_ns, received - consumed, has_taken);
     note_drain(fill, now_ns, consumed, received > consumed);
+    if (received > fill->received && fill->highest > fill->received) {
+        fill->repaired_ns = now_ns;
+    }
     fill->now_ns = now_ns;
     fill->received = received;
+    fill->highest = rsti_max_i64(received, rsti_min_i64(facts->highest, RSTI_COUNT_MAX));
     fill->consumed = consumed;
     fill->buffer_bytes = rsti_clamp_i64(facts->buffer_bytes, 0, RSTI_BUFFER_MAX);
     fill->rtt_ns = rsti_clamp_i64(facts->rtt_ns, 0, RSTI_REPORT_RTT_MAX_NS);
@@ -224,7 +250,9 @@ int64_t rsti_fill_due_ns(const rsti_fill_t *fill)
     }
     const int64_t stalled_ns = fill->moved_ns + rsti_to_ns(stall_ns(fill)) + 1;
     if (!fill->is_reporting) {
-        return stalled_ns > fill->now_ns ? stalled_ns : RSTI_NO_DEADLINE;
+        const int64_t begins_ns = fill->above_ns == NEVER ? RSTI_NO_DEADLINE
+                                                          : fill->above_ns + PASSING_NS;
+        return stalled_ns > fill->now_ns ? rsti_min_i64(stalled_ns, begins_ns) : begins_ns;
     }
     return fill->was_told ? rsti_max_i64(fill->told_ns + fill->period_ns, fill->now_ns)
                           : fill->now_ns;

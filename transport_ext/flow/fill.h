@@ -27,6 +27,8 @@
  * away cannot steer a shorter queue. It is at most a quarter of the buffer, so that three quarters
  * are left for what arrives after a stop. Where the window holds the sender, nothing can overrun.
  *
+ * What a repair frees at once counts when it stands for 2 ms: else loss would look like overload.
+ *
  * The rest that a taking leaves is the overload, not the queue before it: a consumer in Python
  * takes in bursts, because handing over the GIL alone takes 5 ms.
  *
@@ -63,6 +65,7 @@ static inline int64_t rsti_fill_fresh_ns(int64_t rtt_ns)
 typedef struct rsti_fill_facts_t {
     int64_t now_ns;
     int64_t received; /* end of contiguous data; going back changes nothing */
+    int64_t highest;  /* end of all data, also behind gaps */
     int64_t consumed; /* at most received */
     int64_t buffer_bytes; /* B; 0: no fill */
     int64_t rtt_ns;   /* 0: unknown */
@@ -88,6 +91,8 @@ typedef struct rsti_fill_t {
     bool is_reporting, is_stalled;
     /* memory */
     bool has_begun, was_told, was_stall_told;
+    int64_t highest, repaired_ns; /* when a repair last freed data; INT64_MIN: never */
+    int64_t above_ns; /* standing > set point / 2 since then; INT64_MIN: it is not, or reports */
     int64_t sent_ns; /* the last own report; INT64_MIN: none in this overload */
     int64_t now_ns, received, consumed, buffer_bytes, rtt_ns, largest, window_bytes;
     int32_t mtu;

@@ -38,7 +38,7 @@
 #define FIRST 1e6 /* bytes per second, when nothing is known */
 #define BACK 1.5
 #define GROWTH 1.03
-#define UNKNOWN RSTI_RATE_MAX /* R_0 of an episode that ended the start */
+#define UNKNOWN RSTI_RATE_MAX /* R_0 of the episode that ended the start: no limit is known yet */
 #define REPORTED_RTT_MOST_NS INT64_C(200000000)
 
 static int64_t rtt_of(const rsti_rate_t *rate)
@@ -127,7 +127,7 @@ static void jump_back(rsti_rate_t *rate, double jump)
     const double reached = jump < state->before ? jump : state->before;
     state->is_episode = false;
     state->jump = 0;
-    state->back_to = state->before < UNKNOWN ? state->before : 0;
+    state->back_to = state->before;
     rsti_rate_set(rate, reached > rate->bytes_per_s ? reached : rate->bytes_per_s);
     rate->due_ns = rate->now_ns + rsti_max_i64(rtt_of(rate), RSTI_NS_PER_MS);
 }
@@ -150,13 +150,23 @@ static void on_clear(rsti_rate_t *rate, const rsti_fill_report_t *clear)
     state->jump = state->jump > 0 && state->jump < jump ? state->jump : jump;
 }
 
+/* R_0 of an episode that begins now. */
+static double aim_of(const rsti_rate_t *rate)
+{
+    const rsti_rate_adaptive_t *state = &rate->state.adaptive;
+    if (state->is_starting) {
+        return UNKNOWN;
+    }
+    const bool is_on_its_way = rate->bytes_per_s < state->back_to && state->back_to < UNKNOWN;
+    return is_on_its_way ? state->back_to : rate->bytes_per_s;
+}
+
 static void on_report(rsti_rate_t *rate, const rsti_fill_report_t *report)
 {
     rsti_rate_adaptive_t *state = &rate->state.adaptive;
     if (!report->is_clear && !state->is_episode) {
         state->is_episode = true;
-        const double aim = rate->bytes_per_s > state->back_to ? rate->bytes_per_s : state->back_to;
-        state->before = state->is_starting ? UNKNOWN : aim;
+        state->before = aim_of(rate);
         state->is_starting = false;
     }
     if (follow(rate)) {

@@ -245,6 +245,7 @@ static void say_fill(rsti_lab_image_t *image, rsti_lab_link_t *link, int64_t ste
     const rsti_fill_facts_t facts = {
         .now_ns = now_ns,
         .received = ready < image->overrun_until ? image->furthest : ready,
+        .highest = image->furthest,
         .consumed = image->consumed,
         .buffer_bytes = image->buffer_bytes,
         .rtt_ns = (int64_t)image->sender->rtt_ns,

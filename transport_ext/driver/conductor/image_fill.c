@@ -161,6 +161,7 @@ int64_t rsti_image_fill_look(rst_driver_t *driver, rsti_image_t *image,
     const rsti_fill_facts_t facts = {
         .now_ns = now_ns,
         .received = is_overrun ? found->hwm : found->to,
+        .highest = found->hwm,
         .consumed = found->consumed,
         .buffer_bytes = window,
         .rtt_ns = found->rtt_ns,
