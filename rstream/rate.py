@@ -24,6 +24,7 @@ from rstream.errors import ConfigError
 __all__ = (
     "Adaptive",
     "Aimd",
+    "Default",
     "Fixed",
     "Nak",
     "RateLimit",
@@ -123,6 +124,19 @@ def _percent(share: float) -> str:
     """Shares as the driver reads them: ``0.025`` is ``2.5``; finer than 10**-12 is rounded off."""
     text = f"{share * 100:.10f}"
     return text.rstrip("0").rstrip(".")
+
+
+@dataclass(frozen=True, slots=True)
+class Default:
+    """What :func:`rstream.publisher` uses when no rate is given.
+
+    It is the driver's option ``rate`` where that is set, else ``Adaptive()``. Beside an Aeron
+    driver it is ``Unlimited()``.
+    """
+
+    def to_text(self) -> str:
+        """The value of ``rs-rate``."""
+        return "default"
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,7 +289,7 @@ class Aimd:
         return f"aimd,a:{self.increase_bytes_per_s},b:{percent}{_rates_text(self)}"
 
 
-RateLimit: TypeAlias = Unlimited | Fixed | Adaptive | Nak | Aimd
+RateLimit: TypeAlias = Default | Unlimited | Fixed | Adaptive | Nak | Aimd
 
 _SIZE: Final = re.compile(r"([0-9]{1,18})([kmg]?)", re.IGNORECASE)
 _FACTOR: Final = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
@@ -318,6 +332,7 @@ _LIMITS: Final[dict[str, tuple[str, _Reader]]] = {
 }
 #: Law and keys by name, as transport_ext/flow/rate_text.h has them.
 _LAWS: Final[dict[str, tuple[Callable[..., RateLimit], dict[str, tuple[str, _Reader]]]]] = {
+    "default": (Default, {}),
     "unlimited": (Unlimited, {}),
     "fixed": (Fixed, {"r": ("bytes_per_s", _size), "p": ("datagrams_per_s", _count)}),
     "adaptive": (Adaptive, {**_LIMITS, "d": ("target_delay_s", _seconds)}),

@@ -76,7 +76,7 @@ def bucket_of(text: str, mtu: int, now_ns: int) -> TokenBucket | None:
         NotSupported: the law follows the readers' reports, which Aeron's driver does not have.
     """
     limit = rate.from_text(text)
-    if isinstance(limit, rate.Unlimited):
+    if isinstance(limit, rate.Unlimited | rate.Default):
         return None
     if not isinstance(limit, rate.Fixed):
         raise NotSupported(

@@ -143,6 +143,14 @@ def with_rate(uri: str, limit: RateLimit | None) -> str:
     return str(ChannelUri.parse(uri).with_value("rs-rate", limit.to_text()))
 
 
+def with_default_rate(uri: str) -> str:
+    """The channel with ``rs-rate=default`` unless it names a law: a stream's readers slow its
+    publisher down by the driver's law, while a raw publication has none.
+    """
+    parsed = ChannelUri.parse(uri)
+    return uri if parsed.get("rs-rate") is not None else str(parsed.with_value("rs-rate", "default"))
+
+
 def with_endpoint(uri: str, address: str) -> str:
     """The channel with another endpoint: a reader that was bound to port 0 joins again with its
     real port.

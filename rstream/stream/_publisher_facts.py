@@ -25,7 +25,7 @@ from rstream.stream._events import (
     Rejected,
     StreamEvent,
 )
-from rstream.stream._names import KIND_PLAIN, header_of
+from rstream.stream._names import KIND_PLAIN, header_of, with_default_rate
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -90,7 +90,8 @@ class PublisherFacts(Generic[T]):
         self._closed = False
 
     def _join(self, link: Link) -> None:
-        added = link.client.add_publication(self.channel, self.stream_id, exclusive=True)
+        channel = with_default_rate(self.channel)
+        added = link.client.add_publication(channel, self.stream_id, exclusive=True)
         self._left_count = 0
         self._core: _core.Publication = added.core
         self._positions = (0, 0, 0)  # sent, limit, consumed, as they were seen last

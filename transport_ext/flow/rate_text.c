@@ -301,6 +301,13 @@ static bool is_same(double a, double b)
     return !(a < b) && !(a > b);
 }
 
+int rsti_rate_choice_default(rsti_rate_choice_t *choice, const char *option, bool is_stream)
+{
+    const bool is_set = strcmp(option, RSTI_RATE_DEFAULT) != 0;
+    const char *text = is_stream ? "adaptive" : "unlimited";
+    return rsti_rate_choice_parse(choice, is_set ? option : text, NULL);
+}
+
 bool rsti_rate_choice_equals(const rsti_rate_choice_t *a, const rsti_rate_choice_t *b)
 {
     const rsti_rate_params_t *p = &a->params;

@@ -29,6 +29,11 @@ typedef struct rsti_rate_choice_t {
  * text of an option or a command; the error is then -RST_EINVAL. *choice is unchanged on error. */
 int rsti_rate_choice_parse(rsti_rate_choice_t *choice, const char *text, const char *channel);
 
+/* The choice of a channel without a law of its own. option: the driver's, RSTI_RATE_DEFAULT or a
+ * text as above. is_stream: it is a named stream's publication, which then follows its readers. */
+#define RSTI_RATE_DEFAULT "default"
+int rsti_rate_choice_default(rsti_rate_choice_t *choice, const char *option, bool is_stream);
+
 /* Whether both mean the same, even if written differently ("fixed,r:1k" and "fixed,r:1024"). */
 bool rsti_rate_choice_equals(const rsti_rate_choice_t *a, const rsti_rate_choice_t *b);
 

@@ -269,7 +269,7 @@ static int check_names(const rst_driver_params_t *params)
             params->congestion_control);
     }
     rsti_rate_choice_t rate;
-    return rsti_rate_choice_parse(&rate, params->rate, NULL);
+    return rsti_rate_choice_default(&rate, params->rate, true);
 }
 
 int rsti_driver_params_losses(const rst_driver_params_t *params, rsti_loss_interceptors_t *losses)

@@ -226,8 +226,9 @@
         "longest time between two status messages")                                                \
     X(TEXT, unicast_fc, "unicast-flow-control", "unicast", 0, 63,                                  \
         "flow control of unicast channels: unicast, or a registered name")                         \
-    X(TEXT, rate, "rate", "unlimited", 0, RSTI_RATE_TEXT_MAX,                                      \
-        "law of rate without rs-rate=: unlimited | fixed,r:200m | adaptive | nak | aimd")          \
+    X(TEXT, rate, "rate", "default", 0, RSTI_RATE_TEXT_MAX,                                        \
+        "law of rate without rs-rate=: unlimited | fixed,r:200m | adaptive | nak | aimd; default: "\
+        "adaptive for named streams, unlimited for others")                                        \
     X(TEXT, multicast_fc, "multicast-flow-control", "max", 0, 63,                                  \
         "flow control of groups without fc=: max | min | tagged, or a registered name")            \
     X(NUMBER, fc_group_tag, "flow-control-group-tag", "-1", INT64_MIN, INT64_MAX,                  \

@@ -37,7 +37,8 @@ static rsti_publication_t *find_shared(rst_driver_t *driver, const rsti_send_end
     return NULL;
 }
 
-static int check_shared(const rsti_publication_t *publication, const rsti_channel_t *channel)
+static int check_shared(const rst_driver_t *driver, const rsti_publication_t *publication,
+    const rsti_channel_t *channel)
 {
     const rsti_publication_options_t *options = &publication->options;
     const struct {
@@ -61,7 +62,7 @@ static int check_shared(const rsti_publication_t *publication, const rsti_channe
         return RST_SET_ERR(RST_ECHANNEL, "ssc=%s differs from that of the existing publication",
             channel->ssc ? "true" : "false");
     }
-    return rsti_rate_check_shared(publication, channel);
+    return rsti_rate_check_shared(driver, publication, channel);
 }
 
 static int make_options(rst_driver_t *driver, const rsti_channel_t *channel, bool is_network,
@@ -215,7 +216,7 @@ static int add_publication(rst_driver_t *driver, const rsti_command_t *command)
     int result = 1;
     if (publication == NULL) {
         publication = create(driver, channel, command, endpoint);
-    } else if (check_shared(publication, channel) < 0) {
+    } else if (check_shared(driver, publication, channel) < 0) {
         publication = NULL;
     }
     if (publication == NULL) {

@@ -9,20 +9,25 @@
 #include "driver/sender/network_publication.h"
 #include "util/error.h"
 
+#include <string.h>
+
 int rsti_rate_of_channel(const rst_driver_t *driver, const rsti_channel_t *channel,
     rsti_rate_choice_t *rate)
 {
-    return channel->rate[0] != '\0' ? rsti_rate_choice_parse(rate, channel->rate, channel->uri)
-                                    : rsti_rate_choice_parse(rate, driver->params.rate, NULL);
+    const bool is_default = strcmp(channel->rate, RSTI_RATE_DEFAULT) == 0;
+    return channel->rate[0] == '\0' || is_default
+        ? rsti_rate_choice_default(rate, driver->params.rate, is_default)
+        : rsti_rate_choice_parse(rate, channel->rate, channel->uri);
 }
 
-int rsti_rate_check_shared(const rsti_publication_t *publication, const rsti_channel_t *channel)
+int rsti_rate_check_shared(const rst_driver_t *driver, const rsti_publication_t *publication,
+    const rsti_channel_t *channel)
 {
     rsti_rate_choice_t asked;
     if (channel->rate[0] == '\0') {
         return 0;
     }
-    if (rsti_rate_choice_parse(&asked, channel->rate, channel->uri) < 0) {
+    if (rsti_rate_of_channel(driver, channel, &asked) < 0) {
         return -RST_ECHANNEL;
     }
     if (rsti_rate_choice_equals(&publication->rate, &asked)) {
@@ -34,7 +39,8 @@ int rsti_rate_check_shared(const rsti_publication_t *publication, const rsti_cha
         channel->rate, publication->uri);
 }
 
-static int parse_text(const rsti_text_t *text, rsti_rate_choice_t *rate)
+static int parse_text(const rst_driver_t *driver, const rsti_text_t *text,
+    rsti_rate_choice_t *rate)
 {
     char copy[RSTI_RATE_TEXT_MAX + 2];
     size_t length = text->length > 0 ? (size_t)text->length : 0;
@@ -44,7 +50,9 @@ static int parse_text(const rsti_text_t *text, rsti_rate_choice_t *rate)
         memcpy(copy, text->text, length);
     }
     copy[length] = '\0';
-    return rsti_rate_choice_parse(rate, copy, NULL);
+    return strcmp(copy, RSTI_RATE_DEFAULT) == 0
+        ? rsti_rate_choice_default(rate, driver->params.rate, true)
+        : rsti_rate_choice_parse(rate, copy, NULL);
 }
 
 /* The sender uses the new rate from its next pass. The command carries the counters, because the
@@ -78,7 +86,7 @@ void rsti_on_set_rate(rst_driver_t *driver, const rsti_command_t *command)
         rsti_respond_unknown_publication(driver, command);
         return;
     }
-    if (parse_text(&command->channel, &rate) < 0) {
+    if (parse_text(driver, &command->channel, &rate) < 0) {
         rsti_respond_trail(driver, command->correlation_id);
         return;
     }
