@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 #: From this headroom on no stop of a reader lost datagrams in experiment E4 (docs/results/flow.md).
-HEADROOM_ENOUGH: Final = 1.1
+HEADROOM_ENOUGH: Final = 1.2
 #: Directories of dead drivers that are named; more are counted.
 DEAD_NAMED_MAX: Final = 8
 HELD_BY: Final = {

@@ -46,7 +46,9 @@ static void take_rate(rsti_send_rate_t *send_rate, int64_t now_ns)
     rsti_store_release_i64(&send_rate->ahead_bytes, is_bounded ? ahead : INT64_MAX);
     if (send_rate->told.rate != NULL) {
         tell(send_rate->told.rate, (int64_t)rate->bytes_per_s);
-        tell(send_rate->told.margin, (int64_t)(rate->margin * 1000.0));
+        /* One receiver's window holds the sender, so its buffer cannot overrun. */
+        const double margin = send_rate->is_group ? rate->margin : 0.0;
+        tell(send_rate->told.margin, (int64_t)(margin * 1000.0));
         tell(send_rate->told.fill_naks, rate->report_count);
     }
 }
