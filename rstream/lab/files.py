@@ -28,8 +28,7 @@
     # Or hangs_s, with evict_after_s.
     dies_s = 8.0
 
-A trace file has one line "second MB/s" for each change, in order. A # begins a comment. The path
-is relative to the scenario file.
+The top of ``trace.py`` describes a trace file. Its path is relative to the scenario file.
 """
 
 from __future__ import annotations
@@ -41,6 +40,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from rstream.errors import ConfigError
 from rstream.lab.scenario import LAWS, MB, Consumer, Law, Scenario, Sender, group
+from rstream.lab.trace import Levels, read
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -136,34 +136,7 @@ class _Table:
         return tuple(found)
 
 
-def _trace(path: Path) -> tuple[tuple[float, float], ...]:
-    try:
-        text = path.read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"trace {path}: {error}") from None
-    levels: list[tuple[float, float]] = []
-    for number, line in enumerate(text.splitlines(), 1):
-        words = line.split("#")[0].split()
-        if not words:
-            continue
-        try:
-            at_s, rate = (float(word) for word in words)
-        except ValueError:
-            raise ConfigError(
-                f"trace {path}, line {number}: {line!r}; a line is: second MB/s"
-            ) from None
-        if not (0 <= at_s < math.inf and 0 <= rate < math.inf) or (levels and at_s < levels[-1][0]):
-            raise ConfigError(
-                f"trace {path}, line {number}: {line!r}; "
-                "times must not go back, numbers must not be negative"
-            )
-        levels.append((at_s, rate * MB))
-    if not levels:
-        raise ConfigError(f"trace {path}: no line with a capacity in it")
-    return tuple(levels)
-
-
-def _levels(table: _Table) -> tuple[tuple[float, float], ...]:
+def _levels(table: _Table) -> Levels:
     has_trace, capacity = "trace" in table.values, table.values.get("capacity_mb_s")
     if has_trace == (capacity is not None):
         raise ConfigError(f"{table.path}: {table.where}give either capacity_mb_s or trace")
@@ -171,7 +144,7 @@ def _levels(table: _Table) -> tuple[tuple[float, float], ...]:
         name = table.values["trace"]
         if not isinstance(name, str):
             raise table.wrong("trace", "the name of a file")
-        return _trace(table.path.parent / name)
+        return read(table.path.parent / name)
     if isinstance(capacity, list):
         pairs = table.pairs("capacity_mb_s")
         if not pairs:
