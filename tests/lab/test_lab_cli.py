@@ -147,8 +147,8 @@ def test_an_unknown_parameter_is_named(tmp_path: Path, capsys: pytest.CaptureFix
 
 
 def test_an_experiment_in_short() -> None:
-    """E10 with one trial of the search and two seeds: figures exist, also for credit."""
-    report = EXPERIMENTS["E10"](Plan(seeds=2, trials=1, baselines=("credit",)))
+    """E10 with two seeds: figures exist, also for credit."""
+    report = EXPERIMENTS["E10"](Plan(seeds=2, baselines=("credit",)))
     said = report.as_json()
     assert set(said) == {"experiment", "passed", "figures", "baselines"}
     assert set(said["baselines"]) == {"credit"}

@@ -137,7 +137,7 @@ def test_the_round_trip_of_drivers_is_found_from_a_short_buffer(
 
 def test_an_experiment_in_real_time_in_short() -> None:
     """E1: figures exist; the capacity and the lateness of the run are reported."""
-    report = EXPERIMENTS["E1"](Plan(seeds=1, trials=1, baselines=(), time_scale=0.05, world=SMALL))
+    report = EXPERIMENTS["E1"](Plan(seeds=1, baselines=(), time_scale=0.05, world=SMALL))
     said = report.as_json()
     assert (said["real"], said["capacity_bytes_per_s"]) == (True, 2 * MB)
     assert 0 < said["figures"]["utilisation"]["mean"] <= 1.1
@@ -241,7 +241,6 @@ def test_experiments_without_a_meaning_are_refused(name: str, full: float, messa
         EXPERIMENTS[name](
             Plan(
                 seeds=1,
-                trials=1,
                 baselines=(),
                 world=World(engine="sockets", full=full * MB, carried=20 * MB),
             )
@@ -270,7 +269,6 @@ def test_too_few_counted_stops_give_no_verdict(monkeypatch: pytest.MonkeyPatch) 
     report = EXPERIMENTS["E3"](
         Plan(
             seeds=2,
-            trials=1,
             baselines=(),
             time_scale=0.5,
             world=World(engine="sockets", full=25 * MB, carried=75 * MB),
