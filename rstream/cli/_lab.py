@@ -1,4 +1,4 @@
-"""``rstream lab``: run an experiment by name, or a scenario of the user's own."""
+"""``rstream lab``: run an experiment or families by name, or a scenario of the user's own."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from rstream.errors import ConfigError
+from rstream.lab.comparison import compare
 from rstream.lab.experiments import BASELINES, EXPERIMENTS, REAL, Plan, real_plan, seeds_of
+from rstream.lab.families import FAMILIES, seeds
+from rstream.lab.families_report import as_html, as_json, as_markdown, passed
 from rstream.lab.user_scenario import run_user_scenario
 from rstream.lab.world import QUEUES
 
@@ -25,6 +28,10 @@ REAL_SEEDS: Final = 3
 #: This experiment always uses sockets.
 ON_SOCKETS: Final = "E7"
 ALWAYS_BY_AGENTS: Final = ("E6", ON_SOCKETS)
+#: The words for all families.
+ALL: Final = ("families", "all")
+#: Default draws of a family.
+RUNS: Final = 5
 
 
 def _refuse(text: str) -> int:
@@ -36,9 +43,37 @@ def _refusal(options: Namespace) -> str | None:
     """The reason why these options cannot be used; None when they can."""
     name: str | None = options.experiment
     if (name is None) == (options.scenario is None):
-        return "give either an experiment (E1 ... E10) or --scenario FILE.toml"
-    if name is not None and name not in EXPERIMENTS:
-        return f"no experiment {name!r}; there are {', '.join(EXPERIMENTS)}"
+        return "give either an experiment (E1 ... E10), a family, or --scenario FILE.toml"
+    if name is not None and name not in (*EXPERIMENTS, *FAMILIES, *ALL):
+        return (
+            f"no experiment or family {name!r}; there are {', '.join(EXPERIMENTS)}, "
+            f"{', '.join(FAMILIES)}; families: all of these"
+        )
+    if options.seeds is not None and options.seeds < 1:
+        return f"--seeds {options.seeds}: at least 1"
+    if options.plot and Path(options.plot).suffix not in (".png", ".html"):
+        return f"--plot {options.plot}: the name must end in .png or .html"
+    if not 0 <= options.agents_share <= 1:
+        return f"--agents-share {options.agents_share:g}: 0 to 1"
+    return _families_refusal(options) if _is_families(options) else _experiment_refusal(options)
+
+
+def _is_families(options: Namespace) -> bool:
+    return options.experiment in (*FAMILIES, *ALL)
+
+
+def _families_refusal(options: Namespace) -> str | None:
+    for option in ("real", "queues", "baselines"):
+        if getattr(options, option):
+            return f"--{option}: families have it not; leave it out"
+    return None
+
+
+def _experiment_refusal(options: Namespace) -> str | None:
+    name: str | None = options.experiment
+    for option in ("train", "agents_share", "markdown"):
+        if getattr(options, option):
+            return f"--{option.replace('_', '-')}: only for families; leave it out"
     if options.real and name is not None and name not in REAL and name != ON_SOCKETS:
         return f"{name} --real: only {', '.join(REAL)} run in real time; leave --real out"
     if options.queues and (options.real or name in ALWAYS_BY_AGENTS):
@@ -47,10 +82,6 @@ def _refusal(options: Namespace) -> str | None:
     unknown = sorted(set(_baselines(options) or ()) - set(BASELINES))
     if unknown:
         return f"--baselines: no law {unknown[0]!r}; there are {', '.join(BASELINES)}"
-    if options.seeds is not None and options.seeds < 1:
-        return f"--seeds {options.seeds}: at least 1"
-    if options.plot and Path(options.plot).suffix not in (".png", ".html"):
-        return f"--plot {options.plot}: the name must end in .png or .html"
     return None
 
 
@@ -83,8 +114,33 @@ def _plan(options: Namespace) -> Plan:
     return replace(plan, world=QUEUES) if options.queues else plan
 
 
+def _run_families(options: Namespace) -> bool:
+    """Run families beside the yardsticks; returns whether all limits hold."""
+    names = list(FAMILIES) if options.experiment in ALL else [options.experiment]
+    chosen = seeds(options.seeds or RUNS, is_training=options.train)
+
+    def on_done(count: int) -> None:
+        if count % len(chosen) == 0:
+            print(f"rstream lab: {count} of {len(names) * len(chosen)} draws", file=sys.stderr)
+
+    rows, pictures = compare(names, chosen, agents_share=options.agents_share, on_done=on_done)
+    text = as_markdown(rows, is_training=options.train)
+    print(text, end="")
+    if options.markdown:
+        Path(options.markdown).write_text(text)
+    if options.json:
+        Path(options.json).write_text(as_json(rows) + "\n")
+    if options.plot:
+        from rstream.lab.plot import draw_families
+
+        draw_families(
+            Path(options.plot), f"rstream lab {options.experiment}", pictures, as_html(text)
+        )
+    return passed(rows)
+
+
 def run(options: Namespace) -> int:
-    """Run the experiment or scenario.
+    """Run the experiment, families or scenario.
 
     Returns:
         The exit code. 0: passed; 1: failed; 2: the options cannot be used.
@@ -92,6 +148,8 @@ def run(options: Namespace) -> int:
     if refusal := _refusal(options):
         return _refuse(refusal)
     try:
+        if _is_families(options):
+            return 0 if _run_families(options) else 1
         plan = _plan(options)
         if options.scenario:
             report = run_user_scenario(Path(options.scenario), plan, is_real=options.real)

@@ -205,17 +205,31 @@ def _add_lab(lab: argparse.ArgumentParser) -> None:
     lab.add_argument(
         "experiment",
         nargs="?",
-        metavar="E1 ... E10",
-        help="which experiment (docs/explanation/lab.md)",
+        metavar="E1 ... E10, FAMILY or families",
+        help="an experiment, or one family of consumers or all (docs/explanation/lab.md)",
     )
     lab.add_argument("--scenario", metavar="FILE", help="a scenario of your own, in TOML")
     lab.add_argument(
         "--seeds",
+        "--runs",
         type=int,
         metavar="N",
         help="runs per law (default 10, E4 60, E10 40; "
-        "with --real 10, E4 20, a scenario of your own 3)",
+        "with --real 10, E4 20, a scenario of your own 3; families 5)",
     )
+    lab.add_argument(
+        "--train",
+        action="store_true",
+        help="families: draw from the training seeds, on which parameters may be chosen",
+    )
+    lab.add_argument(
+        "--agents-share",
+        type=float,
+        default=0.0,
+        metavar="S",
+        help="families: the share of the runs that media drivers run (0 to 1, default 0)",
+    )
+    lab.add_argument("--markdown", metavar="FILE", help="families: write the table there, too")
     lab.add_argument(
         "--baselines",
         metavar="LAWS",
@@ -238,8 +252,7 @@ def _add_lab(lab: argparse.ArgumentParser) -> None:
     lab.add_argument(
         "--plot",
         metavar="FILE",
-        help="draw rate, limit, fill and fill NAKs over time: "
-        "FILE.png or FILE.html (needs matplotlib)",
+        help="draw rates and queues over time: FILE.png or FILE.html (needs matplotlib)",
     )
 
 

@@ -57,7 +57,7 @@ def test_laws_to_compare_with_can_be_chosen(
     [
         ([], "either an experiment"),
         (["E1", "--scenario", "x.toml"], "either an experiment"),
-        (["E11"], "no experiment 'E11'"),
+        (["E11"], "no experiment or family 'E11'"),
         (["E5", "--real"], "E5 --real: only E1, E2, E3, E4 run in real time"),
         (["E10", "--real"], "E10 --real: only E1, E2, E3, E4 run in real time"),
         (["E1", "--queues", "--real"], "--queues: cannot go with --real"),
