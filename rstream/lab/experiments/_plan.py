@@ -27,7 +27,6 @@ __all__ = (
     "at_least",
     "at_most",
     "columns",
-    "notes_of",
     "report_of",
     "target_delay_s",
 )
@@ -226,12 +225,12 @@ def report_of(
         plan.law("adaptive").parameters,
         {law: figures(law, False) for law in others},
         {law: plan.law(law).parameters for law in others},
-        [*notes, *notes_of(plan)],
+        [*notes, *_notes_of(plan)],
         real_capacity=plan.world.full if plan.world.is_real else None,
     )
 
 
-def notes_of(plan: Plan) -> list[str]:
+def _notes_of(plan: Plan) -> list[str]:
     """The notes of a report: which engine ran it.
 
     In real time also how the world was chosen, and whether the machine kept up.
