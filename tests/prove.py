@@ -3,7 +3,7 @@
 Writes build/prove/report.md.
 
 python -m tests.prove [SECTION ...]; the sections are sim sim-coverage sim-faults reliability kills
-hostile interop model churn sanitize fuzz coverage repair idle bench demo (default: all)
+hostile interop model churn sanitize fuzz coverage repair families idle bench demo (default: all)
 """
 
 from __future__ import annotations
@@ -265,6 +265,22 @@ def idle() -> Outcome:
     return good, "; ".join(lines)
 
 
+def families() -> Outcome:
+    """The adaptive law on families of consumers, 30 draws of each, a tenth by real drivers."""
+    files = ["--markdown", str(OUT / "families.md"), "--plot", str(OUT / "families.html")]
+    arguments = ["lab", "families", "--runs", "30", "--agents-share", "0.1", *files]
+    result = subprocess.run(
+        [sys.executable, "-m", "rstream.cli", *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    (OUT / "families.log").write_text(result.stdout + result.stderr)
+    said = re.findall(r"^(?:## (Verdict.*)|\* \*\*(MISSED.*))$", result.stdout, re.MULTILINE)
+    return result.returncode == 0, "; ".join(verdict + missed for verdict, missed in said)
+
+
 def command(*arguments: str) -> Callable[[], Outcome]:
     def run() -> Outcome:
         result = subprocess.run(
@@ -312,6 +328,7 @@ SECTIONS: dict[str, Callable[[], Outcome]] = {
     "fuzz": fuzz,
     "coverage": coverage,
     "repair": repair,
+    "families": families,
     "idle": idle,
     "bench": command("tests.bench"),
     "demo": command("examples.flights"),

@@ -81,8 +81,9 @@ def parser() -> argparse.ArgumentParser:
         commands.add_parser(
             "lab",
             help="Compare rate laws, in virtual time or on real sockets.",
-            description="Run an experiment or a scenario once per rate law, and print the laws "
-            "beside each other (docs/explanation/lab.md). Time is virtual unless --real is given.",
+            description="Run an experiment, or draws from families of consumers, once per rate "
+            "law, and print the laws beside each other (docs/explanation/lab.md). Time is virtual "
+            "unless --real is given.",
         )
     )
     return top
@@ -212,18 +213,31 @@ def _add_bench_options(kind: argparse.ArgumentParser) -> None:
 def _add_lab(lab: argparse.ArgumentParser) -> None:
     lab.add_argument(
         "experiment",
-        nargs="?",
-        metavar="E1 ... E10",
-        help="which experiment (docs/explanation/lab.md)",
+        metavar="NAME",
+        help="an experiment (E1 ... E10), a family of consumers, families (all of them), or "
+        "FILE.trace, a recorded consumer (docs/explanation/lab.md)",
     )
-    lab.add_argument("--scenario", metavar="FILE", help="a scenario of your own, in TOML")
     lab.add_argument(
         "--seeds",
+        "--runs",
         type=int,
         metavar="N",
-        help="runs per law (default 10, E4 60, E10 40; "
-        "with --real 10, E4 20, a scenario of your own 3)",
+        help="runs per law (default 10, E4 60, E10 40; with --real 10, E4 20; families 6)",
     )
+    lab.add_argument("--law", metavar="LAW", help="families: the law to judge (default adaptive)")
+    lab.add_argument(
+        "--train",
+        action="store_true",
+        help="families: draw from the training seeds, on which parameters may be chosen",
+    )
+    lab.add_argument(
+        "--agents-share",
+        type=float,
+        default=0.0,
+        metavar="S",
+        help="families: the share of the runs that media drivers run (0 to 1, default 0)",
+    )
+    lab.add_argument("--markdown", metavar="FILE", help="families: write the table there, too")
     lab.add_argument(
         "--baselines",
         metavar="LAWS",
@@ -233,7 +247,7 @@ def _add_lab(lab: argparse.ArgumentParser) -> None:
     lab.add_argument(
         "--real",
         action="store_true",
-        help="E1 to E4 and scenarios: on sockets of the loopback interface, in real time, "
+        help="E1 to E4: on sockets of the loopback interface, in real time, "
         "at the rates that this machine can carry",
     )
     lab.add_argument(
@@ -246,8 +260,7 @@ def _add_lab(lab: argparse.ArgumentParser) -> None:
     lab.add_argument(
         "--plot",
         metavar="FILE",
-        help="draw rate, limit, fill and fill NAKs over time: "
-        "FILE.png or FILE.html (needs matplotlib)",
+        help="draw rates and queues over time: FILE.png or FILE.html (needs matplotlib)",
     )
 
 

@@ -1,6 +1,7 @@
-"""Plots of runs side by side: rate and limit, delivered rate, fill, fill NAKs over time.
+"""Plots of runs over time. The result is a PNG file, or one HTML file that contains the picture.
 
-The result is a PNG file, or one HTML file that contains the picture.
+* ``draw``: runs side by side: rate and limit, delivered rate, fill, fill NAKs.
+* ``draw_families``: a run of each family: capacity and rate, and the queue beside them.
 """
 
 from __future__ import annotations
@@ -11,15 +12,17 @@ import io
 from typing import TYPE_CHECKING, Any, Final
 
 from rstream.errors import ConfigError
+from rstream.lab.comparison import TARGETS_S
+from rstream.lab.trace import NOMINAL
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from rstream.lab.engine import Run
     from rstream.lab.experiments import Sketch
 
-__all__ = ("COLUMNS_MAX", "draw")
+__all__ = ("COLUMNS_MAX", "draw", "draw_families")
 
 COLUMNS_MAX: Final = 6  # runs side by side; the HTML file names the runs left out
 BIN_S: Final = 0.02
@@ -34,7 +37,11 @@ _TITLES: Final = (
 
 def _rates(run: Run, column: str, sender: int, scale: float) -> tuple[list[float], list[float]]:
     """Times, and growth per second of a column that counts, in bins."""
-    values, width = run.sender(column, sender), max(1, round(BIN_S / run.scenario.sample_s))
+    return _growth(run, run.sender(column, sender), scale)
+
+
+def _growth(run: Run, values: list[float], scale: float) -> tuple[list[float], list[float]]:
+    width = max(1, round(BIN_S / run.scenario.sample_s))
     firsts = range(0, len(values) - width, width)
     return [run.times[i] for i in firsts], [
         (values[i + width] - values[i]) / (run.times[i + width] - run.times[i]) / scale
@@ -82,7 +89,7 @@ def _top_mb_s(sketches: Sequence[Sketch]) -> float:
     )
 
 
-def _figure(sketches: Sequence[Sketch]) -> bytes:
+def _pyplot() -> Any:
     try:
         import matplotlib as mpl
 
@@ -92,8 +99,19 @@ def _figure(sketches: Sequence[Sketch]) -> bytes:
         raise ConfigError(
             '--plot needs matplotlib: pip install "rstream-transport[cli]"'
         ) from error
+    return plt
+
+
+def _png(plots: Any, figure: Any) -> bytes:
+    out = io.BytesIO()
+    figure.savefig(out, format="png", dpi=90)
+    plots.close(figure)
+    return out.getvalue()
+
+
+def _figure(sketches: Sequence[Sketch]) -> bytes:
     shown = sketches[:COLUMNS_MAX]
-    plots: Any = plt
+    plots = _pyplot()
     figure, axes = plots.subplots(
         4,
         len(shown),
@@ -113,33 +131,83 @@ def _figure(sketches: Sequence[Sketch]) -> bytes:
         for axis in axes[row]:
             axis.grid(alpha=0.3)
     axes[0][0].legend(fontsize=8)
-    out = io.BytesIO()
-    figure.savefig(out, format="png", dpi=90)
-    plots.close(figure)
-    return out.getvalue()
+    return _png(plots, figure)
 
 
 def draw(path: Path, title: str, sketches: Sequence[Sketch], text: str) -> None:
-    """Write a PNG or HTML file, by the suffix of ``path``.
+    """Write runs side by side to a PNG or HTML file, by the suffix of ``path``.
 
     Raises:
         ConfigError: another suffix, nothing to draw, or matplotlib is missing.
     """
-    if path.suffix not in (".png", ".html"):
-        raise ConfigError(f"--plot {path}: the name must end in .png or .html")
     if not sketches:
         raise ConfigError(f"--plot {path}: this experiment keeps no run to draw")
-    image = _figure(sketches)
+    left_out = [sketch.title for sketch in sketches[COLUMNS_MAX:]]
+    note = f"<p>Not drawn: {html.escape(', '.join(left_out))}</p>" if left_out else ""
+    _write(path, title, _figure(sketches), f"{note}<pre>{html.escape(text)}</pre>")
+
+
+def _write(path: Path, title: str, image: bytes, body: str) -> None:
+    if path.suffix not in (".png", ".html"):
+        raise ConfigError(f"--plot {path}: the name must end in .png or .html")
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.suffix == ".png":
         path.write_bytes(image)
         return
-    left_out = [sketch.title for sketch in sketches[COLUMNS_MAX:]]
-    note = f"<p>Not drawn: {html.escape(', '.join(left_out))}</p>" if left_out else ""
     path.write_text(
         f'<!doctype html><meta charset="utf-8"><title>{html.escape(title)}</title>'
         f'<body style="font-family:sans-serif"><h1>{html.escape(title)}</h1>'
-        '<img style="max-width:100%" alt="rate, limit, fill and fill NAKs over time" '
+        '<img style="max-width:100%" alt="rates and queues over time" '
         f'src="data:image/png;base64,{base64.b64encode(image).decode()}">'
-        f"{note}<pre>{html.escape(text)}</pre></body>\n"
+        f"{body}</body>\n"
     )
+
+
+def draw_families(path: Path, title: str, runs: Mapping[str, Run], body: str) -> None:
+    """Write a run of each family to a PNG file, or to an HTML file above ``body``, by the suffix.
+
+    Raises:
+        ConfigError: another suffix, or matplotlib is missing.
+    """
+    plots = _pyplot()
+    figure, axes = plots.subplots(
+        len(runs),
+        2,
+        figsize=(11, 2.2 * len(runs) + 0.6),
+        squeeze=False,
+        constrained_layout=True,
+    )
+    for (left, right), (family, run) in zip(axes, runs.items(), strict=True):
+        _draw_family(left, right, run)
+        sender = run.scenario.senders[0]
+        count, buffer_bytes = len(run.scenario.images), run.scenario.images[0].buffer_bytes
+        left.set_title(
+            f"{family}, seed {run.seed}: {count} receiver{'s' * (count > 1)}, "
+            f"round trip {sender.rtt_s * 1e3:.1f} ms",
+            fontsize=9,
+            loc="left",
+        )
+        right.set_title(f"buffer {buffer_bytes / NOMINAL * 1e3:.0f} ms", fontsize=9, loc="left")
+    for axis in axes[-1]:
+        axis.set_xlabel("seconds")
+    figure.legend(*axes[0][0].get_legend_handles_labels(), loc="outside upper left", ncols=2)
+    figure.legend(*axes[0][1].get_legend_handles_labels(), loc="outside upper right", ncols=2)
+    _write(path, title, _png(plots, figure), body)
+
+
+def _draw_family(left: Any, right: Any, run: Run) -> None:
+    capacities = [
+        _growth(run, run.image("capacity", image), 1e6) for image in range(run.scenario.traced)
+    ]
+    least = [min(values) for values in zip(*(rates for _, rates in capacities), strict=True)]
+    left.plot(capacities[0][0], least, color="silver", label="least capacity of a receiver")
+    left.plot(*_rates(run, "sent", 0, 1e6), linewidth=0.9, label="sent")
+    left.set_ylabel("MB/s", fontsize=9)
+    left.set_ylim(0, 1.5 * max(least))
+    queues = _thin(run, run.sender("queue_most"), NOMINAL / 1e3)
+    right.plot(*queues, linewidth=0.9, color="tab:red", label="fullest queue")
+    right.axhline(TARGETS_S[0] * 1e3, linestyle="--", color="black", linewidth=0.8, label="target")
+    right.set_ylabel("ms", fontsize=9)
+    right.set_ylim(bottom=0)
+    for axis in (left, right):
+        axis.grid(alpha=0.3)

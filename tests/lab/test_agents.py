@@ -330,7 +330,7 @@ def test_drivers_use_the_detection_time_of_the_law() -> None:
 def test_e6_in_short() -> None:
     """Every point of the grid is measured and judged."""
     assert scenario("link", 0.01, ROUND_TRIPS_S[0]).step_s == 5e-6
-    report = EXPERIMENTS["E6"](Plan(seeds=1, trials=1, baselines=(), time_scale=0.05))
+    report = EXPERIMENTS["E6"](Plan(seeds=1, baselines=(), time_scale=0.05))
     assert len(report.figures) == 24
     assert all(figure.least == 0.90 for figure in report.figures)
     assert all(

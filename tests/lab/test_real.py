@@ -9,7 +9,6 @@ import math
 import threading
 from array import array
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -23,12 +22,8 @@ from rstream.lab.experiments.e01 import reactions_s
 from rstream.lab.experiments.e02 import goodput
 from rstream.lab.experiments.e03 import late_stops, looker, standstills
 from rstream.lab.experiments.e04 import firsts
-from rstream.lab.files import load
 from rstream.lab.scenario import BUFFER, MB, Consumer, Forger, Law, Liar, Scenario, Sender, group
 from rstream.lab.world import QUEUES, VIRTUAL, World, fitting
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 #: Small enough for any machine and for any limit of a socket's buffer.
 SMALL = World(engine="sockets", full=2 * MB, carried=6 * MB)
@@ -137,7 +132,7 @@ def test_the_round_trip_of_drivers_is_found_from_a_short_buffer(
 
 def test_an_experiment_in_real_time_in_short() -> None:
     """E1: figures exist; the capacity and the lateness of the run are reported."""
-    report = EXPERIMENTS["E1"](Plan(seeds=1, trials=1, baselines=(), time_scale=0.05, world=SMALL))
+    report = EXPERIMENTS["E1"](Plan(seeds=1, baselines=(), time_scale=0.05, world=SMALL))
     said = report.as_json()
     assert (said["real"], said["capacity_bytes_per_s"]) == (True, 2 * MB)
     assert 0 < said["figures"]["utilisation"]["mean"] <= 1.1
@@ -241,7 +236,6 @@ def test_experiments_without_a_meaning_are_refused(name: str, full: float, messa
         EXPERIMENTS[name](
             Plan(
                 seeds=1,
-                trials=1,
                 baselines=(),
                 world=World(engine="sockets", full=full * MB, carried=20 * MB),
             )
@@ -270,7 +264,6 @@ def test_too_few_counted_stops_give_no_verdict(monkeypatch: pytest.MonkeyPatch) 
     report = EXPERIMENTS["E3"](
         Plan(
             seeds=2,
-            trials=1,
             baselines=(),
             time_scale=0.5,
             world=World(engine="sockets", full=25 * MB, carried=75 * MB),
@@ -343,17 +336,6 @@ def test_the_experiments_in_real_time() -> None:
         20,
     )  # three seconds each, and seven buffers for two laws
     assert seeds_of("E3", is_real=True) == 10
-
-
-def test_a_scenario_file_chooses_the_engine(tmp_path: Path) -> None:
-    (tmp_path / "own.toml").write_text(
-        "seconds = 1\nreal = true\n[[receivers]]\ncapacity_mb_s = 5\n"
-    )
-    assert load(tmp_path / "own.toml")[0].real
-    (tmp_path / "own.toml").write_text(
-        "seconds = 1\nqueues = true\n[[receivers]]\ncapacity_mb_s = 5\n"
-    )
-    assert load(tmp_path / "own.toml")[0].queues
 
 
 def test_a_share_of_zero_is_not_a_number() -> None:
