@@ -142,17 +142,15 @@ static void take_sample(rsti_rate_t *rate)
     const double used = (double)bytes / (double)passed_ns * 1e9;
     rate->sample_ns = rate->now_ns;
     rate->sample_bytes = rate->sent_bytes;
-    if (used < rate->bytes_per_s / 2.0) {
-        return;
-    }
-    if (rate->sample_count == RSTI_RATE_SAMPLES) {
+    const bool is_used = used >= rate->bytes_per_s / 2.0;
+    if (is_used && rate->sample_count == RSTI_RATE_SAMPLES) {
         rate->older = rate->younger;
         rate->younger = 0;
         rate->sample_count = 0;
     }
     const double counted = rsti_clamp_double(used, 0.0, RSTI_RATE_MAX);
     rate->younger = counted > rate->younger ? counted : rate->younger;
-    rate->sample_count++;
+    rate->sample_count += is_used;
     rsti_rate_set(rate, rate->bytes_per_s); /* the floor may have risen */
 }
 

@@ -10,8 +10,8 @@
  * What holds under every law, for any sequence of reports:
  *     max(floor_share * H, least) <= bytes_per_s <= most       most wins where they cross
  * H is the highest of the last RSTI_RATE_SAMPLES to twice as many samples. A sample is the bytes
- * per second that were sent in RSTI_RATE_SAMPLE_NS; it counts if that was at least half of the
- * rate. This has four effects:
+ * per second that were sent in RSTI_RATE_SAMPLE_NS; one below half of the rate makes no older one
+ * forgotten. This has four effects:
  *   - Forged reports push a stream down to its floor, and no further for seconds.
  *   - Idle times do not lower the floor.
  *   - A rate that was tried for some milliseconds does not raise the floor.
@@ -87,6 +87,7 @@ typedef struct rsti_rate_source_t {
 typedef struct rsti_rate_adaptive_t {
     double before;  /* R_0: the rate when the episode began */
     double back_to; /* R_0 on the way back after clear; 0: none */
+    double drain;   /* d of the last clear */
     double jump;    /* the first step of that way in a group, at due_ns; 0: none */
     bool is_episode;
     bool is_starting; /* doubles until the first report */

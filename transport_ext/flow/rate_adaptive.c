@@ -2,7 +2,8 @@
  *
  *   report     R = min(allowed) over the receivers whose last report is at most F old,
  *              F = max(60 ms, 6 RTT).     The first one begins an episode: R_0 = the rate before,
- *              or that of the last episode while R is still on the way back to it
+ *              or that of the last episode while R is still on the way back to it, but at most
+ *              twice the most that was really sent (H of rate.h) or taken (d) lately
  *   clear      of the last receiver: R = max(R, min(R_0, d + room / (RTT + P))), and then
  *              R = min(1.5 R, R_0) per round trip;   room = min((B - q) / 2, 2 d max(L, RTT)). In a group after RTT + P, and only if no other
  *              receiver reports until then
@@ -38,7 +39,8 @@
 #define FIRST 1e6 /* bytes per second, when nothing is known */
 #define BACK 1.5
 #define GROWTH 1.03
-#define UNKNOWN RSTI_RATE_MAX /* R_0 of the episode that ended the start: no limit is known yet */
+#define UNKNOWN RSTI_RATE_MAX /* R_0 of the episode that ended the start */
+#define PROVEN 2.0
 #define REPORTED_RTT_MOST_NS INT64_C(200000000)
 
 static int64_t rtt_of(const rsti_rate_t *rate)
@@ -124,6 +126,9 @@ static int64_t growth_period_ns(const rsti_rate_t *rate)
 static void jump_back(rsti_rate_t *rate, double jump)
 {
     rsti_rate_adaptive_t *state = &rate->state.adaptive;
+    const double seen = state->drain > rsti_rate_highest(rate) ? state->drain
+                                                               : rsti_rate_highest(rate);
+    state->before = state->before < PROVEN * seen ? state->before : PROVEN * seen;
     const double reached = jump < state->before ? jump : state->before;
     state->is_episode = false;
     state->jump = 0;
@@ -139,11 +144,12 @@ static void on_clear(rsti_rate_t *rate, const rsti_fill_report_t *clear)
     const double steered_s = (double)rsti_max_i64(rate->params.target_delay_ns, rtt_of(rate)) / 1e9;
     const double room = rsti_clamp_double(free_bytes / 2.0, 0.0, 2.0 * clear->drain * steered_s);
     const double jump = clear->drain + room / reach_s(rtt_of(rate));
+    rsti_rate_adaptive_t *state = &rate->state.adaptive;
+    state->drain = clear->drain;
     if (!rate->params.is_group) {
         jump_back(rate, jump);
         return;
     }
-    rsti_rate_adaptive_t *state = &rate->state.adaptive;
     if (!(state->jump > 0)) {
         rate->due_ns = rate->now_ns + rtt_of(rate) + rsti_rate_period_ns(rate);
     }
@@ -157,8 +163,7 @@ static double aim_of(const rsti_rate_t *rate)
     if (state->is_starting) {
         return UNKNOWN;
     }
-    const bool is_on_its_way = rate->bytes_per_s < state->back_to && state->back_to < UNKNOWN;
-    return is_on_its_way ? state->back_to : rate->bytes_per_s;
+    return rate->bytes_per_s < state->back_to ? state->back_to : rate->bytes_per_s;
 }
 
 static void on_report(rsti_rate_t *rate, const rsti_fill_report_t *report)
