@@ -189,7 +189,7 @@ class Adaptive:
         target_delay_s: how long a message may wait in a reader's buffer, above 0 to 10 seconds.
         initial_bytes_per_s: the first rate; None: as much as a reader's buffer can take before its
             first report arrives.
-        least_bytes_per_s: lower limit; None: 64 KiB/s, or a smaller initial or most.
+        least_bytes_per_s: lower limit; None: 4 KiB/s, or a smaller initial or most.
         most_bytes_per_s: upper limit; None: none.
     """
 

@@ -18,11 +18,13 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: Items after which a loop over items looks at the time: so many, and at least four times a poll.
-PART_MOST: Final = 32
-PARTS_LEAST: Final = 4
-#: Seconds that a part takes in a slow loop, which counts it then. A faster one counts whole polls.
-COUNT_AFTER_S: Final = 0.0005
+#: A loop over items counts them in parts. A part is as many as the loop handles in PART_S seconds:
+#: a slow loop counts each item, so that its driver sees how fast it is, and a fast one whole polls.
+PART_S: Final = 0.002
+PART_FIRST: Final = 32
+PART_MOST: Final = 256
+#: A part is at most so many times as long as the one before.
+PART_GROWTH: Final = 4
 
 
 def batches(
@@ -76,6 +78,7 @@ def items(
     When the iteration is left, the objects that it has not handed out stay with the source: the
     next iteration, poll or, after a close, the next reader begins with them.
     """
+    part = PART_FIRST
     while not is_stopped():
         rest = source.rest
         if length_hint(rest) == 0:
@@ -87,15 +90,14 @@ def items(
             else:
                 source.wait(wait_s)
                 continue
-        part = max(1, min(PART_MOST, length_hint(rest) // PARTS_LEAST))
         counted_s = monotonic()
         # In this generator, not in one below it, which would cost 20 ns for each item.
         try:
             while length_hint(rest) > 0 and not is_stopped():
                 yield from islice(rest, part)
                 now_s = monotonic()
-                if now_s - counted_s < COUNT_AFTER_S:
-                    yield from rest
+                wanted = part * PART_S / max(now_s - counted_s, 1e-9)
+                part = int(max(1, min(wanted, PART_GROWTH * part, PART_MOST)))
                 counted_s = now_s
                 source.consume(source.handed_out())
         except GeneratorExit:  # the loop is left

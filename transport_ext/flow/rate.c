@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define MOST_SLOW 1.0 /* bytes per second */
-#define LEAST_DEFAULT 65536.0
+#define LEAST_DEFAULT 4096.0
 
 rsti_rate_params_t rsti_rate_defaults(void)
 {
