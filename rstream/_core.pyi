@@ -346,6 +346,8 @@ class Subscription:
         """
     def request(self, n: int, /) -> None:
         """Add to the demand, which saturates at 2**63 - 1; ``n`` < 1 raises ValueError."""
+    def tell_demand(self, n: int, /) -> None:
+        """Tell publishers that ``n`` more are wanted; it limits no poll. As request() otherwise."""
     def wait(self, timeout_s: float, /) -> bool: ...
     def next_event(
         self,
@@ -425,8 +427,7 @@ class Batch:
     def consume(self, count: int, /) -> None:
         """Move the position over the first ``count`` messages; the rest stays leased.
 
-        No effect on a released batch, and on one of ``poll_demanded`` whose messages cost demand.
-        Raises BufferError while views are alive.
+        No effect on a released batch. Raises BufferError while views are alive.
         """
     def give_back(self) -> None:
         """End the lease. The next poll reads what :meth:`consume` has not counted again.

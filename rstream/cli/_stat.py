@@ -143,7 +143,7 @@ def publication_lines(states: list[metrics.PublicationState], driver_dir: str = 
             f"    sent {state.position:,} bytes; room for {room:,} bytes more{readers}",
         ]
         if state.demand is not None:
-            lines.append(f"    demand: readers want {state.demand:,} messages more (request(n))")
+            lines.append(f"    demand: readers want {state.demand:,} messages more")
         if state.rate is not None:
             lines += _rate_lines(state.rate)
         if state.slowest is not None:

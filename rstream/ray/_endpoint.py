@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import threading
-from operator import length_hint
 from typing import TYPE_CHECKING, Any
 
 from rstream.driver import watch_loop
@@ -62,8 +61,8 @@ class Endpoint:
 
     @property
     def demand(self) -> int:
-        """Messages that may be read now: ``prefetch`` less those that wait for ``on_item``."""
-        return self.reader.prefetch - length_hint(self.source.rest)
+        """Messages that a writer may be ahead of what was read: what writers were told."""
+        return self.reader.demand
 
     @property
     def fill(self) -> tuple[int, int]:

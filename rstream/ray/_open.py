@@ -24,6 +24,7 @@ from rstream.ray._handle import StreamHandle, host_token
 from rstream.ray._places import Place, Seat, new_stream_id, running_ray
 from rstream.stream._buffered import BufferedSubscriber
 from rstream.stream._open import under_policy
+from rstream.stream._options import check_prefetch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from rstream.codecs import CodecLike
     from rstream.rate import RateLimit
     from rstream.stream import Reader
+    from rstream.stream._options import Prefetch
     from rstream.stream._report import OnLost
 
 #: Terms of handle streams: 1 MiB, so a window of 512 KiB and messages of up to 128 KiB.
@@ -54,7 +56,7 @@ def open_reader(
     bind: str | None = None,
     trusted_network: bool = False,
     term_length: int = DEFAULT_TERM_LENGTH,
-    prefetch: int = 256,
+    prefetch: Prefetch = "auto",
     rate: RateLimit | None = None,
     on_slow: policy.SlowPolicy = policy.Block(),
     on_lost: OnLost = "event",
@@ -78,7 +80,8 @@ def open_reader(
         trusted_network: with ``codec="pickle"`` and ``udp=True`` it must be True: whoever reaches
             the port can run code here.
         term_length: bytes of a term, a power of two; half of it is the window, an eighth a message.
-        prefetch: most messages handed over at once.
+        prefetch: as for :func:`rstream.subscriber`: how far writers that make elements on demand
+            may be ahead of ``on_item``.
         rate: how fast a writer of the handle may send unless it chooses a rate itself; None: as
             the writer's driver says.
         on_slow: what happens when the actor is slower than its writers; see
@@ -93,6 +96,7 @@ def open_reader(
         ConfigError: an argument cannot be used.
         DriverError: there is no driver, or it refused a channel (the port may be taken).
     """
+    check_prefetch(prefetch)
     reader_codec, codec_name = choose_for_handle(codec, trusted_network=trusted_network)
     seat = Seat(name)
     try:

@@ -13,6 +13,7 @@ from reactivex.disposable import Disposable
 from rstream import codecs, stream
 from rstream.driver import watch_loop
 from rstream.errors import ClosedError
+from rstream.stream._options import SubscriberSettings, settings
 from rstream.stream._pump import items
 
 if TYPE_CHECKING:
@@ -69,13 +70,15 @@ def from_stream(
     synchronously in that thread.
 
     Args:
-        name, type, codec, options: as for :func:`rstream.subscriber`. The publisher gets the room
-            of up to ``prefetch`` items back at once.
+        name, type, codec, options: as for :func:`rstream.subscriber`.
     Returns:
         A cold Observable. It completes when every publisher seen has completed. ``PublisherLost``,
         ``RemoteError`` and all other failures, those of opening too, reach ``on_error``.
         Dispose stops it within 100 ms, from any thread; an item being delivered is finished.
+    Raises:
+        ConfigError, TypeError: an option has a name or a ``prefetch`` that cannot be used.
     """
+    settings(SubscriberSettings, "from_stream", options)
 
     def open_subscriber() -> Subscriber[Any]:
         return stream.subscriber(name, codec=codecs.choose(type, codec), **options)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from time import monotonic_ns
 from typing import TYPE_CHECKING
 
 from rstream.stream._names import uri_keys, with_endpoint
@@ -9,6 +10,7 @@ from rstream.stream._peers import Peers
 
 if TYPE_CHECKING:
     from rstream import _core
+    from rstream.flow.chunk import Chunk
 
 
 class Input:
@@ -17,21 +19,54 @@ class Input:
     Attributes:
         core: the subscription in C.
         channel: its channel URI.
+        chunk: how much demand its publishers are told; None: what a subscriber requests.
         peers: its publishers.
         held: the batch that the last poll returned and that is not released yet.
         held_count: objects made of it.
         held_indexes: the message of each object in it; None: every message is an object.
     """
 
-    __slots__ = ("channel", "core", "held", "held_count", "held_indexes", "peers")
+    __slots__ = (
+        "channel",
+        "chunk",
+        "core",
+        "held",
+        "held_count",
+        "held_indexes",
+        "peers",
+    )
 
-    def __init__(self, core: _core.Subscription, channel: str) -> None:
+    def __init__(self, core: _core.Subscription, channel: str, chunk: Chunk | None) -> None:
         self.core = core
         self.channel = channel
+        self.chunk = chunk
         self.peers = Peers()
         self.held: _core.Batch | None = None
         self.held_count = 0
         self.held_indexes: list[int] | None = None
+        self.tell_demand()
+
+    def tell_demand(self) -> None:
+        """Tell the publishers what is wanted behind what was consumed. Call it when no batch is
+        held: at the start, and after each release.
+        """
+        chunk = self.chunk
+        if chunk is not None and chunk.outstanding <= chunk.renew_at:
+            self.core.tell_demand(chunk.request(monotonic_ns()))
+
+    def note_wait(self, count: int) -> None:
+        """Note that a poll found nothing, or the first messages after such a poll."""
+        chunk = self.chunk
+        if chunk is None:
+            return
+        if count > 0:
+            chunk.arrived(monotonic_ns())
+        elif not chunk.is_waiting:
+            chunk.empty(monotonic_ns())
+
+    def is_used_up(self) -> bool:
+        """Whether publishers may make nothing more before the held batch counts as consumed."""
+        return self.held is not None and self.core.demand == 0
 
     def hold(self, batch: _core.Batch, count: int, indexes: list[int] | None) -> None:
         """Keep a batch until its objects are consumed."""
@@ -42,6 +77,7 @@ class Input:
         if self.held is not None:
             self.held.release()
             self.held = None
+            self.tell_demand()
 
     def consume(self, count: int) -> None:
         """Count the first objects of the held batch as consumed. Idempotent; no effect without."""
@@ -49,7 +85,7 @@ class Input:
         if batch is None or count < 1:
             return
         if count >= self.held_count:
-            batch.release()
+            self.release()
         else:
             indexes = self.held_indexes
             batch.consume(count if indexes is None else indexes[count - 1] + 1)

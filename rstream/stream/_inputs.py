@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from rstream.errors import DriverLost, RStreamError
+from rstream.flow.chunk import Chunk
 from rstream.stream import _session
 from rstream.stream._events import SessionChanged
 from rstream.stream._input import Input
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from rstream import _core
     from rstream.stream._images import Images
+    from rstream.stream._options import Prefetch
     from rstream.stream._report import Report
 
 log = logging.getLogger("rstream")
@@ -26,6 +28,13 @@ REJECT_S = 5.0
 RETRY_PAUSE_S = 0.05
 #: How soon a publisher whose driver lives is back after this reader has joined again.
 RETURN_S = 5.0
+
+
+def chunk_of(prefetch: Prefetch | None) -> Chunk | None:
+    """The demand that each transport subscription tells; None: what its subscriber requests."""
+    if prefetch is None or prefetch == "auto":
+        return None if prefetch is None else Chunk()
+    return Chunk(prefetch, prefetch)
 
 
 class Inputs:
@@ -52,7 +61,7 @@ class Inputs:
         images: Images,
         *,
         channels: Sequence[str],
-        is_demanded: bool,
+        prefetch: Prefetch | None,
     ) -> None:
         self.link = link
         self.joined: list[Input] = []
@@ -61,15 +70,14 @@ class Inputs:
         self.is_closing = False
         self._report = report
         self._images = images
-        self._is_demanded = is_demanded
+        self._prefetch: Prefetch | None = prefetch
         self.waiter: _core.Waiter
         self._join()
 
     def _subscribe(self, channel: str) -> Input:
-        added = self.link.client.add_subscription(
-            channel, self._report.stream_id, on_demand=self._is_demanded
-        )
-        return Input(added.core, channel)
+        # Without demand at first: publishers learn a number, and at no time that there is no limit.
+        added = self.link.client.add_subscription(channel, self._report.stream_id, on_demand=True)
+        return Input(added.core, channel, chunk_of(self._prefetch))
 
     def _join(self) -> None:
         self.waiter = self.link.client.core.waiter()

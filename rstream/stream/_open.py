@@ -19,10 +19,12 @@ from rstream.stream._gaps import OnGap, check_on_gap
 from rstream.stream._names import counts_readers, resolve_address, with_rate
 from rstream.stream._options import (
     PREFETCH,
+    Prefetch,
     PublisherOptions,
     PublisherSettings,
     SubscriberOptions,
     SubscriberSettings,
+    check_prefetch,
     settings,
 )
 from rstream.stream._processor import MapProcessor
@@ -243,7 +245,7 @@ def reader(
     channels: Sequence[Channel | str] | None = None,
     stream_id: int | None = None,
     codec: CodecLike = None,
-    prefetch: int = PREFETCH,
+    prefetch: Prefetch = "auto",
     on_lost: OnLost = "event",
     on_gap: OnGap = "raise",
     hold: bool = False,
@@ -259,7 +261,7 @@ def reader(
         channels: the channels to read; None: shared memory.
         stream_id: replaces the stream id made from the name; the same on all channels.
         codec: a codec, its name or a type; overrides ``type``.
-        prefetch: most messages handed over at once.
+        prefetch: as for :func:`rstream.subscriber`; of each channel.
         on_lost: as for :func:`rstream.subscriber`, but ``"event"`` by default: publishers of such a
             stream come and go, and the error of one concerns none of the others.
         on_gap: as for :func:`rstream.subscriber`.
@@ -292,7 +294,7 @@ def _open_reader(
     stream_id: int | None,
     *,
     codec: Codec[Any],
-    prefetch: int,
+    prefetch: Prefetch,
     on_lost: OnLost,
     on_gap: OnGap,
     link: Callable[[], _session.Link],
@@ -300,8 +302,7 @@ def _open_reader(
     hold: bool = False,
     evict: policy.Evict | None = None,
 ) -> Reader[Any]:
-    if not 1 <= prefetch <= 65_536:
-        raise ConfigError(f"prefetch={prefetch}: must be 1 to 65536 messages")
+    check_prefetch(prefetch)
     if on_lost not in ("raise", "event"):
         raise ConfigError(f'on_lost={on_lost!r}: must be "raise" or "event"')
     check_on_gap(on_gap)
@@ -389,9 +390,10 @@ def source(
     Args:
         name, type, codec: as for :func:`rstream.subscriber`.
         executor: runs the loops; None: a daemon thread for each subscriber.
-        options: as for :func:`rstream.subscriber`. Never more than ``prefetch`` messages are taken
-            at once, and never more than were requested and one. A policy's queue fills on its own;
-            demand takes from it.
+        options: as for :func:`rstream.subscriber`. Never more messages are taken than were
+            requested. Publishers are told what was requested and is not delivered yet, but never
+            more than a number given as ``prefetch``. A policy's queue fills on its own; demand
+            takes from it.
     Raises:
         ConfigError: an argument cannot be used. All other errors reach ``on_error``.
     """

@@ -7,10 +7,12 @@ once, in the dataclass below it.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, TypeVar
 
 from rstream import policy
 from rstream._keywords import unknown_keyword
+from rstream.errors import ConfigError
+from rstream.flow.chunk import MOST
 from rstream.stream._session import check_client
 
 if TYPE_CHECKING:
@@ -24,8 +26,11 @@ if TYPE_CHECKING:
 
 SettingsT = TypeVar("SettingsT", "PublisherSettings", "SubscriberSettings")
 
-#: Most messages handed over at once. From 64 on the speed is within 15 % of the best
-#: (docs/reference/performance.md).
+#: How far a reader's demand goes: a number of messages, or as many as the stream needs.
+Prefetch: TypeAlias = int | Literal["auto"]
+
+#: Most messages handed over at once under ``"auto"``. From 64 on the speed is within 15 % of the
+#: best (docs/reference/performance.md).
 PREFETCH = 256
 
 
@@ -76,9 +81,12 @@ class SubscriberOptions(TypedDict, total=False):
         channel: the channel to read. None (default): shared memory. In UDP the endpoint is the
             address to bind here.
         stream_id: replaces the stream id made from the name.
-        prefetch: most messages handed over at once, 1 to 65536 (256). What ``poll`` and ``get``
-            return counts as consumed; a loop's items count when it asks for more, and in parts of
-            at most 32 when it is slow.
+        prefetch: most messages that publishers are asked for ahead of what this reader has
+            consumed, and that are handed over at once; 1 to 65536. ``"auto"`` (default) asks for
+            512 to 65536, as the drain and the round trip need it, and hands over 256 at once.
+            :func:`rstream.stream.source` tells what was requested, and never more than a number
+            given here. What ``poll`` and ``get`` return counts as consumed; a loop's items count
+            when it asks for more, and in parts of at most 32 when it is slow.
         on_slow: what happens when this consumer is slower than the publishers
             (:mod:`rstream.policy`; default: ``Block()``).
         on_lost: what happens when a publisher vanishes without completing the stream, fails, or
@@ -103,7 +111,7 @@ class SubscriberOptions(TypedDict, total=False):
 
     channel: Channel | str | None
     stream_id: int | None
-    prefetch: int
+    prefetch: Prefetch
     on_slow: policy.SlowPolicy
     on_lost: OnLost
     on_gap: OnGap
@@ -131,12 +139,28 @@ class SubscriberSettings:
 
     channel: Channel | str | None = None
     stream_id: int | None = None
-    prefetch: int = PREFETCH
+    prefetch: Prefetch = "auto"
     on_slow: policy.SlowPolicy = policy.Block()
     on_lost: OnLost = "raise"
     on_gap: OnGap = "raise"
     dir: str | None = None
     client: Client | None = None
+
+    def __post_init__(self) -> None:
+        check_prefetch(self.prefetch)
+
+
+def check_prefetch(prefetch: object) -> None:
+    """Refuse what is no :data:`Prefetch`.
+
+    Raises:
+        ConfigError: says what it must be.
+    """
+    number = prefetch if isinstance(prefetch, int) and prefetch is not True else 0
+    if prefetch != "auto" and not 1 <= number <= MOST:
+        raise ConfigError(
+            f'prefetch={prefetch!r}: must be "auto" or a number of messages, 1 to {MOST}'
+        )
 
 
 def settings(

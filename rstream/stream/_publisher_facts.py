@@ -210,8 +210,10 @@ class PublisherFacts(Generic[T]):
     def demand(self) -> ReadersDemand | None:
         """The demand of its readers: messages requested beyond what they have consumed.
 
-        Readers without ``request(n)`` count as ``UNBOUNDED``. Groups and raw Aeron peers do not
-        report demand.
+        Readers without ``request(n)`` tell as much as their ``prefetch`` says; those of
+        ``rstream.Client`` without it, with ``Evict`` or untethered count as ``UNBOUNDED``. Groups
+        and raw Aeron peers do not report demand. It holds pipelines back (:func:`sink`), never
+        :meth:`send`.
 
         Reading the demand marks it as seen, for :attr:`has_new_demand` and for waiting threads. A
         pipeline that sleeps may then notice new demand up to half a second late.

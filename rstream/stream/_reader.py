@@ -8,6 +8,11 @@ Theory of operation. One poll goes through these steps:
     _decoding.py  headers are checked, control messages are taken out, payloads are decoded
     _reader.py    objects are returned; with none, the oldest error is raised
 
+Demand. Publishers that make elements on demand (sinks) are told how many this reader wants behind
+what it has consumed. For a subscriber of the Reactive Streams contract that is what it requested
+(``is_demanded``). For every other face it is a chunk (``flow/chunk.py``, ``_input.py``), renewed
+when half of it is used; it limits no poll, because what has arrived is there to be read.
+
 An error never overtakes data: it waits in the report until a poll has no object to return.
 
 One lock, ``_lock``, is held by the thread inside ``poll``, ``wait`` or ``close``; a second thread
@@ -44,6 +49,7 @@ from rstream.stream._eviction import evicted, slow_consumer
 from rstream.stream._gaps import EVICTED, Gaps, OnGap
 from rstream.stream._images import Images
 from rstream.stream._inputs import RETURN_S, Inputs
+from rstream.stream._options import PREFETCH
 from rstream.stream._report import Report
 from rstream.stream._subscriber import WAIT_FOREVER_S, Subscriber
 
@@ -55,6 +61,7 @@ if TYPE_CHECKING:
     from rstream.policy import Evict
     from rstream.stream._events import StreamEvent
     from rstream.stream._input import Input
+    from rstream.stream._options import Prefetch
     from rstream.stream._report import OnLost
 
 __all__ = ("Reader",)
@@ -89,7 +96,7 @@ class Reader(Subscriber[T], Generic[T]):
         channels: Sequence[str],
         stream_id: int,
         codec: Codec[T],
-        prefetch: int,
+        prefetch: Prefetch,
         on_lost: OnLost,
         is_demanded: bool = False,
         hold: bool = False,
@@ -98,7 +105,8 @@ class Reader(Subscriber[T], Generic[T]):
     ) -> None:
         self.name: str = name
         self.stream_id: int = stream_id
-        self.prefetch: int = prefetch
+        self.prefetch: int = PREFETCH if prefetch == "auto" else prefetch
+        self._demand_most = UNBOUNDED if prefetch == "auto" else prefetch
         self._is_demanded = is_demanded
         self._hold = hold
         self.in_hand: int = int(hold)
@@ -117,7 +125,11 @@ class Reader(Subscriber[T], Generic[T]):
         self._images = Images(self._report, self._gaps)
         self._decoder = Decoder(self._report, codec, link.directory)
         self._inputs = Inputs(
-            link, self._report, self._images, channels=channels, is_demanded=is_demanded
+            link,
+            self._report,
+            self._images,
+            channels=channels,
+            prefetch=None if is_demanded else prefetch,
         )
         self._closed = False
 
@@ -150,6 +162,13 @@ class Reader(Subscriber[T], Generic[T]):
             source.peers.open_count == 0 for source in inputs.joined
         )
 
+    @property
+    def demand(self) -> int:
+        """Messages that publishers were asked for and that no poll has taken; of several channels
+        the most.
+        """
+        return max((source.core.demand for source in self._inputs.joined), default=0)
+
     def events(self) -> list[StreamEvent]:
         if self._lock.acquire(blocking=False):  # else the reading thread collects them
             try:
@@ -173,6 +192,7 @@ class Reader(Subscriber[T], Generic[T]):
             "rejoins": inputs.rejoins,
             "fill_bytes": fill_bytes,
             "window_bytes": window_bytes,
+            "demand": self.demand,
             "publishers": sum(len(source.peers.by_session) for source in inputs.joined),
             "completed": inputs.all_completed_count,
             "is_connected": not self._closed and self.is_connected,
@@ -270,8 +290,15 @@ class Reader(Subscriber[T], Generic[T]):
     def _take(self, source: Input, limit: int) -> list[T]:
         core = source.core
         batch = core.poll_demanded(limit) if self._is_demanded else core.poll(limit)
-        if len(batch) == 0:
+        count = len(batch)
+        chunk = source.chunk
+        if count == 0:
+            source.note_wait(0)
             return []
+        if chunk is not None:  # here and not in a function: a poll of one message takes 2 us
+            if chunk.is_waiting:
+                source.note_wait(count)
+            chunk.outstanding -= count
         payloads = batch.to_list()
         if self._evict is not None and not batch.is_intact:
             batch.release()
@@ -282,6 +309,8 @@ class Reader(Subscriber[T], Generic[T]):
             self._held.append(source)
         else:
             batch.release()
+            if chunk is not None and chunk.outstanding <= chunk.renew_at:
+                source.tell_demand()
         return items
 
     def _collect_events(self) -> None:
@@ -338,7 +367,7 @@ class Reader(Subscriber[T], Generic[T]):
 
     def wait(self, timeout_s: float | None = None) -> bool:
         check_timeout(timeout_s)
-        if self.has_rest():
+        if self.has_rest() or any(source.is_used_up() for source in self._held):
             return True
         deadline_s = time.monotonic() + (WAIT_FOREVER_S if timeout_s is None else timeout_s)
         self._enter()
@@ -386,6 +415,8 @@ class Reader(Subscriber[T], Generic[T]):
     # ---- demand, for the reactive runtime ----
 
     def raise_demand(self, n: int) -> None:
+        if self._demand_most < UNBOUNDED:
+            return  # the next poll tells as much of it as prefetch allows
         # A rejoin in another thread closes the subscriptions; the next poll raises the demand anew.
         with suppress(IndexError, RStreamError):
             self._inputs.joined[0].core.request(n)
@@ -396,7 +427,7 @@ class Reader(Subscriber[T], Generic[T]):
         joined = self._inputs.joined
         if joined:
             core = joined[0].core
-            missing = min(demand, UNBOUNDED) - core.demand
+            missing = min(demand, self._demand_most) - core.demand
             if missing > 0:
                 core.request(missing)
         self._demand = min(demand, self.prefetch)

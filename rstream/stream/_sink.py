@@ -60,9 +60,10 @@ class StreamSink(abc.Subscriber[T], Generic[T]):
     """Sends every element into a stream; made by :func:`rstream.stream.sink`.
 
     It asks its upstream for what its readers have asked for, and for no element more: on IPC all of
-    them, on the network one that reads by rstream. Readers that take what comes (a plain ``for``)
-    have no number to tell, groups and raw Aeron peers do not tell theirs: then for a window of
-    elements at most. Without a reader nothing is asked for (a notice is logged after 2 s).
+    them, on the network one that reads by rstream. Every face tells a number: what a subscriber has
+    requested, else as ``prefetch`` says. Groups and raw Aeron peers do not tell theirs: then it
+    asks for a window of elements at most. Without a reader nothing is asked for (a notice is logged
+    after 2 s).
 
     ``on_next`` waits while the readers have no room, so a slow reader holds the upstream's thread
     (§2.2 is a recommendation; put an executor in front where the upstream must not wait). After the

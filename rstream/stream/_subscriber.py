@@ -103,7 +103,8 @@ class Subscriber(ABC, Generic[T]):
 
     @abstractmethod
     def statistics(self) -> dict[str, int | float | bool]:
-        """Counts since the start; fill and window of the fullest image, in bytes.
+        """Counts since the start; fill and window of the fullest image, in bytes; and ``demand``:
+        messages that publishers were asked for and that no poll has taken.
 
         Of the policy for a slow consumer: ``waiting`` and ``capacity`` of its queue (0: it has
         none), ``dropped``, ``conflated``, ``evicted``, ``overruns``, ``gaps`` and

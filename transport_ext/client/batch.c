@@ -5,6 +5,7 @@
 #include "util/alloc.h"
 #include "util/bits.h"
 #include "util/error.h"
+#include "util/int_math.h"
 
 #include <inttypes.h>
 
@@ -227,8 +228,7 @@ RST_API void rst_batch_release(rst_batch_t *batch)
 
 RST_API void rst_batch_consume(rst_batch_t *batch, int32_t count)
 {
-    if (batch == NULL || rsti_is_forked(batch->generation) || batch->subscription == NULL
-        || batch->lent > 0) {
+    if (batch == NULL || rsti_is_forked(batch->generation) || batch->subscription == NULL) {
         return;
     }
     rst_subscription_t *subscription = batch->subscription;
@@ -237,6 +237,14 @@ RST_API void rst_batch_consume(rst_batch_t *batch, int32_t count)
     pthread_mutex_lock(&subscription->lock);
     for (int32_t i = batch->consumed; i < end; i++) {
         batch->leases[batch->messages[i].image_index].begin = batch->messages[i].position;
+    }
+    /* Before the position moves, see rsti_position_ext_t. A message that cost no demand counts too:
+     * publishers then know of less demand than there is, until the release. */
+    const int64_t paid = rsti_min_i64(rsti_max_i32(end - batch->consumed, 0), batch->lent);
+    if (paid > 0) {
+        batch->lent -= paid;
+        subscription->lent -= paid;
+        rsti_demand_cross(subscription);
     }
     batch->consumed = rsti_max_i32(batch->consumed, end);
     for (int32_t i = 0; i < batch->lease_count; i++) {

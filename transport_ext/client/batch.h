@@ -21,7 +21,7 @@ struct rst_batch_t {
     int32_t lease_count;
     int32_t lease_capacity;
     rst_subscription_t *subscription; /* a reference while leases are held */
-    int64_t lent;                     /* the number of its messages that cost demand */
+    int64_t lent;                     /* its messages that demand covered, not consumed yet */
     rsti_buffer_t *owned;             /* the memory of assembled messages */
     int32_t owned_count;
     int32_t owned_capacity;

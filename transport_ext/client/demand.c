@@ -25,6 +25,20 @@ void rsti_demand_spend(rst_subscription_t *subscription, int64_t count)
     } while (!rsti_cas_i64(&subscription->demand, before, before - count));
 }
 
+int64_t rsti_demand_spend_told(rst_subscription_t *subscription, int64_t count)
+{
+    if (count == 0 || rsti_load_relaxed_i32(&subscription->is_telling) == 0) {
+        return 0;
+    }
+    const int64_t demand = rsti_demand_now(subscription); /* others only add to it */
+    if (demand == INT64_MAX) {
+        return 0;
+    }
+    const int64_t covered = rsti_min_i64(count, demand);
+    rsti_demand_spend(subscription, covered);
+    return covered;
+}
+
 void rsti_demand_tell(rst_subscription_t *subscription, int64_t demand, int64_t bytes,
     int64_t count)
 {
@@ -72,7 +86,8 @@ static void wake_publisher(rst_subscription_t *subscription, const rst_image_t *
 void rsti_demand_cross(rst_subscription_t *subscription)
 {
     const bool is_demanded = subscription->may_hold
-        && rsti_load_acquire_i32(&subscription->is_demanded) != 0;
+        && (rsti_load_acquire_i32(&subscription->is_demanded) != 0
+            || rsti_load_acquire_i32(&subscription->is_telling) != 0);
     const int64_t requested = is_demanded ? rsti_load_acquire_i64(&subscription->requested)
                                           : INT64_MAX;
     /* Loaded after `requested`, so it is never less than the demand that belongs to it. */
@@ -103,16 +118,9 @@ void rsti_demand_cross(rst_subscription_t *subscription)
     }
 }
 
-RST_API void rst_subscription_request(rst_subscription_t *subscription, int64_t n)
+/* Returns the demand before. */
+static int64_t add(rst_subscription_t *subscription, int64_t n)
 {
-    if (subscription == NULL || rsti_is_forked(subscription->generation)) {
-        return;
-    }
-    rsti_store_release_i32(&subscription->is_demanded, 1);
-    if (n < 1) {
-        /* the callers report this as an error (Reactive Streams 3.9); here it adds nothing */
-        return;
-    }
     int64_t before;
     do {
         before = rsti_load_acquire_i64(&subscription->demand);
@@ -124,12 +132,40 @@ RST_API void rst_subscription_request(rst_subscription_t *subscription, int64_t 
     pthread_mutex_lock(&subscription->lock);
     rsti_demand_cross(subscription);
     pthread_mutex_unlock(&subscription->lock);
-    if (before == 0) {
-        /* While nothing was wanted, a waiter on this subscription was not armed for data. */
-        rst_client_t *client = subscription->client;
-        pthread_mutex_lock(&client->lock);
-        rsti_client_kick_waiters(client);
-        pthread_mutex_unlock(&client->lock);
+    return before;
+}
+
+/* While nothing was wanted, a waiter on this subscription was not armed for data. */
+static void kick_waiters(const rst_subscription_t *subscription)
+{
+    rst_client_t *client = subscription->client;
+    pthread_mutex_lock(&client->lock);
+    rsti_client_kick_waiters(client);
+    pthread_mutex_unlock(&client->lock);
+}
+
+RST_API void rst_subscription_request(rst_subscription_t *subscription, int64_t n)
+{
+    if (subscription == NULL || rsti_is_forked(subscription->generation)) {
+        return;
+    }
+    rsti_store_release_i32(&subscription->is_demanded, 1);
+    /* The callers report n < 1 as an error (Reactive Streams 3.9); here it adds nothing. */
+    if (n >= 1 && add(subscription, n) == 0) {
+        kick_waiters(subscription);
+    }
+}
+
+RST_API void rst_subscription_tell_demand(rst_subscription_t *subscription, int64_t n)
+{
+    if (subscription == NULL || rsti_is_forked(subscription->generation) || n < 1) {
+        return;
+    }
+    rsti_store_release_i32(&subscription->is_telling, 1);
+    (void)add(subscription, n);
+    if (rsti_load_relaxed_i32(&subscription->is_demanded) != 0) {
+        rsti_store_release_i32(&subscription->is_demanded, 0);
+        kick_waiters(subscription);
     }
 }
 

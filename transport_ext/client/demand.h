@@ -6,7 +6,10 @@
  * A publisher receives it as a pair: a position, and the number of messages wanted behind it. A
  * message that was handed out counts as wanted until its batch is released, because only then the
  * position moves over it. So the pair does not change while messages are read, and rises with each
- * request. */
+ * request.
+ *
+ * A subscription may tell a demand that limits no poll (tell_demand). Then every message that it
+ * hands out lowers the demand, down to 0: also a message that its publisher sent unasked. */
 #ifndef RSTI_CLIENT_DEMAND_H
 #define RSTI_CLIENT_DEMAND_H
 
@@ -21,6 +24,10 @@ static inline int64_t rsti_demand_now(const rst_subscription_t *subscription)
 
 /* Takes `count` delivered messages off the demand. */
 void rsti_demand_spend(rst_subscription_t *subscription, int64_t count);
+/* Takes `count` messages of a poll that demand does not limit off a demand that is only told.
+ * Returns how many of them the demand covered; 0 without such a demand or without a limit. The
+ * caller holds subscription->lock. */
+int64_t rsti_demand_spend_told(rst_subscription_t *subscription, int64_t count);
 /* Tells the driver the demand before a poll and the mean length of what the poll handed out. The
  * caller holds subscription->lock. */
 void rsti_demand_tell(rst_subscription_t *subscription, int64_t demand, int64_t bytes,

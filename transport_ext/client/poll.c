@@ -115,7 +115,9 @@ static int poll_locked(rst_subscription_t *subscription, rsti_poll_t *poll, bool
     if (poll->charged > 0) {
         rsti_demand_spend(subscription, poll->charged);
     }
-    batch->lent = poll->demand == INT64_MAX ? 0 : poll->charged;
+    batch->lent = !poll->is_demanded ? rsti_demand_spend_told(subscription, batch->count)
+        : poll->demand == INT64_MAX  ? 0
+                                     : poll->charged;
     subscription->lent += batch->lent;
     if (poll->is_demanded) {
         rsti_demand_tell(subscription, poll->demand, bytes_before - poll->bytes_left, batch->count);

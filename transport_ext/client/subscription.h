@@ -32,6 +32,7 @@ struct rst_subscription_t {
     int64_t told_requested; /* as last written for publishers; -1: an image is new. Under lock */
     int64_t told_remaining; /* likewise */
     int32_t is_demanded; /* atomic: the user has called request() or polls by demand */
+    int32_t is_telling; /* atomic: publishers are told its demand, which limits no poll */
     bool may_hold; /* its demand may hold publishers back */
     int64_t mean_bytes; /* of a message with its header; 0: none came yet. Under lock */
     int32_t version; /* atomic: changes with the list of images */

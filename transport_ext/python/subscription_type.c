@@ -142,7 +142,8 @@ static PyObject *subscription_poll_block(PyObject *object, PyObject *bytes_max)
 }
 
 /* An n beyond 64 bits means unbounded demand. */
-static PyObject *subscription_request(PyObject *object, PyObject *argument)
+static PyObject *add_demand(PyObject *object, PyObject *argument,
+    void (*add)(rst_subscription_t *subscription, int64_t n))
 {
     rsti_py_subscription_t *self = (rsti_py_subscription_t *)object;
     int overflow = 0;
@@ -159,9 +160,19 @@ static PyObject *subscription_request(PyObject *object, PyObject *argument)
         return NULL;
     }
     if (!self->handle.is_closed) {
-        rst_subscription_request(self->subscription, n);
+        add(self->subscription, n);
     }
     Py_RETURN_NONE;
+}
+
+static PyObject *subscription_request(PyObject *object, PyObject *argument)
+{
+    return add_demand(object, argument, rst_subscription_request);
+}
+
+static PyObject *subscription_tell_demand(PyObject *object, PyObject *argument)
+{
+    return add_demand(object, argument, rst_subscription_tell_demand);
 }
 
 static PyObject *event_tuple(const rst_image_event_t *event)
@@ -326,6 +337,9 @@ static PyMethodDef subscription_methods[] = {
     {"images", rsti_py_subscription_images, METH_NOARGS, "A tuple for each image; see the stub."},
     {"request", subscription_request, METH_O,
         "request($self, n, /)\n--\n\nAdd to the demand; saturates. Any thread."},
+    {"tell_demand", subscription_tell_demand, METH_O,
+        "tell_demand($self, n, /)\n--\n\n"
+        "Tell publishers that n more are wanted; it limits no poll. Any thread."},
     {"wait", rsti_py_handle_wait, METH_O,
         "wait($self, timeout_s, /)\n--\n\nWait for messages, image events or the end."},
     {"next_event", subscription_next_event, METH_NOARGS, "The next image event, or None."},

@@ -194,7 +194,7 @@ def test_without_a_reader_nothing_is_requested_and_a_notice_says_so(
 
 
 def test_cancelling_ends_a_send_that_waits_for_room(driver_dir, name):
-    with stream.subscriber(name, dir=driver_dir) as reader:
+    with stream.subscriber(name, dir=driver_dir, prefetch=65_536) as reader:  # more than the log
         sink = stream.sink(name, dir=driver_dir, window=100_000, linger_s=0)
         source = Numbers(sink).begin()
         assert reader.wait(10)

@@ -264,7 +264,7 @@ RST_API const rst_message_t *rst_batch_messages(const rst_batch_t *batch, int32_
 /* Moves the subscriber positions over the messages of the batch. Idempotent. */
 RST_API void rst_batch_release(rst_batch_t *batch);
 /* Moves the positions over the first `count` messages, whose memory must not be read any more; the
- * rest stays on loan. No effect on a batch whose messages cost demand. */
+ * rest stays on loan. */
 RST_API void rst_batch_consume(rst_batch_t *batch, int32_t count);
 /* Releases the batch, but counts only what rst_batch_consume has counted. The next poll reads the
  * rest again; after a close, the next reader does. */
@@ -297,6 +297,10 @@ RST_API int rst_subscription_poll_block(rst_subscription_t *subscription, int32_
  * the kinds complete, error and schema (docs/reference/wire.md) are no elements: they cost no
  * demand. */
 RST_API void rst_subscription_request(rst_subscription_t *subscription, int64_t n);
+/* Tells publishers that n more messages are wanted, and limits no poll: for a reader that takes
+ * what comes. Every message that it is handed lowers the demand, down to 0. For readers that use
+ * neither rst_subscription_request nor rst_subscription_poll_demanded. n >= 1. Any thread. */
+RST_API void rst_subscription_tell_demand(rst_subscription_t *subscription, int64_t n);
 RST_API int64_t rst_subscription_demand(const rst_subscription_t *subscription);
 RST_API int rst_subscription_poll_demanded(rst_subscription_t *subscription, int32_t limit,
     int64_t bytes_max, rst_batch_t *batch);
