@@ -1,4 +1,4 @@
-"""``rstream lab``: run an experiment or families by name, or a scenario of the user's own."""
+"""``rstream lab``: run an experiment, families of consumers, or a recorded consumer."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final
 from rstream.errors import ConfigError
 from rstream.lab.comparison import compare
 from rstream.lab.experiments import BASELINES, EXPERIMENTS, REAL, Plan, real_plan, seeds_of
-from rstream.lab.families import FAMILIES, seeds
+from rstream.lab.families import Family, families, recorded, seeds
 from rstream.lab.families_report import as_html, as_json, as_markdown, passed
-from rstream.lab.user_scenario import run_user_scenario
+from rstream.lab.scenario import LAWS
 from rstream.lab.world import QUEUES
 
 if TYPE_CHECKING:
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 __all__ = ("run",)
 
-#: Default runs per law of a scenario with --real.
-REAL_SEEDS: Final = 3
 #: This experiment always uses sockets.
 ON_SOCKETS: Final = "E7"
 ALWAYS_BY_AGENTS: Final = ("E6", ON_SOCKETS)
 #: The words for all families.
 ALL: Final = ("families", "all")
+#: The suffix of a recorded consumer's file.
+TRACE: Final = ".trace"
 #: Default draws of a family.
 RUNS: Final = 5
 
@@ -39,42 +39,43 @@ def _refuse(text: str) -> int:
     return 2
 
 
+def _is_families(options: Namespace) -> bool:
+    name: str = options.experiment
+    return name in families() or name in ALL or name.endswith(TRACE)
+
+
 def _refusal(options: Namespace) -> str | None:
     """The reason why these options cannot be used; None when they can."""
-    name: str | None = options.experiment
-    if (name is None) == (options.scenario is None):
-        return "give either an experiment (E1 ... E10), a family, or --scenario FILE.toml"
-    if name is not None and name not in (*EXPERIMENTS, *FAMILIES, *ALL):
+    name: str = options.experiment
+    if name not in EXPERIMENTS and not _is_families(options):
         return (
             f"no experiment or family {name!r}; there are {', '.join(EXPERIMENTS)}, "
-            f"{', '.join(FAMILIES)}; families: all of these"
+            f"{', '.join(families())}; families: all of these; FILE{TRACE}: a recording"
         )
     if options.seeds is not None and options.seeds < 1:
         return f"--seeds {options.seeds}: at least 1"
     if options.plot and Path(options.plot).suffix not in (".png", ".html"):
         return f"--plot {options.plot}: the name must end in .png or .html"
-    if not 0 <= options.agents_share <= 1:
-        return f"--agents-share {options.agents_share:g}: 0 to 1"
     return _families_refusal(options) if _is_families(options) else _experiment_refusal(options)
-
-
-def _is_families(options: Namespace) -> bool:
-    return options.experiment in (*FAMILIES, *ALL)
 
 
 def _families_refusal(options: Namespace) -> str | None:
     for option in ("real", "queues", "baselines"):
         if getattr(options, option):
             return f"--{option}: families have it not; leave it out"
+    if not 0 <= options.agents_share <= 1:
+        return f"--agents-share {options.agents_share:g}: 0 to 1"
+    if options.law is not None and options.law not in LAWS:
+        return f"--law: no law {options.law!r}; there are {', '.join(LAWS)}"
     return None
 
 
 def _experiment_refusal(options: Namespace) -> str | None:
-    name: str | None = options.experiment
-    for option in ("train", "agents_share", "markdown"):
+    name: str = options.experiment
+    for option in ("law", "train", "agents_share", "markdown"):
         if getattr(options, option):
             return f"--{option.replace('_', '-')}: only for families; leave it out"
-    if options.real and name is not None and name not in REAL and name != ON_SOCKETS:
+    if options.real and name not in REAL and name != ON_SOCKETS:
         return f"{name} --real: only {', '.join(REAL)} run in real time; leave --real out"
     if options.queues and (options.real or name in ALWAYS_BY_AGENTS):
         reason = "cannot go with --real" if options.real else f"{name} always uses real agents"
@@ -103,28 +104,33 @@ def _baselines(options: Namespace) -> tuple[str, ...] | None:
 
 def _plan(options: Namespace) -> Plan:
     seeds, baselines = (
-        options.seeds or seeds_of(options.experiment or "", is_real=options.real),
+        options.seeds or seeds_of(options.experiment, is_real=options.real),
         _baselines(options),
     )
     if options.real and options.experiment in REAL:
         return real_plan(options.experiment, seeds, baselines)
-    if options.real and options.scenario:
-        seeds = options.seeds or REAL_SEEDS
     plan = Plan(seeds=seeds) if baselines is None else Plan(seeds=seeds, baselines=baselines)
     return replace(plan, world=QUEUES) if options.queues else plan
 
 
+def _family(name: str) -> Family:
+    return recorded(Path(name), name) if name.endswith(TRACE) else families()[name]
+
+
 def _run_families(options: Namespace) -> bool:
     """Run families beside the yardsticks; returns whether all limits hold."""
-    names = list(FAMILIES) if options.experiment in ALL else [options.experiment]
+    name, law = options.experiment, options.law or "adaptive"
+    shown = list(families().values()) if name in ALL else [_family(name)]
     chosen = seeds(options.seeds or RUNS, is_training=options.train)
 
     def on_done(count: int) -> None:
         if count % len(chosen) == 0:
-            print(f"rstream lab: {count} of {len(names) * len(chosen)} draws", file=sys.stderr)
+            print(f"rstream lab: {count} of {len(shown) * len(chosen)} draws", file=sys.stderr)
 
-    rows, pictures = compare(names, chosen, agents_share=options.agents_share, on_done=on_done)
-    text = as_markdown(rows, is_training=options.train)
+    rows, pictures = compare(
+        shown, chosen, law=law, agents_share=options.agents_share, on_done=on_done
+    )
+    text = as_markdown(rows, law, is_training=options.train)
     print(text, end="")
     if options.markdown:
         Path(options.markdown).write_text(text)
@@ -133,14 +139,12 @@ def _run_families(options: Namespace) -> bool:
     if options.plot:
         from rstream.lab.plot import draw_families
 
-        draw_families(
-            Path(options.plot), f"rstream lab {options.experiment}", pictures, as_html(text)
-        )
+        draw_families(Path(options.plot), f"rstream lab {name}", pictures, as_html(text))
     return passed(rows)
 
 
 def run(options: Namespace) -> int:
-    """Run the experiment, families or scenario.
+    """Run the experiment or families.
 
     Returns:
         The exit code. 0: passed; 1: failed; 2: the options cannot be used.
@@ -151,10 +155,7 @@ def run(options: Namespace) -> int:
         if _is_families(options):
             return 0 if _run_families(options) else 1
         plan = _plan(options)
-        if options.scenario:
-            report = run_user_scenario(Path(options.scenario), plan, is_real=options.real)
-        else:
-            report = EXPERIMENTS[options.experiment](plan)
+        report = EXPERIMENTS[options.experiment](plan)
         report.print(sys.stdout)
         _write(options, plan, report)
     except (ConfigError, OSError) as error:

@@ -80,8 +80,9 @@ def parser() -> argparse.ArgumentParser:
         commands.add_parser(
             "lab",
             help="Compare rate laws, in virtual time or on real sockets.",
-            description="Run an experiment or a scenario once per rate law, and print the laws "
-            "beside each other (docs/explanation/lab.md). Time is virtual unless --real is given.",
+            description="Run an experiment, or draws from families of consumers, once per rate "
+            "law, and print the laws beside each other (docs/explanation/lab.md). Time is virtual "
+            "unless --real is given.",
         )
     )
     return top
@@ -204,19 +205,18 @@ def _add_bench_options(kind: argparse.ArgumentParser) -> None:
 def _add_lab(lab: argparse.ArgumentParser) -> None:
     lab.add_argument(
         "experiment",
-        nargs="?",
-        metavar="E1 ... E10, FAMILY or families",
-        help="an experiment, or one family of consumers or all (docs/explanation/lab.md)",
+        metavar="NAME",
+        help="an experiment (E1 ... E10), a family of consumers, families (all of them), or "
+        "FILE.trace, a recorded consumer (docs/explanation/lab.md)",
     )
-    lab.add_argument("--scenario", metavar="FILE", help="a scenario of your own, in TOML")
     lab.add_argument(
         "--seeds",
         "--runs",
         type=int,
         metavar="N",
-        help="runs per law (default 10, E4 60, E10 40; "
-        "with --real 10, E4 20, a scenario of your own 3; families 5)",
+        help="runs per law (default 10, E4 60, E10 40; with --real 10, E4 20; families 5)",
     )
+    lab.add_argument("--law", metavar="LAW", help="families: the law to judge (default adaptive)")
     lab.add_argument(
         "--train",
         action="store_true",
@@ -239,7 +239,7 @@ def _add_lab(lab: argparse.ArgumentParser) -> None:
     lab.add_argument(
         "--real",
         action="store_true",
-        help="E1 to E4 and scenarios: on sockets of the loopback interface, in real time, "
+        help="E1 to E4: on sockets of the loopback interface, in real time, "
         "at the rates that this machine can carry",
     )
     lab.add_argument(

@@ -1,4 +1,4 @@
-"""The adaptive law beside three yardsticks, on draws from families of consumers.
+"""A law beside three yardsticks, on draws from families of consumers.
 
 The yardsticks of a draw, in the same world:
 
@@ -28,7 +28,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Final
 
 from rstream.lab.engine import Run, run
-from rstream.lab.families import SECONDS, Draw, draw
+from rstream.lab.families import SECONDS, Draw, Family, draw
 from rstream.lab.measure import quantile
 from rstream.lab.report import Figure
 from rstream.lab.scenario import Law, Scenario, Sender, group
@@ -52,7 +52,8 @@ __all__ = (
 )
 
 TARGETS_S: Final = (0.010, 0.020)
-LAW_NAMES: Final = ("adaptive", "same delay", "full window", "as written")
+#: The columns of utilisations: of the law and of the yardsticks.
+LAW_NAMES: Final = ("utilisation", "same delay", "full window", "as written")
 HEADROOM_LEAST: Final = 1.2
 #: A datagram with a fill NAK (RSTI_LAB_REPORT_BYTES). Plain status messages do not count: they are
 #: the same under each law.
@@ -69,7 +70,7 @@ class Seen:
         draw: the draw.
         by_agents: whether real media drivers ran it.
         headroom: X.
-        utilisation: by law, "adaptive" and the yardsticks.
+        utilisation: by LAW_NAMES.
         queue_ms: median and 99th percentile of the fullest queue.
         overrun_bytes: bytes that met a full buffer.
         report_bytes: bytes of fill NAKs.
@@ -95,13 +96,13 @@ class Seen:
 class Row:
     """The draws of a family at a target delay, and their figures by name (the table's columns)."""
 
-    family: str
+    family: Family
     target_s: float
     seen: tuple[Seen, ...]
     figures: Mapping[str, float]
 
 
-def row_of(family: str, target_s: float, seen: Sequence[Seen]) -> Row:
+def row_of(family: Family, target_s: float, seen: Sequence[Seen]) -> Row:
     """Means over the draws. Ratios are ratios of means; overruns and faults are sums."""
     utilisation = {law: fmean(one.utilisation[law] for one in seen) for law in LAW_NAMES}
     p50_ms, p99_ms = (fmean(one.queue_ms[at] for one in seen) for at in range(2))
@@ -113,8 +114,8 @@ def row_of(family: str, target_s: float, seen: Sequence[Seen]) -> Row:
         seen=tuple(seen),
         figures={
             **utilisation,
-            "/ same delay": utilisation["adaptive"] / utilisation["same delay"],
-            "/ full window": utilisation["adaptive"] / utilisation["full window"],
+            "/ same delay": utilisation["utilisation"] / utilisation["same delay"],
+            "/ full window": utilisation["utilisation"] / utilisation["full window"],
             "p50, ms": p50_ms,
             "p99, ms": p99_ms,
             "p99 / target": p99_ms / (target_s * 1e3),
@@ -132,21 +133,23 @@ def headroom(buffer_bytes: float, rtt_s: float, target_s: float) -> float:
 
 
 def compare(
-    families: Sequence[str],
+    families: Sequence[Family],
     seeds: Sequence[int],
     *,
+    law: str = "adaptive",
     agents_share: float = 0.0,
     on_done: Callable[[int], None] = lambda count: None,
 ) -> tuple[list[Row], dict[str, Run]]:
     """Run draws of families under all laws, in parallel on all processors.
 
     Args:
-        families: names of families.
+        families: the families.
         seeds: one draw of each family for each of them.
+        law: the law to judge, a name in LAWS.
         agents_share: share of the draws that real media drivers run, evenly spread.
         on_done: called with the number of draws that are done.
     Returns:
-        A row for each target delay and family, and a run of each family to draw.
+        A row for each target delay and family, and by family a run for a picture.
     """
     draws = [(family, seed) for family in families for seed in seeds]
     pictures: dict[str, Run] = {}
@@ -154,9 +157,9 @@ def compare(
     def one(number: int) -> list[Seen]:
         family, seed = draws[number]
         by_agents = math.floor((number + 1) * agents_share) > math.floor(number * agents_share)
-        seen, picture = _measure(draw(family, seed), by_agents=by_agents)
+        seen, picture = _measure(draw(family, seed), law, by_agents=by_agents)
         if seed == seeds[0]:
-            pictures[family] = picture
+            pictures[family.name] = picture
         return seen
 
     found: list[list[Seen]] = []
@@ -174,11 +177,11 @@ def compare(
         for at, target_s in enumerate(TARGETS_S)
         for first, family in enumerate(families)
     ]
-    return rows, {family: pictures[family] for family in families}
+    return rows, {family.name: pictures[family.name] for family in families}
 
 
-def _measure(drawn: Draw, *, by_agents: bool) -> tuple[list[Seen], Run]:
-    """What a draw gave at each target delay, and the run of the adaptive law at the first one."""
+def _measure(drawn: Draw, law: str, *, by_agents: bool) -> tuple[list[Seen], Run]:
+    """What a draw gave at each target delay, and the run of the law at the first one."""
     if by_agents:  # a driver's buffer is a power of two (world.py)
         power = 2.0 ** math.floor(math.log2(drawn.buffer_bytes))
         drawn = replace(drawn, buffer_bytes=power)
@@ -193,7 +196,7 @@ def _measure(drawn: Draw, *, by_agents: bool) -> tuple[list[Seen], Run]:
     for target_s in TARGETS_S:
         window = round((target_s + drawn.rtt_s) * NOMINAL)
         same = utilisation(under("credit", buffer_bytes=window))
-        ours = under("adaptive", target_delay_ns=target_s * 1e9)
+        ours = under(law, target_delay_ns=target_s * 1e9)
         queues_ms = [queue / NOMINAL * 1e3 for queue in ours.sender("queue_most")]
         laws = zip(LAW_NAMES, (utilisation(ours), same, full, written), strict=True)
         pictures.append(ours)
@@ -245,7 +248,7 @@ class _Limit:
         values = tuple(row.figures[self.figure] for row in rows)
         shown = (fmean(values),) if self.is_mean else values
         figure = Figure(where + self.name, shown, "", self.least, self.most, of_every=True)
-        return figure, "" if self.is_mean else rows[values.index(figure.worst)].family
+        return figure, "" if self.is_mean else rows[values.index(figure.worst)].family.name
 
 
 _LIMITS: Final = (

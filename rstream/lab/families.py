@@ -18,13 +18,14 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from rstream.errors import ConfigError
 from rstream.lab.scenario import Consumer
 from rstream.lab.trace import NOMINAL, Levels, read
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-__all__ = ("FAMILIES", "SECONDS", "Draw", "Family", "draw", "seeds")
+__all__ = ("SECONDS", "Draw", "Family", "draw", "families", "recorded", "seeds")
 
 #: The length of a run.
 SECONDS: Final = 6.0
@@ -44,12 +45,14 @@ class Family:
     """A family of consumers.
 
     Attributes:
+        name: its name.
         text: how the capacity changes.
         mean: the mean capacity as a share of 100 MB/s, over all draws.
         pieces: draws the capacities of a group.
         sizes: the sizes of groups.
     """
 
+    name: str
     text: str
     mean: float
     pieces: Group
@@ -73,13 +76,13 @@ def seeds(count: int, *, is_training: bool) -> range:
     return range(first, first + 2 * count, 2)
 
 
-def draw(name: str, seed: int) -> Draw:
+def draw(family: Family, seed: int) -> Draw:
     """Draw a run from a family. The same name and seed give the same run."""
-    family, dice = FAMILIES[name], random.Random(f"{name} {seed}")
+    dice = random.Random(f"{family.name} {seed}")
     size = dice.choice(family.sizes)
     rtt_s, buffer_bytes = _log_uniform(dice, *RTT_S), _log_uniform(dice, *BUFFER_BYTES)
     return Draw(
-        family=name,
+        family=family.name,
         seed=seed,
         rtt_s=rtt_s,
         buffer_bytes=float(round(buffer_bytes)),
@@ -177,67 +180,84 @@ def _one_of_many(dice: random.Random, size: int) -> list[Pieces]:
     ]
 
 
-def _recorded(name: str) -> Group:
-    """A recording, run through in a circle from a random point on."""
+def recorded(path: Path, text: str) -> Family:
+    """A recording, scaled to a mean of 100 MB/s; each receiver starts at a random point of it.
 
-    @cache
-    def trace() -> list[tuple[float, float]]:
-        levels = read(TRACES / f"{name}.trace")
-        return [
-            (to_s - at_s, rate / NOMINAL) for (at_s, rate), (to_s, _) in itertools.pairwise(levels)
-        ]
+    The last line of the file marks the end, where the first one follows.
+
+    Raises:
+        ConfigError: the file is no trace, or has no time or capacity in it.
+    """
+    levels = read(path)
+    spans = [(to_s - at_s, rate) for (at_s, rate), (to_s, _) in itertools.pairwise(levels)]
+    taken = sum(length_s * rate for length_s, rate in spans)
+    if taken <= 0:
+        raise ConfigError(f"trace {path}: needs a capacity above 0, and a last line for its end")
+    mean = taken / (levels[-1][0] - levels[0][0])
+    circle = [(length_s, rate / mean) for length_s, rate in spans]
 
     def pieces(dice: random.Random) -> Pieces:
-        lengths = [length_s for length_s, _ in trace()]
+        lengths = [length_s for length_s, _ in circle]
         first = dice.choices(range(len(lengths)), weights=lengths)[0]
-        yield lengths[first] * dice.random(), trace()[first][1]
-        yield from itertools.islice(itertools.cycle(trace()), first + 1, None)
+        yield lengths[first] * dice.random(), circle[first][1]
+        yield from itertools.islice(itertools.cycle(circle), first + 1, None)
 
-    return _each(pieces)
+    return Family(name=path.stem, text=f"recorded: {text}", mean=1.0, pieces=_each(pieces))
 
 
-FAMILIES: Final[Mapping[str, Family]] = {
-    "steady": Family(text="100 MB/s", mean=1.0, pieces=_each(_steady)),
-    "step": Family(text="once to 20 to 80 % and back", mean=0.8, pieces=_each(_step)),
-    "bursts": Family(
+_DRAWN: Final = (
+    Family(name="steady", text="100 MB/s", mean=1.0, pieces=_each(_steady)),
+    Family(name="step", text="once to 20 to 80 % and back", mean=0.8, pieces=_each(_step)),
+    Family(
+        name="bursts",
         text="every 300 ms (exponential) at 15 % for 60 ms (log-normal)",
         mean=0.837,
         pieces=_each(_bursts),
     ),
-    "pauses": Family(
+    Family(
+        name="pauses",
         text="every 400 ms (exponential) nothing for 5 ms or more (Pareto 1.5)",
         mean=0.966,
         pieces=_each(_pauses),
     ),
-    "markov": Family(
-        text="100 or 20 MB/s, for 1.5 s each (exponential)", mean=0.6, pieces=_each(_markov)
+    Family(
+        name="markov",
+        text="100 or 20 MB/s, for 1.5 s each (exponential)",
+        mean=0.6,
+        pieces=_each(_markov),
     ),
-    "walk": Family(text="a random walk between 10 and 150 MB/s", mean=0.754, pieces=_each(_walk)),
-    "microbatch": Family(
+    Family(
+        name="walk", text="a random walk between 10 and 150 MB/s", mean=0.754, pieces=_each(_walk)
+    ),
+    Family(
+        name="microbatch",
         text="all in the first half of each period of 20 to 100 ms",
         mean=1.0,
         pieces=_each(_microbatch),
     ),
-    "python": Family(
+    Family(
+        name="python",
         text="70 to 120 MB/s, with short stops and bursts of other work",
         mean=0.821,
         pieces=_each(_python),
     ),
-    "one-of-many": Family(
+    Family(
+        name="one-of-many",
         text="one receiver of 4 or 16 at 20 to 60 %, another one each second (exponential)",
         mean=0.906,
         pieces=_one_of_many,
         sizes=(4, 16),
     ),
-    "json": Family(
-        text="recorded: parses JSON, with garbage collection and sorting",
-        mean=1.0,
-        pieces=_recorded("json"),
-    ),
-    "flights": Family(text="recorded: an actor of the demo", mean=1.0, pieces=_recorded("flights")),
-    "arrow": Family(
-        text="recorded: a partition reader, which reads Arrow batches and works on them in turn",
-        mean=1.0,
-        pieces=_recorded("arrow"),
-    ),
+)
+_RECORDED: Final[Mapping[str, str]] = {
+    "json": "parses JSON, with garbage collection and sorting",
+    "flights": "an actor of the demo",
+    "arrow": "a partition reader, which reads Arrow batches and works on them in turn",
 }
+
+
+@cache
+def families() -> Mapping[str, Family]:
+    """All families by name."""
+    found = [recorded(TRACES / f"{name}.trace", text) for name, text in _RECORDED.items()]
+    return {family.name: family for family in (*_DRAWN, *found)}

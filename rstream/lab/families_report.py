@@ -10,7 +10,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Final
 
 from rstream.lab.comparison import HEADROOM_LEAST, TARGETS_S, Row, verdict
-from rstream.lab.families import FAMILIES, SECONDS
+from rstream.lab.families import SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -26,9 +26,11 @@ def passed(rows: Sequence[Row]) -> bool:
     return all(figure.passed for figure, _ in verdict(rows))
 
 
-def as_markdown(rows: Sequence[Row], *, is_training: bool) -> str:
+def as_markdown(rows: Sequence[Row], law: str, *, is_training: bool) -> str:
     """A table for each target delay, a verdict, and what was run."""
-    return "\n".join([*_tables(rows), *_verdict(rows), *_what(rows, is_training=is_training), ""])
+    return "\n".join(
+        [*_tables(rows), *_verdict(rows), *_what(rows, law, is_training=is_training), ""]
+    )
 
 
 def _tables(rows: Sequence[Row]) -> Iterator[str]:
@@ -40,7 +42,7 @@ def _tables(rows: Sequence[Row]) -> Iterator[str]:
         yield _line(["family", *names])
         yield "|---|" + "---:|" * len(names)
         for row in chosen:
-            yield _line([row.family, *_cells(row.figures)])
+            yield _line([row.family.name, *_cells(row.figures)])
         if len(chosen) > 1:
             means = {name: fmean(row.figures[name] for row in chosen) for name in names}
             yield _line(["mean", *_cells(means)])
@@ -68,13 +70,14 @@ def _verdict(rows: Sequence[Row]) -> Iterator[str]:
     yield ""
 
 
-def _what(rows: Sequence[Row], *, is_training: bool) -> Iterator[str]:
+def _what(rows: Sequence[Row], law: str, *, is_training: bool) -> Iterator[str]:
     seeds = sorted({seen.draw.seed for row in rows for seen in row.seen})
     runs = [seen for row in rows if row.target_s == TARGETS_S[0] for seen in row.seen]
     by_agents = sum(seen.by_agents for seen in runs)
     safe = sum(seen.headroom >= HEADROOM_LEAST for seen in runs)
     yield "## What was run"
     yield ""
+    yield f"* Law: {law}."
     kind = "Training seeds (odd), not for results" if is_training else "Test seeds (even)"
     yield f"* {kind}: {seeds[0]} to {seeds[-1]}. A row has {len(seeds)} draws of {SECONDS:g} s."
     yield f"* {by_agents} of {len(runs)} draws by real media drivers, the others by queues."
@@ -83,12 +86,12 @@ def _what(rows: Sequence[Row], *, is_training: bool) -> Iterator[str]:
         for seen in row.seen:
             if seen.is_fault:
                 yield (
-                    f"* Overrun at {row.target_s * 1e3:.0f} ms, {row.family}, seed "
+                    f"* Overrun at {row.target_s * 1e3:.0f} ms, {row.family.name}, seed "
                     f"{seen.draw.seed}{' by drivers' * seen.by_agents}: "
                     f"{seen.overrun_bytes / 1e6:.2f} MB with X = {seen.headroom:.2f}"
                 )
-    for family in dict.fromkeys(row.family for row in rows):
-        yield f"* {family}: {FAMILIES[family].text}"
+    for family in {row.family.name: row.family for row in rows}.values():
+        yield f"* {family.name}: {family.text}"
 
 
 def as_html(markdown: str) -> str:
@@ -116,7 +119,7 @@ def as_json(rows: Sequence[Row]) -> str:
             "verdict": {figure.name: figure.as_json() for figure, _ in verdict(rows)},
             "rows": [
                 {
-                    "family": row.family,
+                    "family": row.family.name,
                     "target_s": row.target_s,
                     "figures": row.figures,
                     "draws": [

@@ -203,7 +203,7 @@ def _draw_family(left: Any, right: Any, run: Run) -> None:
     left.plot(capacities[0][0], least, color="silver", label="least capacity of a receiver")
     left.plot(*_rates(run, "sent", 0, 1e6), linewidth=0.9, label="sent")
     left.set_ylabel("MB/s", fontsize=9)
-    left.set_ylim(0, 1.1 * max(least))
+    left.set_ylim(0, 1.5 * max(least))
     queues = _thin(run, run.sender("queue_most"), NOMINAL / 1e3)
     right.plot(*queues, linewidth=0.9, color="tab:red", label="fullest queue")
     right.axhline(TARGETS_S[0] * 1e3, linestyle="--", color="black", linewidth=0.8, label="target")

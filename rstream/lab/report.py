@@ -157,7 +157,7 @@ def _number(value: float) -> float | str:
 
 @dataclass(slots=True)
 class Report:
-    """The result of an experiment or scenario: figures of our law and of the others."""
+    """The result of an experiment: figures of our law and of the others."""
 
     experiment: str
     figures: list[Figure]
@@ -167,16 +167,12 @@ class Report:
         default_factory=dict[str, Mapping[str, float]]
     )
     notes: list[str] = field(default_factory=list[str])
-    law: str = "adaptive"
-    is_judged: bool = True
     #: On real sockets: the capacity of a receiver, in bytes per second. None: virtual time.
     real_capacity: float | None = None
 
     @property
     def passed(self) -> bool:
-        """Whether all limits hold; True for a scenario, which has none."""
-        if not self.is_judged:
-            return True
+        """Whether all limits hold; False without a limit."""
         judged = [figure for figure in self.figures if figure.is_judged]
         return bool(judged) and all(figure.passed for figure in judged)
 
@@ -208,14 +204,14 @@ class Report:
         path.write_text(json.dumps(self.as_json(), indent=2) + "\n")
 
     def print(self, out: TextIO) -> None:
-        verdict = "no limits" if not self.is_judged else "passed" if self.passed else "FAILED"
+        verdict = "passed" if self.passed else "FAILED"
         where = (
             ""
             if self.real_capacity is None
             else f" (real sockets in real time, {self.real_capacity / 1e6:g} MB/s)"
         )
         print(f"{self.experiment}{where}: {verdict}", file=out)
-        _print_law(out, self.law, self.figures, self.parameters)
+        _print_law(out, "adaptive", self.figures, self.parameters)
         for law, figures in self.baselines.items():
             _print_law(out, law, figures, self.baseline_parameters.get(law, {}))
         for note in self.notes:

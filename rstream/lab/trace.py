@@ -10,7 +10,7 @@ consumer, write it as a generator that yields the bytes of each take, and 0 afte
 
     write(Path("mine.trace"), record(consumer(), seconds=10), ["what it does"])
 
-``rstream lab --scenario`` reads such files, and so do the families (``families.py``).
+``rstream lab mine.trace`` then judges a law on it, as on any family (``families.py``).
 """
 
 from __future__ import annotations

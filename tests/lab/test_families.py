@@ -13,6 +13,7 @@ from statistics import fmean
 import pytest
 
 from rstream.cli import main
+from rstream.errors import ConfigError
 from rstream.lab.comparison import (
     LAW_NAMES,
     TARGETS_S,
@@ -26,13 +27,14 @@ from rstream.lab.comparison import (
     verdict,
 )
 from rstream.lab.engine import run
-from rstream.lab.families import FAMILIES, SECONDS, draw, seeds
+from rstream.lab.families import SECONDS, draw, families, recorded, seeds
 from rstream.lab.families_report import as_html, as_markdown, passed
 from rstream.lab.scenario import Law
 from rstream.lab.trace import Levels
 from tests.lab.test_trace import mean as trace_mean
 from tests.models.credit import utilisations
 
+FAMILIES = families()
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "lab.md"
 
 
@@ -50,10 +52,10 @@ def test_training_and_test_seeds_are_disjoint() -> None:
 @pytest.mark.parametrize("name", FAMILIES)
 def test_a_seed_is_a_draw(name: str) -> None:
     """The same seed draws the same run, another one a different run, both within the ranges."""
-    assert draw(name, 7) == draw(name, 7)
-    assert draw(name, 7) != draw(name, 8)
+    assert draw(FAMILIES[name], 7) == draw(FAMILIES[name], 7)
+    assert draw(FAMILIES[name], 7) != draw(FAMILIES[name], 8)
     for seed in range(1, 50):
-        drawn = draw(name, seed)
+        drawn = draw(FAMILIES[name], seed)
         assert len(drawn.consumers) in FAMILIES[name].sizes
         assert 1e-4 <= drawn.rtt_s <= 20e-3
         assert 2**18 <= drawn.buffer_bytes <= 2**24
@@ -62,14 +64,16 @@ def test_a_seed_is_a_draw(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in FAMILIES if name != "steady"])
 def test_every_receiver_draws_its_own_capacity(name: str) -> None:
-    drawn = next(found for seed in range(99) if len((found := draw(name, seed)).consumers) == 4)
+    drawn = next(
+        found for seed in range(99) if len((found := draw(FAMILIES[name], seed)).consumers) == 4
+    )
     assert len({consumer.levels for consumer in drawn.consumers}) > 1
 
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_the_mean_capacity_is_the_one_that_is_stated(name: str) -> None:
     means = [
-        fmean(mean_share(consumer.levels) for consumer in draw(name, seed).consumers)
+        fmean(mean_share(consumer.levels) for consumer in draw(FAMILIES[name], seed).consumers)
         for seed in range(1, 1001)
     ]
     assert fmean(means) == pytest.approx(FAMILIES[name].mean, abs=0.02)
@@ -89,7 +93,7 @@ def level_at(levels: Levels) -> Callable[[float], float]:
 def test_credit_delivers_what_a_fluid_delivers(name: str) -> None:
     """The yardstick "full window", by the engine and by a model in a few lines."""
     for seed in (1, 2):
-        drawn = draw(name, seed)
+        drawn = draw(FAMILIES[name], seed)
         drawn = replace(drawn, consumers=drawn.consumers[:4])
         found = utilisation(run(scenario_of(drawn).under(Law("credit")), seed))
         model = utilisations(
@@ -112,7 +116,7 @@ def test_headroom() -> None:
 def seen(ours: float = 0.9, **changes: float) -> Seen:
     return replace(
         Seen(
-            draw=draw("steady", 2),
+            draw=draw(FAMILIES["steady"], 2),
             by_agents=False,
             headroom=2.0,
             utilisation=dict(zip(LAW_NAMES, (ours, 0.9, 1.0, 0.5), strict=True)),
@@ -126,7 +130,11 @@ def seen(ours: float = 0.9, **changes: float) -> Seen:
 
 
 def rows(one: Seen) -> list[Row]:
-    return [row_of(name, target_s, [one]) for target_s in TARGETS_S for name in ("step", "walk")]
+    return [
+        row_of(FAMILIES[name], target_s, [one])
+        for target_s in TARGETS_S
+        for name in ("step", "walk")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -143,21 +151,21 @@ def rows(one: Seen) -> list[Row]:
 )
 def test_the_verdict_names_what_was_missed(one: Seen, missed: list[str]) -> None:
     assert [figure.name for figure, _ in verdict(rows(one)) if not figure.passed] == missed
-    text = as_markdown(rows(one), is_training=False)
+    text = as_markdown(rows(one), "adaptive", is_training=False)
     assert text.count("**MISSED**") == len(missed)
     assert passed(rows(one)) == (not missed)
 
 
 def test_the_worst_family_is_named() -> None:
-    found = [row_of("step", target_s, [seen()]) for target_s in TARGETS_S]
-    found += [row_of("walk", target_s, [seen(0.5)]) for target_s in TARGETS_S]
-    text = as_markdown(found, is_training=False)
+    found = [row_of(FAMILIES["step"], target_s, [seen()]) for target_s in TARGETS_S]
+    found += [row_of(FAMILIES["walk"], target_s, [seen(0.5)]) for target_s in TARGETS_S]
+    text = as_markdown(found, "adaptive", is_training=False)
     assert "ratio to same delay, each family: 0.556 (walk), limit >= 0.88" in text
 
 
 def test_one_run_of_each_engine() -> None:
     """A share of one half: the second draw is run by media drivers, at a power of two."""
-    found, pictures = compare(["step"], (2, 4), agents_share=0.5)
+    found, pictures = compare([FAMILIES["step"]], (2, 6), agents_share=0.5)
     assert [row.target_s for row in found] == list(TARGETS_S)
     for row in found:
         assert [one.by_agents for one in row.seen] == [False, True]
@@ -180,18 +188,38 @@ def test_a_family_as_a_program(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert "<td>steady" in as_html(text)
 
 
+def test_a_recording_of_the_users_own_and_another_law(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "mine.trace"
+    path.write_text("# second MB/s\n0 1\n\n0.5 3 # faster\n1 1\n")
+    levels = {rate for _, rate in draw(recorded(path, ""), 1).consumers[0].levels}
+    assert levels == {50e6, 150e6}
+    main(["lab", str(path), "--runs", "1", "--law", "credit"])
+    text = capsys.readouterr().out
+    assert text.count("| mine | ") == 2
+    assert "* Law: credit." in text
+
+
+@pytest.mark.parametrize("text", ["0 100", "0 0\n1 0", "0 5\n0 5"])
+def test_a_trace_without_time_or_capacity_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "bad.trace").write_text(text)
+    with pytest.raises(ConfigError, match="needs a capacity above 0"):
+        recorded(tmp_path / "bad.trace", "")
+
+
 def test_training_seeds_are_marked(capsys: pytest.CaptureFixture[str]) -> None:
     main(["lab", "steady", "--runs", "1", "--train"])
     assert "Training seeds (odd), not for results: 1 to 1" in capsys.readouterr().out
 
 
-def test_a_picture_of_all_families(tmp_path: Path) -> None:
+def test_a_page_with_a_picture(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    path = tmp_path / "families.html"
-    main(["lab", "families", "--runs", "1", "--plot", str(path)])
+    path = tmp_path / "walk.html"
+    main(["lab", "walk", "--runs", "1", "--plot", str(path)])
     text = path.read_text()
     assert "data:image/png;base64" in text
-    assert all(f"<td>{name}<td>" in text for name in FAMILIES)
+    assert text.count("<td>walk<td>") == 2
 
 
 @pytest.mark.parametrize(
@@ -200,6 +228,8 @@ def test_a_picture_of_all_families(tmp_path: Path) -> None:
         (["familys"], "no experiment or family 'familys'; there are E1,"),
         (["steady", "--real"], "--real: families have it not"),
         (["steady", "--agents-share", "2"], "--agents-share 2: 0 to 1"),
+        (["steady", "--law", "vegas"], "--law: no law 'vegas'; there are adaptive,"),
+        (["nowhere.trace"], "trace nowhere.trace: [Errno 2]"),
         (["E1", "--train"], "--train: only for families"),
         (["E1", "--agents-share", "0.5"], "--agents-share: only for families"),
     ],

@@ -1,34 +1,18 @@
-"""rstream lab as a program: exit codes, JSON, scenario files and the errors in them."""
+"""rstream lab as a program: exit codes, JSON, reports and pictures."""
 
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from rstream.cli import main
-from rstream.errors import ConfigError
 from rstream.lab import plot
 from rstream.lab.engine import run
 from rstream.lab.experiments import EXPERIMENTS, Plan, Sketch
-from rstream.lab.files import load
 from rstream.lab.report import Figure, Report, interval
 from rstream.lab.scenario import Consumer, Law, Sender, group
-
-GOOD = "seconds = 1\nlaws = ['adaptive']\n[[receivers]]\ncount = 2\ncapacity_mb_s = 100\n"
-
-
-def lab(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "rstream.cli", "lab", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=100,
-    )
 
 
 @pytest.mark.parametrize(
@@ -55,8 +39,6 @@ def test_laws_to_compare_with_can_be_chosen(
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        ([], "either an experiment"),
-        (["E1", "--scenario", "x.toml"], "either an experiment"),
         (["E11"], "no experiment or family 'E11'"),
         (["E5", "--real"], "E5 --real: only E1, E2, E3, E4 run in real time"),
         (["E10", "--real"], "E10 --real: only E1, E2, E3, E4 run in real time"),
@@ -68,7 +50,6 @@ def test_laws_to_compare_with_can_be_chosen(
             "--baselines: no law 'vegas'; there are credit, static, aimd, nak, cubic",
         ),
         (["E1", "--plot", "x.gif"], ".png or .html"),
-        (["--scenario", "/nowhere/x.toml"], "No such file"),
     ],
 )
 def test_an_impossible_plan_exits_with_2(
@@ -76,74 +57,6 @@ def test_an_impossible_plan_exits_with_2(
 ) -> None:
     assert main(["lab", *arguments]) == 2
     assert text in capsys.readouterr().err
-
-
-def test_a_scenario_runs_and_writes_json_of_the_schema(tmp_path: Path) -> None:
-    (tmp_path / "own.toml").write_text(GOOD)
-    ran = lab(
-        "--scenario",
-        str(tmp_path / "own.toml"),
-        "--seeds",
-        "2",
-        "--json",
-        str(tmp_path / "out.json"),
-    )
-    assert ran.returncode == 0, ran.stderr
-    result = json.loads((tmp_path / "out.json").read_text())
-    assert list(result) == ["experiment", "passed", "figures", "baselines"]
-    assert result["experiment"] == "own"
-    assert result["figures"]["overrun_share"]["mean"] == 0
-    assert result["figures"]["receiver0_utilisation"]["seeds"] == 2
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("seconds = 1", "at least one [[receivers]]"),
-        (GOOD.replace("seconds = 1", ""), "seconds is missing"),
-        (GOOD.replace("seconds = 1", "seconds = 'x'"), "seconds is 'x', must be a number"),
-        (GOOD.replace("seconds = 1", "seconds = 1\nbufer_mib = 4"), "unknown key 'bufer_mib'"),
-        (
-            GOOD.replace("['adaptive']", "['fast']"),
-            "laws is ['fast'], must be a list out of adaptive",
-        ),
-        (GOOD.replace("100", "-1"), "receivers 0: capacity_mb_s is -1"),
-        (
-            GOOD.replace("count = 2", "count = 2.5"),
-            "receivers 0: count is 2.5, must be a whole number",
-        ),
-        (GOOD + "pauses = [[1]]", "receivers 0: pauses is [[1]], must be a list of pairs"),
-        (GOOD + "trace = 'x'", "either capacity_mb_s or trace"),
-        (GOOD + "noise = true", "receivers 0: noise is True"),
-        (GOOD.replace("capacity_mb_s = 100", "trace = 'trace'"), "trace"),
-        (GOOD + "[parameters.adaptive]\nspeed = 'x'", "parameters.adaptive.speed is 'x'"),
-        ("seconds = ", "Invalid value"),
-    ],
-)
-def test_an_error_in_a_file_is_named(tmp_path: Path, text: str, message: str) -> None:
-    path = tmp_path / "own.toml"
-    path.write_text(text)
-    with pytest.raises(ConfigError) as error:
-        load(path)
-    assert message in str(error.value)
-    assert str(tmp_path) in str(error.value)
-
-
-def test_a_trace_is_a_capacity(tmp_path: Path) -> None:
-    (tmp_path / "trace").write_text("# second MB/s\n0 100\n\n2.5 40 # slower\n")
-    (tmp_path / "own.toml").write_text(GOOD.replace("capacity_mb_s = 100", "trace = 'trace'"))
-    scenario, laws = load(tmp_path / "own.toml")
-    assert scenario.consumers[0].levels == ((0.0, 100e6), (2.5, 40e6))
-    assert [law.name for law in laws] == ["adaptive"]
-    (tmp_path / "trace").write_text("0 100\n3 x\n")
-    with pytest.raises(ConfigError, match="line 2"):
-        load(tmp_path / "own.toml")
-
-
-def test_an_unknown_parameter_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "own.toml").write_text(GOOD + "[parameters.adaptive]\nspeed = 3\n")
-    assert main(["lab", "--scenario", str(tmp_path / "own.toml"), "--seeds", "1"]) == 2
-    assert "no parameter 'speed'" in capsys.readouterr().err
 
 
 def test_an_experiment_in_short() -> None:
@@ -214,23 +127,10 @@ def test_the_axis_of_rates_has_room_for_every_run() -> None:
 
 def test_a_picture_needs_nothing_else(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    (tmp_path / "own.toml").write_text(GOOD)
+    sketch = Sketch("credit", run(group("x", 0.5, (Consumer(),)).under(Law("credit")), 1))
     for suffix, head in ((".png", b"\x89PNG"), (".html", b"<!doctype html>")):
         path = tmp_path / f"picture{suffix}"
-        assert (
-            main(
-                [
-                    "lab",
-                    "--scenario",
-                    str(tmp_path / "own.toml"),
-                    "--seeds",
-                    "1",
-                    "--plot",
-                    str(path),
-                ]
-            )
-            == 0
-        )
+        plot.draw(path, "x", [sketch], "figures")
         assert path.read_bytes().startswith(head)
     text = (tmp_path / "picture.html").read_text()
     assert "data:image/png;base64" in text

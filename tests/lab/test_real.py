@@ -9,7 +9,6 @@ import math
 import threading
 from array import array
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -23,12 +22,8 @@ from rstream.lab.experiments.e01 import reactions_s
 from rstream.lab.experiments.e02 import goodput
 from rstream.lab.experiments.e03 import late_stops, looker, standstills
 from rstream.lab.experiments.e04 import firsts
-from rstream.lab.files import load
 from rstream.lab.scenario import BUFFER, MB, Consumer, Forger, Law, Liar, Scenario, Sender, group
 from rstream.lab.world import QUEUES, VIRTUAL, World, fitting
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 #: Small enough for any machine and for any limit of a socket's buffer.
 SMALL = World(engine="sockets", full=2 * MB, carried=6 * MB)
@@ -341,17 +336,6 @@ def test_the_experiments_in_real_time() -> None:
         20,
     )  # three seconds each, and seven buffers for two laws
     assert seeds_of("E3", is_real=True) == 10
-
-
-def test_a_scenario_file_chooses_the_engine(tmp_path: Path) -> None:
-    (tmp_path / "own.toml").write_text(
-        "seconds = 1\nreal = true\n[[receivers]]\ncapacity_mb_s = 5\n"
-    )
-    assert load(tmp_path / "own.toml")[0].real
-    (tmp_path / "own.toml").write_text(
-        "seconds = 1\nqueues = true\n[[receivers]]\ncapacity_mb_s = 5\n"
-    )
-    assert load(tmp_path / "own.toml")[0].queues
 
 
 def test_a_share_of_zero_is_not_a_number() -> None:

@@ -74,3 +74,22 @@ def test_a_long_recording_keeps_what_changes_most() -> None:
 def test_a_consumer_that_cannot_be_recorded_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"ended before 0.1 s; give it more messages"):
         record([100, 100], 0.1)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("0 100\n3 x", "line 2: '3 x'; a line is: second MB/s"),
+        ("0 100 5", "line 1"),
+        ("1 100\n0 100", "line 2: '0 100'; times must not go back"),
+        ("0 -1", "numbers must not be negative"),
+        ("# nothing", "no line with a capacity"),
+    ],
+)
+def test_an_error_in_a_trace_is_named(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "bad.trace"
+    path.write_text(text)
+    with pytest.raises(ConfigError) as error:
+        read(path)
+    assert message in str(error.value)
+    assert str(path) in str(error.value)
