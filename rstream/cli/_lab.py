@@ -30,8 +30,8 @@ ALWAYS_BY_AGENTS: Final = ("E6", ON_SOCKETS)
 ALL: Final = ("families", "all")
 #: The suffix of a recorded consumer's file.
 TRACE: Final = ".trace"
-#: Default draws of a family.
-RUNS: Final = 5
+#: Default draws of a family: two of each size of group.
+RUNS: Final = 6
 
 
 def _refuse(text: str) -> int:

@@ -214,7 +214,7 @@ def _add_lab(lab: argparse.ArgumentParser) -> None:
         "--runs",
         type=int,
         metavar="N",
-        help="runs per law (default 10, E4 60, E10 40; with --real 10, E4 20; families 5)",
+        help="runs per law (default 10, E4 60, E10 40; with --real 10, E4 20; families 6)",
     )
     lab.add_argument("--law", metavar="LAW", help="families: the law to judge (default adaptive)")
     lab.add_argument(

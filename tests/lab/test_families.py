@@ -64,9 +64,7 @@ def test_a_seed_is_a_draw(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in FAMILIES if name != "steady"])
 def test_every_receiver_draws_its_own_capacity(name: str) -> None:
-    drawn = next(
-        found for seed in range(99) if len((found := draw(FAMILIES[name], seed)).consumers) == 4
-    )
+    drawn = draw(FAMILIES[name], 2)
     assert len({consumer.levels for consumer in drawn.consumers}) > 1
 
 
@@ -82,6 +80,12 @@ def test_the_mean_capacity_is_the_one_that_is_stated(name: str) -> None:
 def test_the_page_lists_the_families() -> None:
     text = PAGE.read_text()
     assert [name for name in FAMILIES if f"| {name} |" not in text] == []
+
+
+@pytest.mark.parametrize("is_training", [True, False])
+def test_six_draws_have_each_size_of_group_twice(is_training: bool) -> None:
+    drawn = [draw(FAMILIES["walk"], seed) for seed in seeds(6, is_training=is_training)]
+    assert sorted(len(one.consumers) for one in drawn) == [1, 1, 4, 4, 16, 16]
 
 
 def level_at(levels: Levels) -> Callable[[float], float]:
