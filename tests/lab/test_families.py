@@ -21,9 +21,9 @@ from rstream.lab.comparison import (
     Seen,
     compare,
     headroom,
+    mean_utilisation,
     row_of,
     scenario_of,
-    utilisation,
     verdict,
 )
 from rstream.lab.engine import run
@@ -99,7 +99,7 @@ def test_credit_delivers_what_a_fluid_delivers(name: str) -> None:
     for seed in (1, 2):
         drawn = draw(FAMILIES[name], seed)
         drawn = replace(drawn, consumers=drawn.consumers[:4])
-        found = utilisation(run(scenario_of(drawn).under(Law("credit")), seed))
+        found = mean_utilisation(run(scenario_of(drawn).under(Law("credit")), seed))
         model = utilisations(
             [level_at(consumer.levels) for consumer in drawn.consumers],
             SECONDS,
