@@ -167,6 +167,13 @@ def test_the_worst_family_is_named() -> None:
     assert "ratio to same delay, each family: 0.556 (walk), limit >= 0.88" in text
 
 
+def test_the_last_row_has_means_and_the_sum_of_the_faults() -> None:
+    text = as_markdown(rows(seen(overrun_bytes=3e6)), "adaptive", is_training=False)
+    (cells, _) = (line.split(" | ") for line in text.splitlines() if line.startswith("| all |"))
+    assert cells[1:3] == ["0.90", "0.90"]
+    assert cells[-3:-1] == ["6.00", "2"]
+
+
 def test_one_run_of_each_engine() -> None:
     """A share of one half: the second draw is run by media drivers, at a power of two."""
     found, pictures = compare([FAMILIES["step"]], (2, 6), agents_share=0.5)
