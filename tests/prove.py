@@ -277,8 +277,8 @@ def families() -> Outcome:
         check=False,
     )
     (OUT / "families.log").write_text(result.stdout + result.stderr)
-    said = re.findall(r"^(?:## (Verdict.*)|\* \*\*(MISSED.*))$", result.stdout, re.MULTILINE)
-    return result.returncode == 0, "; ".join(verdict + missed for verdict, missed in said)
+    lines = re.findall(r"^(?:## Verdict|\* \*\*MISSED).*$", result.stdout, re.MULTILINE)
+    return result.returncode == 0, "; ".join(line.strip("#* ").replace("**", "") for line in lines)
 
 
 def command(*arguments: str) -> Callable[[], Outcome]:

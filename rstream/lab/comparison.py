@@ -45,9 +45,9 @@ __all__ = (
     "Seen",
     "compare",
     "headroom",
+    "mean_utilisation",
     "row_of",
     "scenario_of",
-    "utilisation",
     "verdict",
 )
 
@@ -190,15 +190,15 @@ def _measure(drawn: Draw, law: str, *, by_agents: bool) -> tuple[list[Seen], Run
     def under(name: str, **parameters: float) -> Run:
         return run(scenario.under(Law(name, parameters)), drawn.seed)
 
-    full, written = utilisation(under("credit")), utilisation(under("nak"))
+    full, written = mean_utilisation(under("credit")), mean_utilisation(under("nak"))
     seen: list[Seen] = []
     pictures: list[Run] = []
     for target_s in TARGETS_S:
         window = round((target_s + drawn.rtt_s) * NOMINAL)
-        same = utilisation(under("credit", buffer_bytes=window))
+        same = mean_utilisation(under("credit", buffer_bytes=window))
         ours = under(law, target_delay_ns=target_s * 1e9)
         queues_ms = [queue / NOMINAL * 1e3 for queue in ours.sender("queue_most")]
-        laws = zip(LAW_NAMES, (utilisation(ours), same, full, written), strict=True)
+        laws = zip(LAW_NAMES, (mean_utilisation(ours), same, full, written), strict=True)
         pictures.append(ours)
         seen.append(
             Seen(
@@ -228,7 +228,7 @@ def scenario_of(drawn: Draw) -> Scenario:
     return replace(scenario, traced=len(drawn.consumers))
 
 
-def utilisation(outcome: Run) -> float:
+def mean_utilisation(outcome: Run) -> float:
     """The mean over the receivers of bytes consumed over the integral of the own capacity."""
     consumed, capacity = outcome.results("consumed"), outcome.results("capacity")
     return fmean(taken / most for taken, most in zip(consumed, capacity, strict=True))

@@ -19,6 +19,8 @@ __all__ = ("as_html", "as_json", "as_markdown", "passed")
 
 #: Digits behind the point, by column; 2 for all others.
 _DIGITS: Final = {"p50, ms": 1, "p99, ms": 1, "faults": 0, "fill NAKs, %": 3}
+#: Columns whose last row is a sum; that of all others is a mean.
+_SUMS: Final = ("overrun, MB", "faults")
 
 
 def passed(rows: Sequence[Row]) -> bool:
@@ -44,8 +46,9 @@ def _tables(rows: Sequence[Row]) -> Iterator[str]:
         for row in chosen:
             yield _line([row.family.name, *_cells(row.figures)])
         if len(chosen) > 1:
-            means = {name: fmean(row.figures[name] for row in chosen) for name in names}
-            yield _line(["mean", *_cells(means)])
+            columns = {name: [row.figures[name] for row in chosen] for name in names}
+            whole = {name: (sum if name in _SUMS else fmean)(columns[name]) for name in names}
+            yield _line(["all", *_cells(whole)])
         yield ""
 
 

@@ -160,7 +160,6 @@ class Scenario:
     Without the following flags the queue engine runs it.
 
     * ``agents``: real media drivers, on a network in memory.
-    * ``queues``: the queue engine, also where an experiment would use real agents in virtual time.
     * ``real``: real media drivers on sockets of the loopback, in real time; overrides ``agents``.
     """
 
@@ -175,7 +174,6 @@ class Scenario:
     sample_s: float = 1e-3
     traced: int = 8
     agents: bool = False
-    queues: bool = False
     real: bool = False
 
     def under(self, law: Law) -> Scenario:

@@ -138,9 +138,7 @@ class World:
         """The scenario on the engine of this world."""
         if self.is_real:
             return replace(scenario, real=True)
-        by_agents = (
-            self.engine == "agents" and len(scenario.images) <= AGENTS_MOST and not scenario.queues
-        )
+        by_agents = self.engine == "agents" and len(scenario.images) <= AGENTS_MOST
         return replace(scenario, agents=True) if by_agents else scenario
 
 

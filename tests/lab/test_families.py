@@ -21,9 +21,9 @@ from rstream.lab.comparison import (
     Seen,
     compare,
     headroom,
+    mean_utilisation,
     row_of,
     scenario_of,
-    utilisation,
     verdict,
 )
 from rstream.lab.engine import run
@@ -99,7 +99,7 @@ def test_credit_delivers_what_a_fluid_delivers(name: str) -> None:
     for seed in (1, 2):
         drawn = draw(FAMILIES[name], seed)
         drawn = replace(drawn, consumers=drawn.consumers[:4])
-        found = utilisation(run(scenario_of(drawn).under(Law("credit")), seed))
+        found = mean_utilisation(run(scenario_of(drawn).under(Law("credit")), seed))
         model = utilisations(
             [level_at(consumer.levels) for consumer in drawn.consumers],
             SECONDS,
@@ -165,6 +165,13 @@ def test_the_worst_family_is_named() -> None:
     found += [row_of(FAMILIES["walk"], target_s, [seen(0.5)]) for target_s in TARGETS_S]
     text = as_markdown(found, "adaptive", is_training=False)
     assert "ratio to same delay, each family: 0.556 (walk), limit >= 0.88" in text
+
+
+def test_the_last_row_has_means_and_the_sum_of_the_faults() -> None:
+    text = as_markdown(rows(seen(overrun_bytes=3e6)), "adaptive", is_training=False)
+    (cells, _) = (line.split(" | ") for line in text.splitlines() if line.startswith("| all |"))
+    assert cells[1:3] == ["0.90", "0.90"]
+    assert cells[-3:-1] == ["6.00", "2"]
 
 
 def test_one_run_of_each_engine() -> None:

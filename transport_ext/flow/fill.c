@@ -14,6 +14,7 @@
 #define TAU_LEAST_NS (8 * RSTI_NS_PER_MS)
 #define TAU_ROUND_TRIPS 3
 #define MTUS_LEAST 2
+#define RELEASE_S 0.25
 #define PASSING_NS (2 * RSTI_NS_PER_MS)
 #define NEVER INT64_MIN
 
@@ -129,7 +130,8 @@ static double allowed_at(const rsti_fill_t *fill, double drain)
     const int64_t set_point = rsti_fill_set_point(fill, drain, fill->buffer_bytes);
     const double tau_ns = (double)rsti_max_i64(TAU_LEAST_NS, TAU_ROUND_TRIPS * fill->rtt_ns);
     const double correction = (double)(set_point - fill->standing) / tau_ns * 1e9;
-    return rsti_clamp_double(drain * going_on(fill) + correction, 0.0, RSTI_RATE_MAX);
+    const double least = fill->is_stalled ? (double)fill->window_bytes / RELEASE_S : 0.0;
+    return rsti_clamp_double(drain * going_on(fill) + correction, least, RSTI_RATE_MAX);
 }
 
 static void judge(rsti_fill_t *fill)
@@ -144,11 +146,14 @@ static void judge(rsti_fill_t *fill)
     fill->allowed = allowed_at(fill, fill->drain);
 }
 
-/* A window shorter than the target delay keeps the queue short by itself. */
+/* A window shorter than the target delay keeps the queue short by itself. Of a consumer that has
+ * taken nothing yet, nothing is known: the window is there to be filled. */
 static bool is_window_enough(const rsti_fill_t *fill)
 {
     return fill->window_bytes > 0
-        && (double)fill->window_bytes <= fill->drain * (double)fill->target_delay_ns / 1e9;
+        && (!(fill->drain > 0)
+            || (double)fill->window_bytes
+                <= fill->drain * (double)fill->target_delay_ns / 1e9);
 }
 
 static bool waits_for_repaired(const rsti_fill_t *fill)
