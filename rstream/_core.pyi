@@ -482,15 +482,15 @@ def lab_records() -> list[tuple[str, list[tuple[str, float, float]]]]:
 def lab_columns() -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
     """Column names: of a sender's samples, of an image's samples, of an image's results."""
 
-def lab_reaction(
+def lab_headroom(
     target_delay_ns: int, detect_ns: int, buffer_bytes: int, rtt_ns: int, rate: float, /
-) -> tuple[int, int, float]:
-    """(window in ns, reaction time in ns, headroom) of the adaptive law, for a consumer that drains
-    at ``rate`` bytes per second.
+) -> float:
+    """The headroom X of a buffer under the adaptive law, for a consumer that drains at ``rate``
+    bytes per second.
     """
 
-def lab_defaults() -> tuple[int, int]:
-    """The adaptive law's default target delay and detection time, in ns."""
+def lab_defaults() -> tuple[int, int, int]:
+    """The adaptive law's target delay, detection time and least period of reports, in ns."""
 
 def lab_run(records: Buffer, /) -> tuple[bytes, bytes]:
     """Run a scenario in virtual time on the queue engine: (samples, results), rows of float64.

@@ -162,7 +162,7 @@ def pack(scenario: Scenario, seed: int) -> bytes:
             from_ns=_ns(liar.from_s),
             to_ns=_ns(liar.to_s),
             period_ns=_ns(liar.period_s),
-            strength=liar.strength,
+            allowed=liar.allowed,
             fill=liar.fill,
             drain_share=liar.drain_share,
         )
@@ -175,7 +175,7 @@ def pack(scenario: Scenario, seed: int) -> bytes:
             to_ns=_ns(forger.to_s),
             period_ns=_ns(forger.period_s),
             image=forger.image,
-            strength=forger.strength,
+            allowed=forger.allowed,
             fill=forger.fill,
             drain=forger.drain,
         )

@@ -124,13 +124,16 @@ class Image:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Liar:
-    """A receiver that sends false fill NAKs, while its status messages are true."""
+    """A receiver that sends false fill NAKs, while its status messages are true.
+
+    ``allowed``: the rate that it asks for, bytes per second.
+    """
 
     image: int
     from_s: float
     to_s: float
     period_s: float
-    strength: float = 1.0
+    allowed: float = 0.0
     fill: float = 1.0
     drain_share: float = 0.01
 
@@ -145,7 +148,7 @@ class Forger:
     to_s: float
     period_s: float
     image: int = 0
-    strength: float = 1.0
+    allowed: float = 0.0
     fill: float = 1.0
     drain: float = 1 * MB
 

@@ -42,8 +42,6 @@ LEAST: Final = FULL / 64
 STEP_S: Final = 0.0005
 #: A round trip of 1 ms as drivers measure it in virtual time, where a step is 0.05 ms.
 VIRTUAL_RTT_S: Final = 0.00105
-#: In a buffer this short, W equals the round trip that drivers measure.
-_SHORT_BUFFER_S: Final = 0.0025
 _BUFFER_LEAST: Final = 65536
 _HALF_TERM_LEAST: Final = 32768
 #: A buffer may be shorter than that by this factor; its capacity grows by the same factor.
@@ -188,10 +186,9 @@ def measured(receivers: int, buffer_most: float) -> World:
 def _later_s(world: World, receivers: int) -> float:
     """Seconds by which drivers measure a longer round trip than in virtual time.
 
-    The loopback and the thread that carries all drivers add to it. In a short buffer the law's W
-    equals the measured round trip, so this reads W.
+    The loopback and the thread that carries all drivers add to it.
     """
-    where, size = world.exact(_SHORT_BUFFER_S * world.full)
+    where, size = world.exact(world.buffer())
     noisy = Consumer(levels=((0.0, where.full),), noise=0.15)
     scenario = group(
         "round trip",
@@ -203,7 +200,7 @@ def _later_s(world: World, receivers: int) -> float:
         sender=Sender(rtt_s=world.rtt_s),
     )
     outcome = run(replace(scenario.under(where.law(Law("adaptive"))), real=True), 1)
-    windows = outcome.sender("window_ns")[
+    round_trips = outcome.sender("rtt_ns")[
         outcome.index(_SETTLED_S) : outcome.index(_MEASURED_S - 0.01)
     ]
-    return max(0.0, quantile(windows, 0.5) / 1e9 - VIRTUAL_RTT_S)
+    return max(0.0, quantile(round_trips, 0.5) / 1e9 - VIRTUAL_RTT_S)

@@ -5,21 +5,20 @@
 
 #include <math.h>
 
-#define SLOPE_NS (2 * RSTI_NS_PER_MS)
-#define DRAIN_SAMPLE_NS (10 * RSTI_NS_PER_MS)
-#define DRAIN_SAMPLES 16.0
+#define DRAIN_SAMPLE_NS (5 * RSTI_NS_PER_MS)
+#define DRAIN_SAMPLES 8.0
 #define STALL_LEAST_NS (10 * RSTI_NS_PER_MS)
 #define STALL_GAPS 4.0
 #define LATE_STILLS 2.0
-#define LEAD 2.0
-#define FILL_NOTHING 0.05
+#define TARGET_SHARE 0.8
+#define TAU_LEAST_NS (8 * RSTI_NS_PER_MS)
+#define TAU_ROUND_TRIPS 3
+#define MTUS_LEAST 2
+#define NEVER INT64_MIN
 
 void rsti_fill_init(rsti_fill_t *fill, int64_t target_delay_ns)
 {
-    *fill = (rsti_fill_t){
-        .reaction = rsti_reaction(RSTI_TARGET_DELAY_NS, RSTI_DETECT_NS, 0, 0, 0, 0, 0),
-        .detect_ns = RSTI_DETECT_NS,
-    };
+    *fill = (rsti_fill_t){.period_ns = RSTI_FILL_PERIOD_NS, .sent_ns = NEVER};
     rsti_fill_set_target(fill, target_delay_ns);
 }
 
@@ -28,11 +27,6 @@ void rsti_fill_set_target(rsti_fill_t *fill, int64_t target_delay_ns)
     fill->target_delay_ns = target_delay_ns > 0
         ? rsti_min_i64(target_delay_ns, RSTI_REPORT_RTT_MAX_NS)
         : RSTI_TARGET_DELAY_NS;
-}
-
-void rsti_fill_set_detect(rsti_fill_t *fill, int64_t detect_ns)
-{
-    fill->detect_ns = rsti_clamp_i64(detect_ns, 0, RSTI_REPORT_RTT_MAX_NS);
 }
 
 static double stall_ns(const rsti_fill_t *fill)
@@ -69,24 +63,12 @@ static void note_gap(rsti_fill_t *fill, int64_t now_ns, int64_t consumed)
     }
 }
 
-/* The queue of a consumer that takes batches rises and falls by a batch. The rest that a taking
- * leaves is the overload. Between takings only lateness counts. */
-static void note_level(rsti_fill_t *fill, int64_t now_ns, int64_t queue, bool has_taken)
+static void note_standing(rsti_fill_t *fill, int64_t now_ns, int64_t queue, bool has_taken)
 {
     const bool is_late = (double)(now_ns - fill->moved_ns) >= LATE_STILLS * fill->still_ns;
-    if (!has_taken && !is_late && queue >= fill->level) {
-        return;
+    if (has_taken || is_late || queue < fill->standing) {
+        fill->standing = queue;
     }
-    fill->level = queue;
-    const int64_t passed_ns = now_ns - fill->level_ns;
-    if (passed_ns <= 0) {
-        return; /* updates at the same time count once */
-    }
-    const double grown = (double)(queue - fill->level_before);
-    const double within = (double)(passed_ns + SLOPE_NS);
-    fill->slope += grown / within * 1e9 - fill->slope * ((double)passed_ns / within);
-    fill->level_before = queue;
-    fill->level_ns = now_ns;
 }
 
 static void start_sample(rsti_fill_t *fill, int64_t now_ns, int64_t consumed, bool is_busy)
@@ -112,78 +94,84 @@ static void note_drain(rsti_fill_t *fill, int64_t now_ns, int64_t consumed, bool
     const double sample = rsti_clamp_double((double)(consumed - fill->sample_at) / (double)passed_ns
             * 1e9,
         0.0, RSTI_RATE_MAX);
+    fill->taking += (sample - fill->taking) / DRAIN_SAMPLES;
     if (!(fill->drain > 0) || (!fill->is_sample_busy && sample > fill->drain)) {
         fill->drain = sample;
     } else if (fill->is_sample_busy) {
-        fill->deviation += (fabs(sample - fill->drain) - fill->deviation) / 8.0;
         fill->drain += (sample - fill->drain) / DRAIN_SAMPLES;
     }
-    fill->variation = fill->drain > 0 ? rsti_clamp_double(fill->deviation / fill->drain, 0.0, 1.0)
-                                      : 0.0;
     start_sample(fill, now_ns, consumed, is_busy);
 }
 
-/* Data behind a gap counts as arrived too. The law keeps the highest recent value, because the
- * sender may return to that rate. */
-static void note_arrivals(rsti_fill_t *fill, int64_t now_ns, int64_t highest)
+int64_t rsti_fill_set_point(const rsti_fill_t *fill, double drain, int64_t buffer_bytes)
 {
-    if (!fill->has_arrival_sample) {
-        fill->has_arrival_sample = true;
-        fill->arrival_ns = now_ns;
-        fill->arrived_at = highest;
-    }
-    const int64_t passed_ns = now_ns - fill->arrival_ns;
-    if (passed_ns < DRAIN_SAMPLE_NS) {
-        return;
-    }
-    const double sample = rsti_clamp_double((double)(highest - fill->arrived_at) / (double)passed_ns
-            * 1e9,
-        0.0, RSTI_RATE_MAX);
-    fill->arriving += sample > fill->arriving ? sample - fill->arriving
-                                              : (sample - fill->arriving) / DRAIN_SAMPLES;
-    fill->arrival_ns = now_ns;
-    fill->arrived_at = highest;
+    const double steered_ns = fmax(TARGET_SHARE * (double)fill->target_delay_ns,
+        (double)fill->rtt_ns);
+    const int64_t wanted = (int64_t)rsti_clamp_double(drain * steered_ns / 1e9, 0.0,
+        (double)RSTI_BUFFER_MAX);
+    const int64_t least = rsti_max_i64(MTUS_LEAST * (int64_t)rsti_max_i32(fill->mtu, 0),
+        fill->largest);
+    const int64_t most = buffer_bytes / 4;
+    return drain > 0 ? rsti_min_i64(rsti_max_i64(wanted, least), most) : most;
+}
+
+/* 1 while the consumer takes as usual; falls to 0 at a stall. */
+static double going_on(const rsti_fill_t *fill)
+{
+    const double waited_ns = (double)(fill->now_ns - fill->moved_ns) - fill->gap_ns;
+    return 1.0 - rsti_clamp_double(waited_ns / (stall_ns(fill) - fill->gap_ns), 0.0, 1.0);
+}
+
+static double allowed_at(const rsti_fill_t *fill, double drain)
+{
+    const int64_t set_point = rsti_fill_set_point(fill, drain, fill->buffer_bytes);
+    const double tau_ns = (double)rsti_max_i64(TAU_LEAST_NS, TAU_ROUND_TRIPS * fill->rtt_ns);
+    const double correction = (double)(set_point - fill->standing) / tau_ns * 1e9;
+    return rsti_clamp_double(drain * going_on(fill) + correction, 0.0, RSTI_RATE_MAX);
 }
 
 static void judge(rsti_fill_t *fill)
 {
-    const double buffer = (double)fill->buffer_bytes;
-    const double share = buffer > 0 ? 1.0 / buffer : 0.0;
-    const double coming = fill->arriving > 0 ? fill->arriving : fill->drain;
-    fill->reaction = rsti_reaction(fill->target_delay_ns, fill->detect_ns, fill->buffer_bytes,
-        fill->rtt_ns, fill->drain, coming, fill->drain);
-    const double low = fill->reaction.fill_low;
-    const double ahead_s = LEAD * (double)fill->reaction.reach_ns / 1e9;
-    fill->fill = rsti_clamp_double((double)(fill->received - fill->consumed) * share, 0.0, 2.0);
-    const double level = rsti_clamp_double((double)fill->level * share, 0.0, 2.0);
-    fill->predicted = rsti_clamp_double(level + ahead_s * fill->slope * share, 0.0, 4.0);
-    fill->is_stalled = fill->fill > low / 2.0 && is_stall(fill, fill->now_ns - fill->moved_ns);
-    if (fill->is_stalled) {
-        fill->strength = 1.0;
-    } else if (level < FILL_NOTHING) {
-        fill->strength = 0.0;
-    } else {
-        fill->strength = rsti_clamp_double((fill->predicted - low) / (RSTI_FILL_HIGH - low), 0.0,
-            1.0);
-    }
+    const int64_t queue = fill->received - fill->consumed;
+    fill->fill = fill->buffer_bytes > 0
+        ? rsti_clamp_double((double)queue / (double)fill->buffer_bytes, 0.0, 2.0)
+        : 0.0;
+    fill->set_point = rsti_fill_set_point(fill, fill->drain, fill->buffer_bytes);
+    fill->period_ns = rsti_max_i64(RSTI_FILL_PERIOD_NS, fill->rtt_ns);
+    fill->is_stalled = queue > fill->set_point / 2 && is_stall(fill, fill->now_ns - fill->moved_ns);
+    fill->allowed = allowed_at(fill, fill->drain);
 }
 
-static bool is_due(const rsti_fill_t *fill)
+/* A window shorter than the target delay keeps the queue short by itself. */
+static bool is_window_enough(const rsti_fill_t *fill)
 {
-    if (!(fill->strength > 0)) {
-        return false;
-    }
-    return !fill->was_told || fill->now_ns - fill->told_ns >= fill->reaction.window_ns / 2
-        || fill->strength >= fill->told_strength + RSTI_FILL_RISE;
+    return fill->window_bytes > 0
+        && (double)fill->window_bytes <= fill->drain * (double)fill->target_delay_ns / 1e9;
 }
 
-/* Bytes that lay behind a gap at the last update, and can be consumed now. */
-static int64_t freed_by_repair(const rsti_fill_t *fill, int64_t received)
+static rsti_fill_due_t what_is_due(rsti_fill_t *fill)
 {
-    return rsti_max_i64(0, rsti_min_i64(received, fill->highest) - fill->received);
+    if (!fill->is_reporting) {
+        fill->is_reporting = fill->buffer_bytes > 0 && fill->standing > fill->set_point / 2
+            && !is_window_enough(fill);
+        fill->was_told = fill->was_told && !fill->is_reporting;
+        fill->sent_ns = NEVER;
+    } else if (fill->standing < fill->set_point / 4 || is_window_enough(fill)) {
+        fill->is_reporting = false;
+        return fill->sent_ns != NEVER
+                && fill->now_ns - fill->sent_ns <= rsti_fill_fresh_ns(fill->rtt_ns)
+            ? RSTI_FILL_CLEAR
+            : RSTI_FILL_QUIET;
+    }
+    if (!fill->is_reporting) {
+        return RSTI_FILL_QUIET;
+    }
+    const bool is_late = !fill->was_told || fill->now_ns - fill->told_ns >= fill->period_ns;
+    return is_late || (fill->is_stalled && !fill->was_stall_told) ? RSTI_FILL_REPORT
+                                                                   : RSTI_FILL_QUIET;
 }
 
-bool rsti_fill_update(rsti_fill_t *fill, const rsti_fill_facts_t *facts)
+rsti_fill_due_t rsti_fill_update(rsti_fill_t *fill, const rsti_fill_facts_t *facts)
 {
     const int64_t now_ns = rsti_later_ns(fill->has_begun ? fill->now_ns : -RSTI_TIME_MAX_NS,
         facts->now_ns);
@@ -194,40 +182,38 @@ bool rsti_fill_update(rsti_fill_t *fill, const rsti_fill_facts_t *facts)
         fill->has_begun = true;
         fill->now_ns = now_ns;
         fill->moved_ns = now_ns;
-        fill->level_ns = now_ns;
         fill->received = received;
         fill->consumed = consumed;
-        fill->highest = received;
-        fill->level = received - consumed;
-        fill->level_before = fill->level;
+        fill->standing = received - consumed;
     }
-    fill->level_before += freed_by_repair(fill, received);
     const bool has_taken = consumed > fill->consumed;
     note_gap(fill, now_ns, consumed);
-    note_level(fill, now_ns, received - consumed, has_taken);
+    note_standing(fill, now_ns, received - consumed, has_taken);
     note_drain(fill, now_ns, consumed, received > consumed);
     fill->now_ns = now_ns;
     fill->received = received;
-    fill->highest = rsti_max_i64(fill->highest,
-        rsti_clamp_i64(facts->highest, received, RSTI_COUNT_MAX));
-    note_arrivals(fill, now_ns, fill->highest);
     fill->consumed = consumed;
     fill->buffer_bytes = rsti_clamp_i64(facts->buffer_bytes, 0, RSTI_BUFFER_MAX);
     fill->rtt_ns = rsti_clamp_i64(facts->rtt_ns, 0, RSTI_REPORT_RTT_MAX_NS);
+    fill->largest = rsti_clamp_i64(facts->largest, 0, RSTI_BUFFER_MAX);
+    fill->window_bytes = rsti_clamp_i64(facts->window_bytes, 0, RSTI_BUFFER_MAX);
+    fill->mtu = facts->mtu;
     judge(fill);
-    return is_due(fill);
+    fill->was_stall_told = fill->was_stall_told && fill->is_stalled;
+    return what_is_due(fill);
 }
 
-void rsti_fill_on_told(rsti_fill_t *fill, double strength)
+void rsti_fill_on_heard(rsti_fill_t *fill)
 {
-    const double told = rsti_clamp_double(strength, 0.0, 1.0);
-    const bool is_recent = fill->was_told
-        && fill->now_ns - fill->told_ns < fill->reaction.window_ns / 2;
-    if (!is_recent || told > fill->told_strength) {
-        fill->told_strength = told;
-    }
     fill->was_told = true;
+    fill->was_stall_told = fill->is_stalled;
     fill->told_ns = fill->now_ns;
+}
+
+void rsti_fill_on_sent(rsti_fill_t *fill)
+{
+    rsti_fill_on_heard(fill);
+    fill->sent_ns = fill->now_ns;
 }
 
 int64_t rsti_fill_due_ns(const rsti_fill_t *fill)
@@ -236,22 +222,21 @@ int64_t rsti_fill_due_ns(const rsti_fill_t *fill)
         return RSTI_NO_DEADLINE;
     }
     const int64_t stalled_ns = fill->moved_ns + rsti_to_ns(stall_ns(fill)) + 1;
-    const int64_t again_ns = fill->told_ns + fill->reaction.window_ns / 2;
-    if (!(fill->strength > 0)) {
+    if (!fill->is_reporting) {
         return stalled_ns > fill->now_ns ? stalled_ns : RSTI_NO_DEADLINE;
     }
-    return fill->was_told ? rsti_max_i64(again_ns, fill->now_ns) : fill->now_ns;
+    return fill->was_told ? rsti_max_i64(fill->told_ns + fill->period_ns, fill->now_ns)
+                          : fill->now_ns;
 }
 
-void rsti_fill_report(const rsti_fill_t *fill, rsti_fill_report_t *report)
+void rsti_fill_report(const rsti_fill_t *fill, double drain, bool is_clear,
+    rsti_fill_report_t *report)
 {
     *report = (rsti_fill_report_t){
-        .strength = fill->strength,
+        .is_clear = is_clear,
         .fill = fill->fill,
-        .drain = fill->drain,
-        .drain_all = fill->drain,
-        .variation = fill->variation,
-        .sender_count = 1,
+        .drain = drain,
+        .allowed = allowed_at(fill, drain),
         .buffer_bytes = fill->buffer_bytes,
         .rtt_ns = fill->rtt_ns,
     };

@@ -1,50 +1,60 @@
-/* fill.h: how full an image is, how that changes, and when the sender gets a report.
+/* fill.h: how full an image is, which rate would keep its queue short, and when its sender is told.
  *
- *     fill      = queue / B
- *     level     = queue, whenever the consumer takes, the queue is empty, or the consumer is late
- *                 (nothing taken for twice the usual time between two takes); else as it was
- *     ahead     = (level + 2 T * slope) / B            slope: of level, smoothed over SLOPE_NS
- *     strength  = 1                                     on a stall: fill > f_lo / 2, and nothing
- *                                                       consumed for max(10 ms, 4 usual gaps)
- *               = 0                                     else, while level < 0.05 B
- *               = clamp((ahead - f_lo) / (0.9 - f_lo), 0, 1)      else
+ *     standing  = the queue, whenever the consumer takes, the queue is empty, or the consumer is
+ *                 late (nothing taken for twice the usual time between two takes); else as it was
+ *     set point = min(max(0.8 L d, RTT d, 2 MTU, M), B / 4);   B / 4 until d is known
+ *     allowed   = max(0, d' + (set point - standing) / tau)        tau = max(8 ms, 3 RTT)
+ *     d'        = d while the consumer takes as usual; 0 on a stall: nothing taken for
+ *                 S = max(10 ms, 4 g), with data; between, d (1 - (w - g) / (S - g))
  *
- *     a fill NAK is due while strength > 0, and
- *       W/2 has passed since the last one, or strength is 0.25 above that of the last one
+ *     the receiver reports from  standing > set point / 2  until  standing < set point / 4,
+ *     every P = max(4 ms, RTT), and at once on a stall; and then says once that it is clear, if
+ *     its last report is at most F = max(60 ms, 6 RTT) old (an older one the sender has forgotten)
+ *     no report                  while the window alone keeps the delay: 0 < W <= L d
  *
- *   queue   bytes that could be consumed and are not       B     the buffer (rsti_fill_buffer)
- *   T, W, f_lo   of reaction.h, at the rate that the consumer drains
+ *   queue   bytes that could be consumed and are not      B   the buffer (rsti_fill_buffer)
+ *   d       drain: what the consumer takes, bytes/s       L   target delay
+ *   M       largest recent message                        RTT round trip
+ *   g       usual time between two takes                  w   time since the last one
+ *   W       bytes that its window lets the sender be ahead; 0: no such bound (a group, fc=max)
  *
- * So there is no fill NAK without overload, and at most 2 / W + 4 per second and one per rise. The
- * 10 ms of a stall leave room for handing over the GIL, which takes 5 ms.
+ * So there is no report without overload. In overload there is one per P, also while the sender is
+ * right: it forgets a receiver that falls silent, and would send faster. `allowed` brings the queue
+ * to its set point within tau, and then equals the drain.
+ *
+ * The set point is at least a round trip's worth of data, because a sender that is a round trip
+ * away cannot steer a shorter queue. It is at most a quarter of the buffer, so that three quarters
+ * are left for what arrives after a stop.
+ *
+ * The rest that a taking leaves is the overload, not the queue before it: a consumer in Python
+ * takes in bursts, because handing over the GIL alone takes 5 ms.
  *
  * Data behind a gap is not in the queue: the consumer cannot take it, and a slower sender would
- * repair nothing. What a repair frees at once does not count as growth: slope leaves it out. (Else
- * loss looked like overload: 1 % of it at a round trip of 1 ms cost two thirds of the rate, 5 % all
- * but the floor.) Only data that was lost because this buffer was full counts as if it were here,
+ * repair nothing. Only data that was lost because this buffer was full counts as if it were here,
  * until it is. Else a slow consumer that waits for repairs with an empty queue would never slow its
  * sender down.
  *
- * Drain: what the consumer took in DRAIN_SAMPLE_NS or more, smoothed by 1/16, while the queue never
- * ran empty. If it did, the sample is only a lower bound. Stalls are not sampled. It is a
- * sixteenth because a sender goes by the lowest drain of its group: of four receivers with 15 % of
- * noise, the lowest drain smoothed by a quarter lies 6 % below the true one, and the stream lost
- * those 6 %. Variation: mean distance of the samples (smoothed by 1/8), as a share of the drain.
+ * Drain: what the consumer took in DRAIN_SAMPLE_NS or more, smoothed by an eighth, while the queue
+ * never ran empty. If it did, the sample is only a lower bound. Stalls are not sampled.
  *
- * Data that comes in (a of reaction.h): the end of the furthest data, in samples of DRAIN_SAMPLE_NS
- * or more. A higher sample counts at once, a lower one by a sixteenth.
- *
- * Pure; all input is clamped. Owner: receiver. */
+ * Pure; all input is clamped. Owner: receiver; conductor for shared memory. */
 #ifndef RSTI_FLOW_FILL_H
 #define RSTI_FLOW_FILL_H
 
 #include "flow/fill_report.h"
-#include "flow/reaction.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#define RSTI_FILL_RISE 0.25
+#define RSTI_TARGET_DELAY_NS INT64_C(10000000)
+#define RSTI_FILL_PERIOD_NS INT64_C(4000000)
+
+/* F: a report counts for so long after it was sent. */
+static inline int64_t rsti_fill_fresh_ns(int64_t rtt_ns)
+{
+    const int64_t six_ns = 6 * rtt_ns;
+    return six_ns > INT64_C(60000000) ? six_ns : INT64_C(60000000);
+}
 
 typedef struct rsti_fill_facts_t {
     int64_t now_ns;
@@ -52,57 +62,66 @@ typedef struct rsti_fill_facts_t {
     int64_t consumed; /* at most received */
     int64_t buffer_bytes; /* B; 0: no fill */
     int64_t rtt_ns;   /* 0: unknown */
-    int64_t highest;  /* end of the furthest data, also behind a gap; 0: received */
+    int32_t mtu;
+    int64_t largest;  /* M: the largest recent message; 0: unknown */
+    int64_t window_bytes; /* W */
 } rsti_fill_facts_t;
 
+typedef enum rsti_fill_due_t {
+    RSTI_FILL_QUIET = 0,
+    RSTI_FILL_REPORT, /* tell `allowed` */
+    RSTI_FILL_CLEAR   /* tell that the overload is over */
+} rsti_fill_due_t;
+
 typedef struct rsti_fill_t {
-    int64_t target_delay_ns, detect_ns; /* L and D of reaction.h */
+    int64_t target_delay_ns; /* L */
     /* results */
-    double fill, predicted, strength;
-    double drain;     /* bytes per second; 0: not known yet */
-    double variation; /* 0 ... 1 */
-    rsti_reaction_t reaction;
-    bool is_stalled;
+    double fill;
+    double drain;      /* bytes per second; 0: not known yet */
+    double allowed;    /* bytes per second */
+    int64_t set_point; /* bytes */
+    int64_t period_ns; /* P */
+    bool is_reporting, is_stalled;
     /* memory */
-    bool has_begun;
-    bool was_told;
-    int64_t now_ns, received, highest, consumed, buffer_bytes, rtt_ns;
-    double slope;     /* of level, bytes per second */
-    int64_t level;    /* bytes */
-    int64_t level_before, level_ns; /* at the last computation of slope */
+    bool has_begun, was_told, was_stall_told;
+    int64_t sent_ns; /* the last own report; INT64_MIN: none in this overload */
+    int64_t now_ns, received, consumed, buffer_bytes, rtt_ns, largest, window_bytes;
+    int32_t mtu;
+    int64_t standing;
     double still_ns;  /* seen without a taking, between two takings (1/8) */
-    double deviation; /* of drain */
     double gap_ns;    /* usual time between two takings while there was data (1/8) */
     int64_t moved_ns; /* something was taken, or there was nothing to take */
     int64_t told_ns;
-    double told_strength;
+    double taking;    /* as drain, and also while the queue runs empty */
     bool has_sample, is_sample_busy;
     int64_t sample_ns, sample_at; /* where the running sample began */
-    double arriving; /* bytes per second, highest recent value; 0: not known yet */
-    bool has_arrival_sample;
-    int64_t arrival_ns, arrived_at;
 } rsti_fill_t;
 
-/* target_delay_ns: L of reaction.h; 0: RSTI_TARGET_DELAY_NS. */
+/* target_delay_ns: L; 0: RSTI_TARGET_DELAY_NS. */
 void rsti_fill_init(rsti_fill_t *fill, int64_t target_delay_ns);
-/* Changes them from now on. target_delay_ns 0: RSTI_TARGET_DELAY_NS. */
+/* Changes it from now on. */
 void rsti_fill_set_target(rsti_fill_t *fill, int64_t target_delay_ns);
-void rsti_fill_set_detect(rsti_fill_t *fill, int64_t detect_ns);
 
-/* Each pass over the image. True: a fill NAK is due. */
-bool rsti_fill_update(rsti_fill_t *fill, const rsti_fill_facts_t *facts);
+/* Each pass over the image. Returns what is due now. A clear is due once, with this call. */
+rsti_fill_due_t rsti_fill_update(rsti_fill_t *fill, const rsti_fill_facts_t *facts);
 
-/* A fill NAK of that strength was sent, or heard from another receiver of the group. */
-void rsti_fill_on_told(rsti_fill_t *fill, double strength);
+/* A report was sent. */
+void rsti_fill_on_sent(rsti_fill_t *fill);
+/* Another receiver of the group has asked for no more than this one would; it counts as told. */
+void rsti_fill_on_heard(rsti_fill_t *fill);
 
-/* When a fill NAK may become due even if nothing arrives and nothing is taken. */
+/* When a report may become due even if nothing arrives and nothing is taken. */
 int64_t rsti_fill_due_ns(const rsti_fill_t *fill);
 
-/* Fills in the report; the caller corrects receiver_id (0), drain_all (drain) and sender_count (1).
- */
-void rsti_fill_report(const rsti_fill_t *fill, rsti_fill_report_t *report);
+/* The set point in a buffer, at a drain. */
+int64_t rsti_fill_set_point(const rsti_fill_t *fill, double drain, int64_t buffer_bytes);
 
-/* The highest demand of the last one to two T. */
+/* Fills in the report; the caller sets receiver_id (0). drain: fill->drain, or this sender's fair
+ * share of it (fair_share.h), with which `allowed` is computed anew. */
+void rsti_fill_report(const rsti_fill_t *fill, double drain, bool is_clear,
+    rsti_fill_report_t *report);
+
+/* The highest demand of the last one to two periods. */
 typedef struct rsti_fill_demand_t {
     int64_t younger, older;
     int64_t ends_ns;
@@ -110,7 +129,7 @@ typedef struct rsti_fill_demand_t {
 } rsti_fill_demand_t;
 
 void rsti_fill_demand_init(rsti_fill_demand_t *demand);
-/* At each pass: messages that are asked for and not delivered yet; in_ns: T. */
+/* At each pass: messages that are asked for and not delivered yet; in_ns: the period. */
 void rsti_fill_demand_set(rsti_fill_demand_t *demand, int64_t messages, int64_t in_ns,
     int64_t now_ns);
 /* -1: there was never a demand. */

@@ -3,14 +3,13 @@
  * reaches every receiver of a multicast group and of several destinations, and no receiver has to
  * join the group of control frames.
  *
- *     an echo opens a time of W/2; within it, only a fill NAK that is stronger than the last echo
- *     by RSTI_FILL_ECHO_STEP is echoed
+ *     an echo opens a time of P; within it, only a fill NAK that allows less than 7/8 of what the
+ *     last echo allowed is echoed, and at most RSTI_FILL_ECHOES of them
  *
- *   W     window of reaction.h
+ *   P     period of fill.h
  *
- * So at most 1 + 1 / RSTI_FILL_ECHO_STEP echoes leave in W/2, for any input. A receiver that
- * was heard is silent for W/2 itself (fill.h). The sender echoes only what it believes: a liar
- * cannot silence the others. Pure; owner: sender. */
+ * A receiver that was heard is silent for P itself (fill.h). The sender echoes only what it
+ * believes: a liar cannot silence the others. Pure; owner: sender. */
 #ifndef RSTI_FLOW_FILL_ECHO_H
 #define RSTI_FLOW_FILL_ECHO_H
 
@@ -19,25 +18,28 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define RSTI_FILL_ECHO_STEP 0.125
+#define RSTI_FILL_ECHO_LOWER 0.875
+#define RSTI_FILL_ECHOES 8
 
 /* All zero: nothing was echoed yet. */
 typedef struct rsti_fill_echo_t {
-    double strength; /* of the last one */
+    double allowed; /* of the last one */
+    int32_t count;  /* since the time was opened */
     int64_t until_ns;
 } rsti_fill_echo_t;
 
-static inline bool rsti_fill_echo_is_due(rsti_fill_echo_t *echo, double strength, int64_t window_ns,
+static inline bool rsti_fill_echo_is_due(rsti_fill_echo_t *echo, double allowed, int64_t period_ns,
     int64_t now_ns)
 {
-    if (!(strength > 0)
-        || (now_ns < echo->until_ns && strength < echo->strength + RSTI_FILL_ECHO_STEP)) {
+    if (now_ns >= echo->until_ns) {
+        echo->until_ns = now_ns + rsti_clamp_i64(period_ns, 0, RSTI_TIME_MAX_NS);
+        echo->count = 0;
+    } else if (allowed >= echo->allowed * RSTI_FILL_ECHO_LOWER
+        || echo->count == RSTI_FILL_ECHOES) {
         return false;
     }
-    if (now_ns >= echo->until_ns) {
-        echo->until_ns = now_ns + rsti_clamp_i64(window_ns, 0, RSTI_TIME_MAX_NS) / 2;
-    }
-    echo->strength = strength;
+    echo->allowed = allowed;
+    echo->count++;
     return true;
 }
 

@@ -9,35 +9,35 @@
 #define LEAST_SHARE 64
 #define SMALL_GROUP 4.0
 #define FOLLOWED_MOST 8.0
-#define CROWD_LAMBDA 4.0
-#define CROWD_MOST 2.0
+#define LOWER 0.1 /* a report that allows less by this share is news */
+#define CROWD_LAMBDA 2.0
+#define CROWD_MOST 5.0
 
 static double lambda_of(double group_size)
 {
     return log(group_size) + 1.0;
 }
 
+static double haste_of(const rsti_fill_t *fill)
+{
+    const double twice = 2.0 * (double)rsti_max_i64(fill->set_point, 1);
+    return fill->is_stalled ? 1.0 : rsti_clamp_double((double)fill->standing / twice, 0.0, 1.0);
+}
+
 static int64_t longest_ns(const rsti_fill_t *fill, double group_size)
 {
-    const double window_ns = (double)fill->reaction.window_ns;
+    const double period_ns = (double)fill->period_ns;
     const double size = rsti_clamp_double(group_size, 1.0, GROUP_MAX);
     const double wanted_ns = 2.0 * lambda_of(size) * (double)fill->rtt_ns;
-    const double haste = fill->strength * (1.0 + fmin(SMALL_GROUP / size, 1.0)) / 2.0;
-    const double most_ns = fmax(wanted_ns, window_ns / 4.0) * (1.0 - haste);
-    return rsti_to_ns(fmin(most_ns, 1.5 * window_ns));
+    const double haste = haste_of(fill) * (1.0 + fmin(SMALL_GROUP / size, 1.0)) / 2.0;
+    const double most_ns = fmax(wanted_ns, period_ns / 2.0) * (1.0 - haste);
+    return rsti_to_ns(fmin(most_ns, 3.0 * period_ns));
 }
 
 static double alike_of(double group_size)
 {
     const double lambda = lambda_of(rsti_clamp_double(group_size, 1.0, GROUP_MAX));
-    return RSTI_FILL_RISE * rsti_clamp_double(lambda / CROWD_LAMBDA, 1.0, CROWD_MOST);
-}
-
-/* rsti_fill_update found a fill NAK due; in this group the rise may be too small to count. */
-static bool is_news(const rsti_fill_t *fill, double alike)
-{
-    return !fill->was_told || fill->now_ns - fill->told_ns >= fill->reaction.window_ns / 2
-        || fill->strength >= fill->told_strength + alike;
+    return 1.0 - LOWER * rsti_clamp_double(lambda / CROWD_LAMBDA, 1.0, CROWD_MOST);
 }
 
 int64_t rsti_fill_wait_ns(double group_size, int64_t longest_ns, double unit)
@@ -56,7 +56,7 @@ int64_t rsti_fill_wait_ns(double group_size, int64_t longest_ns, double unit)
 
 void rsti_fill_suppress_init(rsti_fill_suppress_t *suppress)
 {
-    *suppress = (rsti_fill_suppress_t){.alike = RSTI_FILL_RISE};
+    *suppress = (rsti_fill_suppress_t){.alike = 1.0 - LOWER};
 }
 
 static int64_t end_of_wait(const rsti_fill_suppress_t *suppress, const rsti_fill_t *fill,
@@ -70,12 +70,12 @@ bool rsti_fill_suppress_is_due(rsti_fill_suppress_t *suppress, const rsti_fill_t
     double group_size, double unit)
 {
     suppress->alike = alike_of(group_size);
-    if (!(fill->strength > 0)) {
+    if (!fill->is_reporting) {
         suppress->is_waiting = false;
         return false;
     }
     if (!suppress->is_waiting) {
-        if (!is_due || !is_news(fill, suppress->alike)) {
+        if (!is_due) {
             return false;
         }
         suppress->is_waiting = true;
@@ -92,14 +92,14 @@ bool rsti_fill_suppress_is_due(rsti_fill_suppress_t *suppress, const rsti_fill_t
     return true;
 }
 
-void rsti_fill_suppress_on_heard(rsti_fill_suppress_t *suppress, rsti_fill_t *fill, double strength)
+void rsti_fill_suppress_on_heard(rsti_fill_suppress_t *suppress, rsti_fill_t *fill, double allowed)
 {
-    if (!(strength > 0) || !(strength >= fill->strength - suppress->alike)) {
+    if (!fill->is_reporting || fill->allowed < suppress->alike * allowed) {
         return;
     }
     suppress->silenced_count += suppress->is_waiting;
     suppress->is_waiting = false;
-    rsti_fill_on_told(fill, strength);
+    rsti_fill_on_heard(fill);
 }
 
 int64_t rsti_fill_suppress_due_ns(const rsti_fill_suppress_t *suppress)

@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-#define FILL_NOTHING 0.05
+#define TAU_S 0.008 /* the least tau of fill.h */
 #define SLOWER 4.0
 #define SLACK_SHARE 64.0
 #define NEVER INT64_MIN
@@ -101,10 +101,12 @@ static bool is_lie(const rsti_truth_source_t *source, const rsti_fill_report_t *
     if (report->fill * buffer > most + rounded) {
         return true;
     }
-    if (report->strength > 0 && report->fill < FILL_NOTHING) {
-        return true;
+    if (report->is_clear || source->progress <= 0) {
+        return false;
     }
-    return report->drain > 0 && report->drain < source->progress / SLOWER;
+    const double least = source->progress / SLOWER;
+    return (report->drain > 0 && report->drain < least)
+        || report->allowed < least - report->fill * buffer / TAU_S;
 }
 
 bool rsti_fill_truth_is_believed(rsti_fill_truth_t *truth, const rsti_fill_report_t *report,

@@ -2,16 +2,16 @@
  * lie when
  *
  *     fill B > sent - consumed + B / 64 + slack    it holds more than was sent and not consumed
- *     strength > 0 and fill < 0.05                 the law of fill.h sends no such report
  *     0 < drain < progress / 4                     it consumes faster than the reported drain
+ *     allowed < progress / 4 - fill B / 8 ms       fill.h never asks for so little
  *
  *   sent       position up to which the sender has sent
  *   consumed   newest consumption position of the receiver
  *   progress   bytes per second by which consumed grew over the last RSTI_TRUTH_PROGRESS_NS
  *
- * The first two never hold for an honest receiver: consumed is as old as its message, so
+ * The first never holds for an honest receiver: consumed is as old as its message, so
  * sent - consumed is larger than its queue. Its drain may lag behind a sudden change, so one lie
- * proves nothing. A source is a liar when all its reports of RSTI_TRUTH_PATIENCE_NS were lies, and
+ * proves nothing. With clear a receiver asks for nothing, so only the first line is checked. A source is a liar when all its reports of RSTI_TRUTH_PATIENCE_NS were lies, and
  * there were at least RSTI_TRUTH_LIES of them. It is then ignored until RSTI_TRUTH_IGNORED_NS after
  * its last lie. So a liar is found within a second of its first lie, if it sends that many.
  *

@@ -3,18 +3,22 @@
 
 #include "protocol/frame.h"
 
+#include <math.h>
+
+#define LOW_LEAST 0.1
+#define HIGH 0.9
+
 int32_t rsti_fill_window(const rsti_fill_t *fill, int64_t buffer_bytes, int32_t window, int32_t mtu)
 {
     const int64_t buffer = rsti_clamp_i64(buffer_bytes, 0, RSTI_BUFFER_MAX);
     if (buffer == 0) {
         return window;
     }
-    const double coming = fill->arriving > 0 ? fill->arriving : fill->drain;
-    const double low = rsti_reaction(fill->target_delay_ns, fill->detect_ns, buffer, fill->rtt_ns,
-        fill->drain, coming, fill->drain)
-                           .fill_low;
-    const double level = rsti_clamp_double((double)fill->level / (double)buffer, 0.0, 1.0);
-    const double strength = rsti_clamp_double((level - low) / (RSTI_FILL_HIGH - low), 0.0, 1.0);
+    const double whole = (double)buffer;
+    const double low = fmax(LOW_LEAST,
+        (double)rsti_fill_set_point(fill, fill->drain, buffer) / whole);
+    const double level = rsti_clamp_double((double)fill->standing / whole, 0.0, 1.0);
+    const double strength = rsti_clamp_double((level - low) / (HIGH - low), 0.0, 1.0);
     if (!(strength > 0)) {
         return window;
     }

@@ -1,12 +1,12 @@
 /* fill_window.h: the window for a sender that does not understand fill NAKs, while its image fills
  * up.
  *
- *     share  = clamp((level / B - f_lo) / (0.9 - f_lo), 0, 1)
+ *     share  = clamp((standing / B - f_lo) / (0.9 - f_lo), 0, 1)
  *     cut    = window                                        while share = 0
  *     cut    = min(window, max(MTU, (1 - share) * window))   else; rounded down to where frames may
  *                                                            end
  *
- *   level  of fill.h         B  the memory         f_lo  of reaction.h, for that memory
+ *   standing  of fill.h      B  the memory         f_lo  set point of fill.h / B, at least 0.1
  *
  * The next status message is due when the usual rule says so (sm_due.h), and at once when
  *
@@ -21,14 +21,10 @@
  *     fill = 0.9 / (1.9 - f_lo),   0.5 to 0.64 of the window, instead of all.
  *
  * Three things of a fill NAK are not used here:
- *   - Its strength looks 2 T ahead, because a rate changes the slope of the queue. A window limits
- *     the level itself. While a sender waits at its limit, the queue falls as fast as it is
- *     drained, and 2 T ahead it looks empty. Each status message then had the whole window, and the
- *     queue was as long as without the law (median 0.86 of the window at 20 MB/s; with this law
- *     0.53).
+ *   - The rate that it asks for: a window limits the level itself.
  *   - B_eff, the demand of the readers: they get no more than that anyway, and with a window of one
  *     message each message would wait for a round trip.
- *   - Strength 1 on a stall: a reader that takes nothing causes no status message.
+ *   - The stop: a reader that takes nothing causes no status message.
  *
  * The window is at least one MTU, because with less the sender could not send any frame. Pure.
  * Owner: conductor. */

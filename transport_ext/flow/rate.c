@@ -78,14 +78,6 @@ void rsti_rate_init(rsti_rate_t *rate, const rsti_rate_law_t *law, const rsti_ra
     law->init(rate);
 }
 
-int64_t rsti_rate_window_ns(const rsti_rate_t *rate)
-{
-    const int64_t window_ns = rate->law == &rsti_rate_adaptive
-        ? rate->state.adaptive.reaction.window_ns
-        : rate->params.window_ns;
-    return rsti_max_i64(window_ns, RSTI_NS_PER_MS);
-}
-
 double rsti_rate_highest(const rsti_rate_t *rate)
 {
     return rate->younger > rate->older ? rate->younger : rate->older;
@@ -187,7 +179,7 @@ void rsti_rate_on_report(rsti_rate_t *rate, const rsti_fill_report_t *report, in
     rsti_fill_report_clean(&cleaned);
     advance(rate, now_ns);
     note_source(rate, &cleaned);
-    rate->report_count += cleaned.strength > 0;
+    rate->report_count += !cleaned.is_clear;
     if (rate->law->on_report != NULL) {
         rate->law->on_report(rate, &cleaned);
     }

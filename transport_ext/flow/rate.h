@@ -27,8 +27,7 @@
 #ifndef RSTI_FLOW_RATE_H
 #define RSTI_FLOW_RATE_H
 
-#include "flow/fill_report.h"
-#include "flow/reaction.h"
+#include "flow/fill.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -38,6 +37,7 @@
 #define RSTI_RATE_SAMPLE_NS INT64_C(100000000)
 #define RSTI_RATE_SAMPLES 20
 #define RSTI_RATE_TRIGGERS_MAX 8
+#define RSTI_DETECT_NS INT64_C(200000) /* default of D */
 
 typedef struct rsti_rate_t rsti_rate_t;
 
@@ -47,7 +47,8 @@ typedef struct rsti_rate_params_t {
     double least, most; /* bytes per second */
     double floor_share; /* of H */
     double datagrams_per_s; /* fixed; 0: no limit */
-    int64_t target_delay_ns, detect_ns; /* adaptive: L and D (reaction.h) */
+    int64_t target_delay_ns, detect_ns; /* adaptive: L, and D: what a stop costs beyond RTT + P */
+    bool is_group; /* adaptive: more than one receiver may follow */
     int64_t window_ns; /* nak */
     int32_t trigger_count; /* nak: fills and what each of them cuts off the rate */
     double triggers[RSTI_RATE_TRIGGERS_MAX];
@@ -84,13 +85,10 @@ typedef struct rsti_rate_source_t {
 } rsti_rate_source_t;
 
 typedef struct rsti_rate_adaptive_t {
-    rsti_reaction_t reaction;
-    double target; /* R_t */
-    double ceiling; /* of R_t in this episode */
-    double base; /* R_w */
-    double strongest; /* s */
-    int64_t opened_ns; /* the window; INT64_MIN: never */
-    int32_t step; /* k: steps since the last report */
+    double before;  /* R_0: the rate when the episode began */
+    double back_to; /* R_0 on the way back after clear; 0: none */
+    double jump;    /* the first step of that way in a group, at due_ns; 0: none */
+    bool is_episode;
     bool is_starting; /* doubles until the first report */
     bool has_begun; /* the initial rate is settled */
 } rsti_rate_adaptive_t;
@@ -110,7 +108,7 @@ struct rsti_rate_t {
     double bytes_per_s;
     double datagrams_per_s; /* RSTI_RATE_MAX: no limit */
     int64_t due_ns; /* when on_cycle is wanted at the latest; INT64_MAX: never */
-    double margin; /* X of reaction.h; 0: unknown */
+    double margin; /* headroom X; 0: unknown */
     /* inputs and memory */
     int64_t now_ns;
     int64_t rtt_ns, buffer_bytes;
@@ -118,7 +116,7 @@ struct rsti_rate_t {
     double younger, older; /* highest of these samples, and of the RSTI_RATE_SAMPLES before them */
     int32_t sample_count; /* of these */
     int64_t sample_ns, sample_bytes; /* where the running sample began */
-    int64_t report_count; /* with strength > 0 */
+    int64_t report_count; /* that ask for a rate */
     int32_t source_count;
     rsti_rate_source_t sources[RSTI_RATE_SOURCES_MAX];
     union {
@@ -146,10 +144,14 @@ int64_t rsti_rate_on_cycle(rsti_rate_t *rate, const rsti_rate_use_t *use);
 void rsti_rate_change(rsti_rate_t *rate, double bytes_per_s, double datagrams_per_s,
     int64_t now_ns);
 
+/* P of fill.h, with the round trip that the sender knows. */
+int64_t rsti_rate_period_ns(const rsti_rate_t *rate);
+/* Headroom X (rate_adaptive.c); 0: unknown. */
+double rsti_rate_headroom(int64_t target_delay_ns, int64_t detect_ns, int64_t buffer_bytes,
+    int64_t rtt_ns, double bytes_per_s);
+
 /* For laws. */
 double rsti_rate_highest(const rsti_rate_t *rate); /* H */
-/* W: reports within it count as one cut. */
-int64_t rsti_rate_window_ns(const rsti_rate_t *rate);
 void rsti_rate_set(rsti_rate_t *rate, double bytes_per_s);
 void rsti_rate_restart(rsti_rate_t *rate, double bytes_per_s); /* H begins anew too */
 /* Returns the bytes per second since the last mark, and sets a new mark. */

@@ -1,7 +1,7 @@
 /* rate_aimd.c: the baseline: additive increase, multiplicative decrease. With T the longer of RTT
  * and 10 ms:
  *
- *   a report (strength > 0):  R *= decrease, once per T
+ *   a report:  R *= decrease, once per T
  *   T without a report:       R += increase
  */
 #include "flow/rate.h"
@@ -23,7 +23,7 @@ static void init(rsti_rate_t *rate)
 
 static void on_report(rsti_rate_t *rate, const rsti_fill_report_t *report)
 {
-    if (!(report->strength > 0)) {
+    if (report->is_clear) {
         return;
     }
     if (rate->state.cut_ns == NEVER || rate->now_ns - rate->state.cut_ns >= round_ns(rate)) {

@@ -50,7 +50,7 @@ static void on_report(rsti_rate_t *rate, const rsti_fill_report_t *report)
 {
     rsti_rate_nak_t *state = &rate->state.nak;
     const double cut = cut_of(&rate->params, report->fill);
-    if (!(cut > 0)) {
+    if (report->is_clear || !(cut > 0)) {
         return;
     }
     if (state->opened_ns == NEVER || rate->now_ns - state->opened_ns >= rate->params.window_ns) {

@@ -1,7 +1,7 @@
 /* standstill.c: see the header for the law. */
 #include "flow/standstill.h"
 
-#include "flow/reaction.h"
+#include "flow/fill.h"
 
 #include <stddef.h>
 
@@ -30,20 +30,20 @@ static void pass_time(rsti_standstill_t *standstill, int64_t now_ns)
 }
 
 void rsti_standstill_on_report(rsti_standstill_t *standstill, const rsti_fill_truth_t *truth,
-    const rsti_fill_report_t *report, int64_t target_delay_ns, int64_t now_ns)
+    const rsti_fill_report_t *report, int64_t now_ns)
 {
     rsti_fill_report_t cleaned = *report;
     rsti_fill_report_clean(&cleaned);
     pass_time(standstill, now_ns);
     const rsti_truth_source_t *source = rsti_fill_truth_find(truth, cleaned.receiver_id);
-    if (cleaned.strength < 1.0 || source == NULL || source->moved_ns == INT64_MIN) {
+    if (cleaned.is_clear || cleaned.allowed > 0 || source == NULL
+        || source->moved_ns == INT64_MIN) {
         return;
     }
-    const rsti_reaction_t reaction = rsti_reaction(target_delay_ns, RSTI_DETECT_NS,
-        cleaned.buffer_bytes, cleaned.rtt_ns, cleaned.drain, cleaned.drain, cleaned.drain);
-    if (standstill->now_ns - source->moved_ns >= reaction.reach_ns) {
+    const int64_t reach_ns = cleaned.rtt_ns + rsti_max_i64(cleaned.rtt_ns, RSTI_FILL_PERIOD_NS);
+    if (standstill->now_ns - source->moved_ns >= reach_ns) {
         standstill->until_ns = standstill->now_ns
-            + rsti_max_i64(HELD_REACHES * reaction.reach_ns, RSTI_STANDSTILL_HELD_NS);
+            + rsti_max_i64(HELD_REACHES * reach_ns, RSTI_STANDSTILL_HELD_NS);
     }
 }
 

@@ -1,12 +1,12 @@
 /* standstill.h: the floor of a rate (rate.h) must not overrun a receiver that stops for a while. A
- * buffer with X >= 1 (reaction.h) holds what comes until the cuts are felt. In a long stop the
+ * buffer with X >= 1 (rate_adaptive.c) holds what comes until the reports are felt. In a long stop the
  * floor alone fills any buffer, and under fc=max no window stops it. Then that receiver's window
  * counts:
  *
- *     a receiver stands  while fill NAKs of strength 1 come from it that are believed, and its
- *                        position, which has moved before, has not moved for T of reaction.h at the
- *                        drain that it reports; and for max(2 T, RSTI_STANDSTILL_HELD_NS) after the
- *                        last of these
+ *     a receiver stands  while fill NAKs come from it that are believed and allow nothing, and
+ *                        its position, which has moved before, has not moved for T = RTT + P
+ *                        (fill.h); and for max(2 T, RSTI_STANDSTILL_HELD_NS) after the last of
+ *                        these
  *     limit              while one stands: the least position + window of all receivers that have
  *                        moved before and were heard within RSTI_STANDSTILL_HEARD_NS
  *     at most            for RSTI_STANDSTILL_MOST_NS, and then for a sixth of the time
@@ -23,7 +23,7 @@
  * for some milliseconds, and the buffer has no room for what would come meanwhile. A receiver that
  * moves again ends it with its next status message.
  *
- * One reaction time, because the first cut is felt after it. With ten, the floor overran single
+ * One T, because the first report is felt after it. With ten, the floor overran single
  * stops of 200 ms until then, and with round trips of 4 and 10 ms half of the stops of ten T at X =
  * 1 (E3 and E4 of docs/results/history.md); with two, one stop of 650. A sixth, because a garbage
  * collection of 200 ms may come each second and a half.
@@ -50,9 +50,9 @@ typedef struct rsti_standstill_t {
 } rsti_standstill_t;
 
 void rsti_standstill_init(rsti_standstill_t *standstill, int64_t now_ns);
-/* A fill NAK that truth believes; target_delay_ns: L of reaction.h. */
+/* A fill NAK that truth believes. */
 void rsti_standstill_on_report(rsti_standstill_t *standstill, const rsti_fill_truth_t *truth,
-    const rsti_fill_report_t *report, int64_t target_delay_ns, int64_t now_ns);
+    const rsti_fill_report_t *report, int64_t now_ns);
 /* Each pass: the position up to which may be sent, from position to limit. It is position itself if
  * less than one MTU is left. */
 int64_t rsti_standstill_limit(rsti_standstill_t *standstill, const rsti_fill_truth_t *truth,

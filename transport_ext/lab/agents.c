@@ -215,7 +215,6 @@ static rsti_lab_sender_facts_t sender_facts(const rsti_lab_agents_t *agents, int
 {
     const rsti_lab_stream_t *stream = &agents->streams[number];
     const rsti_send_rate_t *rate = &stream->publication->send_rate;
-    const bool is_adaptive = rate->is_limited && rate->rate.law == &rsti_rate_adaptive;
     const bool has_supply = stream->is_fed || stream->spec->app_rate > 0;
     const int64_t sent = rsti_lab_stream_sent(stream);
     rsti_lab_sender_facts_t facts = {
@@ -225,7 +224,7 @@ static rsti_lab_sender_facts_t sender_facts(const rsti_lab_agents_t *agents, int
         .forged = (double)stream->forged_count,
         .ignored = (double)(rate->truth.ignored_count + rate->stale_count),
         .backlog = has_supply ? (double)(stream->supply - sent) : 0,
-        .window_ns = is_adaptive ? (double)rate->rate.state.adaptive.reaction.window_ns : 0,
+        .rtt_ns = (double)rate->rtt_ns,
         .margin = rate->is_limited ? rate->rate.margin : 0,
     };
     if (agents->is_real) {

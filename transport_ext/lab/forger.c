@@ -20,11 +20,9 @@ static rsti_lab_feedback_t make(rsti_lab_t *lab, int32_t number,
         .report =
             {
                 .receiver_id = STRANGER_ID,
-                .strength = forger->strength,
+                .allowed = forger->allowed,
                 .fill = forger->fill,
                 .drain = forger->drain,
-                .drain_all = forger->drain,
-                .sender_count = 1,
                 .buffer_bytes = image->buffer_bytes,
                 .rtt_ns = (int64_t)sender->spec->rtt_ns,
             },
@@ -40,13 +38,14 @@ static rsti_lab_feedback_t make(rsti_lab_t *lab, int32_t number,
     return feedback;
 }
 
-/* Keeps the strongest report of the image before the attack. */
+/* Keeps the report of the image before the attack that allows least. */
 static void overhear(rsti_lab_t *lab, int32_t number, const rsti_lab_forger_spec_t *forger)
 {
     const rsti_lab_image_t *image = &lab->images[(int32_t)forger->image];
-    if (image->fill.was_told && image->fill.told_ns == image->fill.now_ns
-        && image->fill.told_strength >= lab->overheard[number].strength) {
-        rsti_fill_report(&image->fill, &lab->overheard[number]);
+    const rsti_fill_report_t *kept = &lab->overheard[number];
+    if (image->fill.sent_ns == image->fill.now_ns
+        && (kept->receiver_id == 0 || image->fill.allowed <= kept->allowed)) {
+        rsti_fill_report(&image->fill, image->fill.drain, false, &lab->overheard[number]);
         lab->overheard[number].receiver_id = image->receiver_id;
         lab->overheard_at[number] = image->status_position;
     }

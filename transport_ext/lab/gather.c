@@ -19,7 +19,7 @@ static rsti_lab_sender_facts_t sender_facts(const rsti_lab_sender_t *sender)
         .ignored = (double)(sender->truth.ignored_count + sender->stale_count),
         .control_bytes = (double)sender->link.control_bytes,
         .backlog = has_supply ? (double)(sender->supply - sender->sent) : 0,
-        .window_ns = rsti_lab_sender_window_ns(sender),
+        .rtt_ns = sender->spec->rtt_ns,
         .margin = sender->rate.margin,
     };
 }

@@ -1,6 +1,7 @@
 /* image.c: see the header for the laws. */
 #include "lab/image.h"
 
+#include "flow/fair_share.h"
 #include "flow/sm_due.h"
 #include "util/clock.h"
 #include "util/int_math.h"
@@ -45,7 +46,6 @@ int rsti_lab_image_init(rsti_lab_image_t *image, const rsti_lab_spec_t *spec, in
         .unmasked_ns = RSTI_NO_DEADLINE,
     };
     rsti_fill_init(&image->fill, (int64_t)own->target_delay_ns);
-    rsti_fill_set_detect(&image->fill, (int64_t)image->sender->detect_ns);
     rsti_fill_suppress_init(&image->suppress);
     rsti_rng_init(&image->dice,
         (uint64_t)spec->run->seed * UINT64_C(0xD1342543DE82EF95) + (uint64_t)index + 1);
@@ -221,16 +221,20 @@ static bool is_lying(const rsti_lab_image_t *image, int64_t now_ns)
         && (double)now_ns < image->liar->to_ns;
 }
 
-/* The drain of all images of the consumer; senders of one receiver need it to find fair shares. */
-static void report_of(const rsti_lab_image_t *image, rsti_fill_report_t *report)
+/* As driver/conductor/image_fill.c: the images of a consumer share what it takes. */
+static double fair_drain(const rsti_lab_image_t *image)
 {
-    rsti_fill_report(&image->fill, report);
-    report->receiver_id = image->receiver_id;
-    report->drain_all = 0;
-    report->sender_count = image->sibling_count;
-    for (int32_t i = 0; i < image->sibling_count; i++) {
-        report->drain_all += image->siblings[i]->fill.drain;
+    rsti_fair_sender_t senders[RSTI_FAIR_SENDERS_MAX] = {{image->fill.drain, true}};
+    int32_t count = 1;
+    for (int32_t i = 0; i < image->sibling_count && count < RSTI_FAIR_SENDERS_MAX; i++) {
+        const rsti_lab_image_t *other = image->siblings[i];
+        const bool reports = other->fill.is_reporting;
+        if (other != image && other->furthest > 0) {
+            senders[count++] = (rsti_fair_sender_t){
+                reports ? other->fill.drain : other->fill.taking, reports};
+        }
     }
+    return rsti_fair_share(senders, count);
 }
 
 static void say_fill(rsti_lab_image_t *image, rsti_lab_link_t *link, int64_t step, int64_t now_ns)
@@ -241,31 +245,35 @@ static void say_fill(rsti_lab_image_t *image, rsti_lab_link_t *link, int64_t ste
     const rsti_fill_facts_t facts = {
         .now_ns = now_ns,
         .received = ready < image->overrun_until ? image->furthest : ready,
-        .highest = image->furthest,
         .consumed = image->consumed,
         .buffer_bytes = image->buffer_bytes,
         .rtt_ns = (int64_t)image->sender->rtt_ns,
+        .mtu = (int32_t)image->sender->mtu,
     };
-    const bool is_due = rsti_fill_update(&image->fill, &facts);
+    const rsti_fill_due_t due = rsti_fill_update(&image->fill, &facts);
+    const bool is_due = due == RSTI_FILL_REPORT;
     const double unit = is_due && !image->suppress.is_waiting ? rsti_rng_unit(&image->dice) : 0;
     bool is_said = rsti_fill_suppress_is_due(&image->suppress, &image->fill, is_due,
         image->group_size, unit);
     const bool lies = is_lying(image, now_ns);
+    const bool is_clear = !is_said && due == RSTI_FILL_CLEAR;
+    is_said |= is_clear;
     if (!is_said && !lies) {
         return;
     }
     rsti_lab_feedback_t feedback = {.kind = RSTI_LAB_FILL_NAK, .from = image->status_position};
-    report_of(image, &feedback.report);
+    rsti_fill_report(&image->fill, fair_drain(image), is_clear, &feedback.report);
+    feedback.report.receiver_id = image->receiver_id;
     if (lies) {
         is_said = now_ns >= image->lie_due_ns;
-        feedback.report.strength = image->liar->strength;
+        feedback.report.is_clear = false;
+        feedback.report.allowed = image->liar->allowed;
         feedback.report.fill = image->liar->fill;
         feedback.report.drain *= image->liar->drain_share;
-        feedback.report.drain_all = feedback.report.drain;
         image->lie_due_ns = is_said ? now_ns + (int64_t)image->liar->period_ns : image->lie_due_ns;
     }
     if (is_said) {
-        rsti_fill_on_told(&image->fill, feedback.report.strength);
+        rsti_fill_on_sent(&image->fill);
         image->report_count++;
         post(image, link, step, &feedback);
     }

@@ -15,8 +15,7 @@
 
 typedef struct items_t {
     bool has_fill;
-    double strength;
-    int64_t rtt_ns, arrival_rate;
+    int64_t allowed, rtt_ns, arrival_rate;
 } items_t;
 
 static bool is_within(int64_t now_ns, double from_ns, double to_ns)
@@ -59,8 +58,8 @@ static void on_item(void *arg, uint8_t type, const uint8_t *value, uint8_t lengt
     } else if (type == RSTI_SM_ITEM_FILL && length >= RSTI_SM_FILL_LENGTH) {
         rsti_sm_fill_t fill;
         rsti_sm_fill_decode(&fill, value);
-        items->has_fill = true;
-        items->strength = fill.strength;
+        items->has_fill = !fill.is_clear;
+        items->allowed = fill.allowed;
     }
 }
 
@@ -76,17 +75,18 @@ static bool is_lying(const rsti_lab_agents_t *agents, int32_t image)
     return false;
 }
 
-/* Of equally strong reports the last one, because its position is the newest. */
-static void keep_strongest(rsti_lab_agents_t *agents, int32_t image,
-    const rsti_lab_passing_t *passing, double strength)
+/* The report that allows least; of like ones the last, because its position is the newest. */
+static void keep_least(rsti_lab_agents_t *agents, int32_t image,
+    const rsti_lab_passing_t *passing, int64_t allowed)
 {
     for (int32_t i = 0; i < agents->spec.counts[RSTI_LAB_FORGER]; i++) {
         const rsti_lab_forger_spec_t *spec = &agents->spec.forger[i];
         rsti_lab_forgery_at_work_t *forger = &agents->interference.forgers[i];
-        if ((int32_t)spec->image == image && strength >= forger->strength
+        if ((int32_t)spec->image == image
+            && (forger->length == 0 || allowed <= forger->allowed)
             && (double)agents->interference.now_ns < spec->from_ns
             && passing->length <= sizeof forger->bytes) {
-            forger->strength = strength;
+            forger->allowed = allowed;
             forger->length = passing->length;
             memcpy(forger->bytes, passing->data, passing->length);
         }
@@ -121,7 +121,7 @@ static bool on_passing(void *arg, const rsti_lab_passing_t *passing)
         agents->readers[image].exchanged_reports--;
         return false;
     }
-    keep_strongest(agents, image, passing, items.strength);
+    keep_least(agents, image, passing, items.allowed);
     return true;
 }
 
@@ -178,14 +178,11 @@ static void lie(rsti_lab_agents_t *agents, const rsti_lab_liar_spec_t *liar)
         return;
     }
     rsti_fill_report_t report;
-    rsti_fill_report(&reader->image->fill.fill, &report);
+    rsti_fill_report(&reader->image->fill.fill, reader->image->fill.fill.drain, false, &report);
     const rsti_sm_fill_t fill = {
-        .strength = liar->strength,
         .fill = liar->fill,
-        .variation = report.variation,
-        .sender_count = report.sender_count,
         .drain = (int64_t)(report.drain * liar->drain_share),
-        .drain_all = (int64_t)(report.drain * liar->drain_share),
+        .allowed = (int64_t)liar->allowed,
         .buffer_bytes = report.buffer_bytes,
     };
     uint8_t frame[FRAME_BYTES_MAX];
@@ -212,11 +209,9 @@ static size_t make(rsti_lab_agents_t *agents, const rsti_lab_forger_spec_t *forg
     const rsti_lab_overheard_t *heard = &agents->interference.images[(int32_t)forger->image];
     const double buffer_bytes = agents->spec.image[(int32_t)forger->image].buffer_bytes;
     const rsti_sm_fill_t fill = {
-        .strength = forger->strength,
         .fill = forger->fill,
-        .sender_count = 1,
         .drain = (int64_t)forger->drain,
-        .drain_all = (int64_t)forger->drain,
+        .allowed = (int64_t)forger->allowed,
         .buffer_bytes = (int64_t)buffer_bytes,
     };
     rsti_sm_t status = heard->status;

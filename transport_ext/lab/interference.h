@@ -3,7 +3,7 @@
  * some and adds others. The drivers do not know of it.
  *
  *   liar     while it lies, the fill NAKs of its receiver are dropped. Every period_ns one gets
- *            through, with the strength and fill of the record and drain_share of the drain. Its
+ *            through, with the allowed rate and fill of the record and drain_share of the drain. Its
  *            other values are true, and so are all plain status messages
  *   forger   every period_ns it adds a datagram that seems to come from the host of the record's
  *            image. The receiver id is that image's, an unused one, or a new one each time. A
@@ -35,7 +35,7 @@ typedef struct rsti_lab_overheard_t {
 /* A forger record at work. */
 typedef struct rsti_lab_forgery_at_work_t {
     int64_t due_ns;
-    double strength; /* of the bytes that it replays */
+    int64_t allowed; /* of the bytes that it replays */
     size_t length;   /* 0: none were heard */
     uint8_t bytes[RSTI_SM_ITEMS_OFFSET + RSTI_SM_ITEMS_MAX];
 } rsti_lab_forgery_at_work_t;

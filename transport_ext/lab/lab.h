@@ -3,7 +3,7 @@
  * Time advances in steps of step_ns. Data that is sent in a step travels as one chunk. Steps are
  * used instead of events because a step costs the same at any rate, so a thousand receivers cost a
  * thousand times as much and not more. A step of 100 us carries 7 datagrams at 100 MB/s, as one
- * segmentation-offload send does, and is a tenth of the shortest reaction window. The same seed
+ * segmentation-offload send does, and is a tenth of the shortest reaction time. The same seed
  * gives the same bytes. Nothing is allocated between rsti_lab_init and rsti_lab_fini.
  *
  * In a step: senders (feedback, resends, new data), arrivals, consumers, messages of receivers, a

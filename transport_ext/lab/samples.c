@@ -95,7 +95,7 @@ static double *add_sender(const rsti_lab_samples_t *samples, int32_t number, dou
     }
     const double row[] = {sender->limit, sender->sent, sender->resent, reports, sender->ignored,
         sender->control_bytes, queue_most, fill_most, greater(least, 0), sum, overrun,
-        sender->backlog, sender->window_ns, sender->margin};
+        sender->backlog, sender->rtt_ns, sender->margin};
     _Static_assert(sizeof row / sizeof row[0] == 0 RSTI_LAB_SENDER_COLUMNS(COUNT), "columns");
     for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
         *out++ = row[i];

@@ -17,7 +17,7 @@
 /* clang-format off */
 #define RSTI_LAB_SENDER_COLUMNS(C) \
     C(limit) C(sent) C(resent) C(reports) C(ignored) C(control_bytes) C(queue_most) C(fill_most) \
-    C(delivered_least) C(delivered_sum) C(overrun) C(backlog) C(window_ns) C(margin)
+    C(delivered_least) C(delivered_sum) C(overrun) C(backlog) C(rtt_ns) C(margin)
 #define RSTI_LAB_IMAGE_COLUMNS(C) C(queue) C(consumed) C(capacity)
 #define RSTI_LAB_RESULT_COLUMNS(C) \
     C(consumed) C(capacity) C(overrun) C(lost) C(given_up) C(reports) C(silenced) C(statuses) \
@@ -34,7 +34,7 @@ typedef struct rsti_lab_sender_facts_t {
     double limit, sent, resent;
     double forged;    /* reports of forgers */
     double ignored;   /* reports that were not believed */
-    double control_bytes, backlog, window_ns, margin;
+    double control_bytes, backlog, rtt_ns, margin;
 } rsti_lab_sender_facts_t;
 
 typedef struct rsti_lab_image_facts_t {

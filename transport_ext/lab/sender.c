@@ -71,7 +71,8 @@ int rsti_lab_sender_init(rsti_lab_sender_t *sender, const rsti_lab_spec_t *spec,
         .step_ns = (int64_t)spec->run->step_ns,
         .sent_ns = (int64_t)own->begins_ns,
     };
-    const rsti_rate_params_t params = params_of(own);
+    rsti_rate_params_t params = params_of(own);
+    params.is_group = image_count > 1;
     const rsti_rate_law_t *law = rsti_rate_find(law_names[(int32_t)own->law]);
     rsti_rate_init(&sender->rate, law, &params);
     rsti_tokens_init(&sender->tokens, sender->rate.bytes_per_s, sender->rate.datagrams_per_s,
@@ -129,7 +130,7 @@ static void let_hear(rsti_lab_sender_t *sender, const rsti_lab_echo_t *echo)
         rsti_lab_image_t *image = sender->images[i];
         if (image->index != echo->image && image->reports && !image->is_gone
             && !(loss > 0 && rsti_rng_unit(&image->dice) < loss)) {
-            rsti_fill_suppress_on_heard(&image->suppress, &image->fill, echo->strength);
+            rsti_fill_suppress_on_heard(&image->suppress, &image->fill, echo->allowed);
         }
     }
 }
@@ -138,15 +139,16 @@ static void send_echo(rsti_lab_sender_t *sender, const rsti_lab_feedback_t *feed
     int64_t now_ns)
 {
     if (sender->image_count <= 1 || sender->echo_count == RSTI_LAB_ECHOES
-        || !rsti_fill_echo_is_due(&sender->echo, feedback->report.strength,
-            rsti_rate_window_ns(&sender->rate), now_ns)) {
+        || feedback->report.is_clear
+        || !rsti_fill_echo_is_due(&sender->echo, feedback->report.allowed,
+            rsti_rate_period_ns(&sender->rate), now_ns)) {
         return;
     }
     const int32_t last = (sender->echo_first + sender->echo_count++) % RSTI_LAB_ECHOES;
     sender->echoes[last] = (rsti_lab_echo_t){
         .arrives_ns = now_ns + (int64_t)(sender->spec->rtt_ns / 2.0),
         .image = feedback->image,
-        .strength = feedback->report.strength,
+        .allowed = feedback->report.allowed,
     };
 }
 
@@ -173,8 +175,7 @@ static void on_fill_nak(rsti_lab_sender_t *sender, const rsti_lab_feedback_t *fe
     }
     if (rsti_fill_truth_is_believed(&sender->truth, report, sender->sent, slack, now_ns)) {
         rsti_rate_on_report(&sender->rate, report, now_ns);
-        rsti_standstill_on_report(&sender->standstill, &sender->truth, report,
-            sender->rate.params.target_delay_ns, now_ns);
+        rsti_standstill_on_report(&sender->standstill, &sender->truth, report, now_ns);
         send_echo(sender, feedback, now_ns);
         return;
     }
@@ -354,11 +355,4 @@ int64_t rsti_lab_sender_room(const rsti_lab_sender_t *sender)
 void rsti_lab_sender_feed(rsti_lab_sender_t *sender, int64_t bytes)
 {
     sender->supply += bytes;
-}
-
-double rsti_lab_sender_window_ns(const rsti_lab_sender_t *sender)
-{
-    return sender->rate.law == &rsti_rate_adaptive
-        ? (double)sender->rate.state.adaptive.reaction.window_ns
-        : 0.0;
 }

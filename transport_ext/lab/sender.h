@@ -35,7 +35,7 @@ typedef struct rsti_lab_resend_t {
 typedef struct rsti_lab_echo_t {
     int64_t arrives_ns;
     int32_t image; /* the receiver that sent it */
-    double strength;
+    double allowed;
 } rsti_lab_echo_t;
 
 typedef struct rsti_lab_sender_t {
@@ -78,6 +78,5 @@ void rsti_lab_sender_step(rsti_lab_sender_t *sender, int64_t step, int64_t now_n
 /* Data that a consumer publishes. Room: bytes until the backlog is full. */
 int64_t rsti_lab_sender_room(const rsti_lab_sender_t *sender);
 void rsti_lab_sender_feed(rsti_lab_sender_t *sender, int64_t bytes);
-double rsti_lab_sender_window_ns(const rsti_lab_sender_t *sender);
 
 #endif

@@ -47,10 +47,10 @@
     F(congestion, 0, 2) F(cubic_rtt_ns, 1e3, 1e10) F(cubic_tcp, 0, 1) F(target_delay_ns, 1, 1e10)
 #define RSTI_LAB_LIAR_FIELDS(F) \
     F(image, 0, 4096) F(from_ns, 0, RSTI_LAB_NEVER) F(to_ns, 0, RSTI_LAB_NEVER) \
-    F(period_ns, 1e4, 1e10) F(strength, 0, 1) F(fill, 0, 2) F(drain_share, 0, 100)
+    F(period_ns, 1e4, 1e10) F(allowed, 0, 1e12) F(fill, 0, 2) F(drain_share, 0, 100)
 #define RSTI_LAB_FORGER_FIELDS(F) \
     F(sender, 0, 4096) F(from_ns, 0, RSTI_LAB_NEVER) F(to_ns, 0, RSTI_LAB_NEVER) \
-    F(period_ns, 1e4, 1e10) F(kind, 0, 3) F(image, 0, 4096) F(strength, 0, 1) F(fill, 0, 2) \
+    F(period_ns, 1e4, 1e10) F(kind, 0, 3) F(image, 0, 4096) F(allowed, 0, 1e12) F(fill, 0, 2) \
     F(drain, 0, 1e12)
 /* clang-format on */
 

@@ -1,16 +1,13 @@
-/* sm_fill.c: see sm_fill.h. Fractions are sent as 16-bit integers. */
+/* sm_fill.c: see sm_fill.h. The fill is sent as a 16-bit integer. */
 #include "protocol/sm_fill.h"
 
 #include "util/bits.h"
 
-static uint16_t to_share(double value, double whole)
+static uint16_t to_share(double value)
 {
-    const double scaled = value * whole;
+    const double scaled = value * RSTI_SM_FILL_ONCE;
     if (!(scaled > 0.0)) {
         return 0;
-    }
-    if (scaled < 1.0) {
-        return 1;
     }
     return scaled < UINT16_MAX ? (uint16_t)(scaled + 0.5) : UINT16_MAX;
 }
@@ -28,25 +25,22 @@ static uint16_t get_u16(const uint8_t *from)
 
 void rsti_sm_fill_encode(const rsti_sm_fill_t *fill, uint8_t *value)
 {
-    const int32_t senders = fill->sender_count;
-    put_u16(value, to_share(fill->strength, RSTI_SM_FILL_WHOLE));
-    put_u16(value + 2, to_share(fill->fill, RSTI_SM_FILL_ONCE));
-    put_u16(value + 4, to_share(fill->variation, RSTI_SM_FILL_WHOLE));
-    put_u16(value + 6, (uint16_t)(senders < 0 ? 0 : senders > UINT16_MAX ? UINT16_MAX : senders));
+    put_u16(value, to_share(fill->fill));
+    put_u16(value + 2, fill->is_clear ? RSTI_SM_FILL_FLAG_CLEAR : 0);
+    put_u16(value + 4, 0);
+    put_u16(value + 6, 0);
     rsti_put_i64(value + 8, fill->drain);
-    rsti_put_i64(value + 16, fill->drain_all);
+    rsti_put_i64(value + 16, fill->allowed);
     rsti_put_i64(value + 24, fill->buffer_bytes);
 }
 
 void rsti_sm_fill_decode(rsti_sm_fill_t *fill, const uint8_t *value)
 {
     *fill = (rsti_sm_fill_t){
-        .strength = get_u16(value) / RSTI_SM_FILL_WHOLE,
-        .fill = get_u16(value + 2) / RSTI_SM_FILL_ONCE,
-        .variation = get_u16(value + 4) / RSTI_SM_FILL_WHOLE,
-        .sender_count = get_u16(value + 6),
+        .is_clear = (get_u16(value + 2) & RSTI_SM_FILL_FLAG_CLEAR) != 0,
+        .fill = get_u16(value) / RSTI_SM_FILL_ONCE,
         .drain = rsti_get_i64(value + 8),
-        .drain_all = rsti_get_i64(value + 16),
+        .allowed = rsti_get_i64(value + 16),
         .buffer_bytes = rsti_get_i64(value + 24),
     };
 }

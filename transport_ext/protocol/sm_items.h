@@ -21,14 +21,14 @@
 
 enum {
     RSTI_SM_ITEM_TAG_PRESENT = 1, /* u8 */
-    RSTI_SM_ITEM_FILL = 2,        /* a fill NAK: sm_fill.h */
+    RSTI_SM_ITEM_FILL = 9,        /* a fill NAK: sm_fill.h. 2 was one by strength */
     RSTI_SM_ITEM_DEMAND = 3,      /* the demand of its readers: sm_demand.h */
     /* the budget of unacknowledged bytes, and the consumed position: sm_budget.h */
     RSTI_SM_ITEM_BUDGET = 4,
     RSTI_SM_ITEM_ROUND_TRIP = 5, /* i64 ns, the least of the recent ones */
     RSTI_SM_ITEM_ARRIVAL_RATE = 6, /* i64 bytes per second, requested by the receiver; 0: any */
     RSTI_SM_ITEM_NOOP = 7, /* NOOPs received and answered: sm_noop.h */
-    RSTI_SM_ITEM_TARGET_DELAY = 8 /* i64 ns, from sender to receivers: L of flow/reaction.h */
+    RSTI_SM_ITEM_TARGET_DELAY = 8 /* i64 ns, from sender to receivers: L of flow/fill.h */
 };
 
 #define RSTI_SM_ITEMS_OFFSET 44

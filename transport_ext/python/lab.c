@@ -3,7 +3,7 @@
  * without the GIL. */
 #include "state.h"
 
-#include "flow/reaction.h"
+#include "flow/rate.h"
 #include "flow/saturate.h"
 #include "lab/agents.h"
 #include "lab/lab.h"
@@ -206,40 +206,37 @@ static PyObject *lab_run_real(PyObject *module, PyObject *const *arguments, Py_s
     return outcome;
 }
 
-static PyObject *lab_reaction(PyObject *module, PyObject *args)
+static PyObject *lab_headroom(PyObject *module, PyObject *args)
 {
     long long target_delay_ns, detect_ns, buffer_bytes, rtt_ns;
     double rate;
 
     (void)module;
-    if (!PyArg_ParseTuple(args, "LLLLd:lab_reaction", &target_delay_ns, &detect_ns, &buffer_bytes,
+    if (!PyArg_ParseTuple(args, "LLLLd:lab_headroom", &target_delay_ns, &detect_ns, &buffer_bytes,
             &rtt_ns, &rate)) {
         return NULL;
     }
-    /* Within the limits that the law asks for. */
-    target_delay_ns = rsti_clamp_i64(target_delay_ns, 0, RSTI_TIME_MAX_NS / 4);
-    detect_ns = rsti_clamp_i64(detect_ns, 0, RSTI_TIME_MAX_NS / 4);
-    rtt_ns = rsti_clamp_i64(rtt_ns, 0, RSTI_TIME_MAX_NS / 4);
-    buffer_bytes = rsti_clamp_i64(buffer_bytes, 0, RSTI_BUFFER_MAX);
-    const rsti_reaction_t reaction = rsti_reaction(target_delay_ns, detect_ns, buffer_bytes, rtt_ns,
-        rate, rate, rate);
-    return Py_BuildValue("(LLd)", (long long)reaction.window_ns, (long long)reaction.reach_ns,
-        rsti_reaction_margin(&reaction, buffer_bytes, rate, detect_ns));
+    return PyFloat_FromDouble(rsti_rate_headroom(
+        rsti_clamp_i64(target_delay_ns, 0, RSTI_REPORT_RTT_MAX_NS),
+        rsti_clamp_i64(detect_ns, 0, RSTI_REPORT_RTT_MAX_NS),
+        rsti_clamp_i64(buffer_bytes, 0, RSTI_BUFFER_MAX),
+        rsti_clamp_i64(rtt_ns, 0, RSTI_REPORT_RTT_MAX_NS), rate));
 }
 
 static PyObject *lab_defaults(PyObject *module, PyObject *unused)
 {
     (void)module;
     (void)unused;
-    return Py_BuildValue("(LL)", (long long)RSTI_TARGET_DELAY_NS, (long long)RSTI_DETECT_NS);
+    return Py_BuildValue("(LLL)", (long long)RSTI_TARGET_DELAY_NS, (long long)RSTI_DETECT_NS,
+        (long long)RSTI_FILL_PERIOD_NS);
 }
 
 PyMethodDef rsti_py_lab_methods[] = {
-    {"lab_reaction", lab_reaction, METH_VARARGS,
-        "lab_reaction($module, target_delay_ns, detect_ns, buffer_bytes, rtt_ns, rate, /)\n--\n\n"
-        "Window and reaction time in ns, and headroom, where the drain is the rate."},
+    {"lab_headroom", lab_headroom, METH_VARARGS,
+        "lab_headroom($module, target_delay_ns, detect_ns, buffer_bytes, rtt_ns, rate, /)\n--\n\n"
+        "Headroom X of a buffer, where the drain is the rate."},
     {"lab_defaults", lab_defaults, METH_NOARGS,
-        "Target delay and detection time of the adaptive law in ns."},
+        "Target delay, detection time and least period of reports of the adaptive law in ns."},
     {"lab_records", lab_records, METH_NOARGS,
         "[(kind, [(field, least, most), ...]), ...]: what lab_run reads, by number of kind."},
     {"lab_columns", lab_columns, METH_NOARGS,

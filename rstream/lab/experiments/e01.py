@@ -31,16 +31,9 @@ def scenario(phase_s: float = PHASE_S, world: World = VIRTUAL) -> Scenario:
     return group("E1", 3 * phase_s, (changing, *others), buffer_bytes=world.buffer())
 
 
-def reactions_s(world: World) -> tuple[float, float]:
-    """T in seconds, before the fall and before the rise of the capacity."""
-    return reaction_s(world.buffer(), world.full, world.rtt_s), reaction_s(
-        world.buffer(), LOW_SHARE * world.full, world.rtt_s
-    )
-
-
 def looker(phase_s: float, world: World = VIRTUAL) -> Callable[[Run], dict[str, float]]:
     full = world.full
-    before_fall_s, before_rise_s = reactions_s(world)
+    reaction = reaction_s(world.rtt_s)
 
     def look(run: Run) -> dict[str, float]:
         end = run.index(3 * phase_s)
@@ -49,8 +42,8 @@ def looker(phase_s: float, world: World = VIRTUAL) -> Callable[[Run], dict[str, 
             "utilisation": utilisation(run, 0),
             "queue_p50_ms": quantile(queues, 0.5) / full * 1e3,
             "queue_p99_ms": quantile(queues, 0.99) / full * 1e3,
-            "fall_reactions": reach_s(run, phase_s, LOW_SHARE * full) / before_fall_s,
-            "rise_reactions": reach_s(run, 2 * phase_s, full) / before_rise_s,
+            "fall_reactions": reach_s(run, phase_s, LOW_SHARE * full) / reaction,
+            "rise_reactions": reach_s(run, 2 * phase_s, full) / reaction,
             "overrun_share": overrun_share(run),
             "control_bytes_per_mb": run.sender("control_bytes")[end]
             / (run.sender("sent")[end] / MB),
@@ -77,9 +70,5 @@ def e1(plan: Plan) -> Report:
         "fall_reactions": at_most(REACTIONS),
         "rise_reactions": at_most(REACTIONS),
     }
-    before_fall_s, before_rise_s = reactions_s(plan.world)
-    note = (
-        f"T = {before_fall_s * 1e3:.1f} ms before the fall, "
-        f"{before_rise_s * 1e3:.1f} ms before the rise"
-    )
+    note = f"T = {reaction_s(plan.world.rtt_s) * 1e3:.1f} ms"
     return report_of(plan, "E1", seen, limits, [note])

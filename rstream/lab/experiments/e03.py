@@ -126,9 +126,7 @@ def e3(plan: Plan) -> Report:
                 plan.runs(
                     scenario(seconds, exact, where),
                     plan.law(law, where),
-                    looker(
-                        seconds, world, reaction_s(exact, where.full, where.found_rtt_s, delay_s)
-                    ),
+                    looker(seconds, world, reaction_s(where.found_rtt_s)),
                     f"E3, {law}" if size == drawn else "",
                 ),
                 prefix,

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from rstream.lab.experiments._plan import Plan, at_most, columns, report_of
+from rstream.lab.reaction import period_s
 from rstream.lab.scenario import MB, Consumer, Scenario, Sender, group
 
 if TYPE_CHECKING:
@@ -44,17 +45,14 @@ def scenario(size: int, is_calm: bool) -> Scenario:
 
 
 def most_in_a_window(run: Run) -> float:
-    """The most fill NAKs in any span of length W, at least one sample.
-
-    W is the sender's window where the span begins.
-    """
-    reports, windows, times = run.sender("reports"), run.sender("window_ns"), run.times
+    """The most fill NAKs in any span of length P, the time between two reports of one receiver."""
+    reports, round_trips, times = run.sender("reports"), run.sender("rtt_ns"), run.times
     most = 0.0
     for first, at_s in enumerate(times):
         if first and reports[first] == reports[first - 1]:
             continue
         last = min(
-            bisect_left(times, at_s + max(windows[first] / 1e9, run.scenario.sample_s)),
+            bisect_left(times, at_s + max(period_s(round_trips[first] / 1e9), run.scenario.sample_s)),
             len(times) - 1,
         )
         most = max(most, reports[last] - (reports[first - 1] if first else 0.0))
@@ -73,7 +71,7 @@ def look(run: Run) -> dict[str, float]:
 def e8(plan: Plan) -> Report:
     """Run E8.
 
-    To pass: no fill NAK without overload; in overload at most 8 per W from all receivers together.
+    To pass: no fill NAK without overload; in overload at most 8 per P from all receivers together.
     """
     seen: dict[str, Figures] = {}
     limits: Limits = {}

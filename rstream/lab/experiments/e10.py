@@ -43,7 +43,7 @@ def scenario(seconds: float = SECONDS) -> Scenario:
 
 
 def looker(seconds: float) -> Callable[[Run], dict[str, float]]:
-    within_s = REACTIONS * HOPS * reaction_s(BUFFER, FULL, RTT_S)
+    within_s = REACTIONS * HOPS * reaction_s(RTT_S)
 
     def ratio(run: Run, from_s: float, to_s: float) -> float:
         return mean_rate(run, "sent", from_s, to_s, 0) / mean_rate(
@@ -89,7 +89,7 @@ def e10(plan: Plan) -> Report:
         "first_to_last_later_distance": at_most(0.2),
         "hop_memory_most_bytes": at_most(bound, in_every_run=True),
     }
-    total_s = HOPS * reaction_s(BUFFER, FULL, RTT_S)
+    total_s = HOPS * reaction_s(RTT_S)
     notes = [
         f"sum of the hops' T before the fall: {total_s * 1e3:.0f} ms, "
         f"measured from {REACTIONS * total_s * 1e3:.0f} ms on for {HOLD_S * 1e3:.0f} ms",

@@ -238,7 +238,7 @@ int rsti_publication_image_create(rst_driver_t *driver, rsti_image_t **image,
     made->is_proven = facts->is_proven;
     made->source_address = *facts->source;
     hide(made);
-    rsti_image_fill_init(driver, made);
+    rsti_image_fill_init(made);
     made->fill.is_wanted = follows_fill(setup);
     made->window_cut.is_wanted = subscription->is_fill_window;
     made->life_changed_ns = now_ns;

@@ -5,17 +5,15 @@
 #include "driver/base/counters.h"
 #include "driver/base/driver_state.h"
 #include "driver/base/tether.h"
+#include "flow/fair_share.h"
 
-#define LOOK_LEAST_NS (RSTI_NS_PER_MS / 4)
-#define LOOK_MOST_NS (2 * RSTI_NS_PER_MS)
-#define LOOKS 8 /* least number of checks in one measuring window */
-#define DRAIN_ALL_NS RSTI_NS_PER_S /* an image with data in this time shares the consumer */
+#define LOOK_NS RSTI_NS_PER_MS
+#define SHARING_NS RSTI_NS_PER_S /* an image with data in this time shares the consumer */
 
-void rsti_image_fill_init(const rst_driver_t *driver, rsti_image_t *image)
+void rsti_image_fill_init(rsti_image_t *image)
 {
     rsti_image_fill_t *state = &image->fill;
     rsti_fill_init(&state->fill, 0);
-    rsti_fill_set_detect(&state->fill, driver->params.fill_detect_ns);
     rsti_fill_suppress_init(&state->suppress);
     rsti_fill_demand_init(&state->demand);
     state->fill_id = RSTI_NULL_COUNTER;
@@ -69,43 +67,43 @@ static void tell(int64_t *counter, double value)
     }
 }
 
-/* Adds the drain rates and the number of the other active sessions of this stream on the same
- * endpoint: they share the consumer. */
-static void share_drain(const rst_driver_t *driver, const rsti_image_t *image, int64_t now_ns,
-    rsti_fill_report_t *report)
+/* Part of the drain that this image may have. The active sessions of this stream on the same
+ * endpoint share one consumer. */
+static double fair_drain(const rst_driver_t *driver, const rsti_image_t *image, int64_t now_ns)
 {
     const rsti_ptr_array_t *images = &driver->conductor->images;
-    for (size_t i = 0; i < images->count; i++) {
+    rsti_fair_sender_t senders[RSTI_FAIR_SENDERS_MAX] = {{image->fill.fill.drain, true}};
+    int32_t count = 1;
+    for (size_t i = 0; i < images->count && count < RSTI_FAIR_SENDERS_MAX; i++) {
         const rsti_image_t *other = images->items[i];
+        const rsti_fill_t *fill = &other->fill.fill;
         if (other != image && other->endpoint == image->endpoint
             && other->stream_id == image->stream_id && other->life == RSTI_LIFE_ACTIVE
-            && now_ns - rsti_load_acquire_i64(&other->last_packet_ns) < DRAIN_ALL_NS) {
-            report->drain_all += other->fill.fill.drain;
-            report->sender_count++;
+            && now_ns - rsti_load_acquire_i64(&other->last_packet_ns) < SHARING_NS) {
+            senders[count++] = (rsti_fair_sender_t){
+                fill->is_reporting ? fill->drain : fill->taking, fill->is_reporting};
         }
     }
+    return rsti_fair_share(senders, count);
 }
 
-static void publish(rst_driver_t *driver, rsti_image_t *image, int64_t now_ns)
+static void publish(rst_driver_t *driver, rsti_image_t *image, bool is_clear, int64_t now_ns)
 {
     rsti_image_fill_t *state = &image->fill;
     rsti_fill_report_t report;
-    rsti_fill_report(&state->fill, &report);
-    share_drain(driver, image, now_ns, &report);
+    rsti_fill_report(&state->fill, fair_drain(driver, image, now_ns), is_clear, &report);
     rsti_fill_report_clean(&report);
     const rsti_sm_fill_t fill = {
-        .strength = report.strength,
+        .is_clear = is_clear,
         .fill = report.fill,
-        .variation = report.variation,
-        .sender_count = report.sender_count,
         .drain = (int64_t)report.drain,
-        .drain_all = (int64_t)report.drain_all,
+        .allowed = (int64_t)report.allowed,
         .buffer_bytes = report.buffer_bytes,
     };
     rsti_fill_item_t item;
     rsti_sm_fill_encode(&fill, item.bytes);
     RSTI_MAILBOX_WRITE(&state->mailbox, &item);
-    rsti_fill_on_told(&state->fill, report.strength);
+    rsti_fill_on_sent(&state->fill);
     rsti_driver_wake_agent(driver, RSTI_AGENT_RECEIVER);
 }
 
@@ -114,27 +112,26 @@ static void publish(rst_driver_t *driver, rsti_image_t *image, int64_t now_ns)
 static int64_t next_look(rsti_image_fill_t *state, int64_t now_ns)
 {
     const rsti_fill_t *fill = &state->fill;
-    const double near = fill->reaction.fill_low / 2.0;
-    const bool is_near = fill->fill >= near || fill->strength > 0;
-    const int64_t look_ns = rsti_clamp_i64(fill->reaction.window_ns / LOOKS, LOOK_LEAST_NS,
-        LOOK_MOST_NS);
-    const int64_t position = fill->consumed + (int64_t)(near * (double)fill->buffer_bytes);
-    rsti_store_release_i64(&state->wake_ns, now_ns + look_ns);
-    rsti_store_release_i64(&state->wake_position, is_near ? INT64_MAX : position);
+    const int64_t near = fill->set_point / 4;
+    const bool is_near = fill->received - fill->consumed >= near || fill->is_reporting;
+    rsti_store_release_i64(&state->wake_ns, now_ns + LOOK_NS);
+    rsti_store_release_i64(&state->wake_position, is_near ? INT64_MAX : fill->consumed + near);
     int64_t due_ns = rsti_min_i64(rsti_fill_due_ns(fill),
         rsti_fill_suppress_due_ns(&state->suppress));
-    return is_near ? rsti_min_i64(due_ns, now_ns + look_ns) : due_ns;
+    return is_near ? rsti_min_i64(due_ns, now_ns + LOOK_NS) : due_ns;
 }
 
-/* The bytes of the window that the readers will consume: the least demand that a reader reports.
- * Another process writes these words; rsti_fill_buffer limits impossible values. */
-static int64_t buffer_of(rsti_image_t *image, int64_t now_ns)
+/* What the readers tell about themselves. Another process writes these words; the laws clamp
+ * impossible values. */
+typedef struct wishes_t {
+    int64_t demand;       /* the least, in messages; -1: unknown */
+    int64_t mean_bytes;   /* of a message of that reader */
+    int64_t message_most; /* the largest mean */
+} wishes_t;
+
+static wishes_t wishes_of(const rsti_image_t *image)
 {
-    rsti_image_fill_t *state = &image->fill;
-    /* The whole memory, not the current window. A window that tunes itself is what the receiver
-     * requests, so it would always seem full. */
-    const int64_t window = image->congestion.max_window;
-    int64_t demand = -1, mean_bytes = 0;
+    wishes_t wishes = {.demand = -1};
     for (int32_t i = 0; i < image->subscribers.count; i++) {
         const rsti_subscriber_t *subscriber = &image->subscribers.items[i];
         const rsti_counter_value_t *value = (const void *)subscriber->position;
@@ -144,16 +141,29 @@ static int64_t buffer_of(rsti_image_t *image, int64_t now_ns)
             continue;
         }
         const int64_t wanted = rsti_load_relaxed_i64(&ext->demand);
-        if (wanted >= 0 && wanted != INT64_MAX && (demand < 0 || wanted < demand)) {
-            demand = wanted;
-            mean_bytes = rsti_load_relaxed_i64(&ext->mean_bytes);
+        const int64_t mean_bytes = rsti_load_relaxed_i64(&ext->mean_bytes);
+        wishes.message_most = rsti_max_i64(wishes.message_most, mean_bytes);
+        if (wanted >= 0 && wanted != INT64_MAX && (wishes.demand < 0 || wanted < wishes.demand)) {
+            wishes.demand = wanted;
+            wishes.mean_bytes = mean_bytes;
         }
     }
-    if (demand < 0 || mean_bytes <= 0) {
+    return wishes;
+}
+
+/* The bytes of the window that the readers will consume. */
+static int64_t buffer_of(rsti_image_t *image, const wishes_t *wishes, int64_t now_ns)
+{
+    rsti_image_fill_t *state = &image->fill;
+    /* The whole memory, not the current window. A window that tunes itself is what the receiver
+     * requests, so it would always seem full. */
+    const int64_t window = image->congestion.max_window;
+    if (wishes->demand < 0 || wishes->mean_bytes <= 0) {
         return window;
     }
-    rsti_fill_demand_set(&state->demand, demand, state->fill.reaction.reach_ns, now_ns);
-    return rsti_fill_buffer(window, rsti_fill_demand_highest(&state->demand), mean_bytes,
+    rsti_fill_demand_set(&state->demand, wishes->demand,
+        state->fill.rtt_ns + state->fill.period_ns, now_ns);
+    return rsti_fill_buffer(window, rsti_fill_demand_highest(&state->demand), wishes->mean_bytes,
         image->mtu);
 }
 
@@ -163,11 +173,9 @@ static void take_heard(rsti_image_fill_t *state)
 {
     const int64_t count = rsti_load_acquire_i64(&state->heard_count);
     if (count != state->heard_seen) {
-        const int64_t bits = rsti_load_relaxed_i64(&state->heard_bits);
-        double strength;
-        memcpy(&strength, &bits, sizeof strength);
         state->heard_seen = count;
-        rsti_fill_suppress_on_heard(&state->suppress, &state->fill, strength);
+        rsti_fill_suppress_on_heard(&state->suppress, &state->fill,
+            (double)rsti_load_relaxed_i64(&state->heard_allowed));
     }
 }
 
@@ -178,7 +186,7 @@ static int64_t look_for_window(rsti_image_t *image, bool is_due, int64_t now_ns)
         return RSTI_NO_DEADLINE;
     }
     if (is_due) {
-        rsti_fill_on_told(&image->fill.fill, image->fill.fill.strength);
+        rsti_fill_on_sent(&image->fill.fill);
     }
     return next_look(&image->fill, now_ns);
 }
@@ -193,26 +201,32 @@ int64_t rsti_image_fill_look(rst_driver_t *driver, rsti_image_t *image,
         rsti_fill_set_target(&state->fill, target_ns);
     }
     const bool is_overrun = found->to < rsti_load_acquire_i64(&state->overrun_until);
+    const bool is_group = image->file.log.metadata->group != 0;
+    const wishes_t wishes = wishes_of(image);
     const rsti_fill_facts_t facts = {
         .now_ns = now_ns,
         .received = is_overrun ? found->hwm : found->to,
-        .highest = found->hwm,
         .consumed = found->consumed,
-        .buffer_bytes = buffer_of(image, now_ns),
+        .buffer_bytes = buffer_of(image, &wishes, now_ns),
         .rtt_ns = found->rtt_ns,
+        .mtu = image->mtu,
+        .largest = wishes.message_most,
+        .window_bytes = is_group ? 0 : image->congestion.max_window,
     };
-    const bool is_due = rsti_fill_update(&state->fill, &facts);
+    const rsti_fill_due_t due = rsti_fill_update(&state->fill, &facts);
+    const bool is_due = due == RSTI_FILL_REPORT;
     tell(state->told_fill, state->fill.fill * 1000.0);
     tell(state->told_drain, state->fill.drain);
     if (!rsti_load_acquire_i32(&state->is_wanted)) {
         return look_for_window(image, is_due, now_ns);
     }
-    const bool is_group = image->file.log.metadata->group != 0;
     take_heard(state);
     const double group_size = is_group ? (double)driver->params.nak_group_size : 1.0;
     const double unit = is_group && is_due ? rsti_rng_unit(&driver->conductor->rng) : 0.0;
     if (rsti_fill_suppress_is_due(&state->suppress, &state->fill, is_due, group_size, unit)) {
-        publish(driver, image, now_ns);
+        publish(driver, image, false, now_ns);
+    } else if (due == RSTI_FILL_CLEAR) {
+        publish(driver, image, true, now_ns);
     }
     return next_look(state, now_ns);
 }

@@ -8,7 +8,7 @@
 #include "flow/congestion.h"
 
 /* Initial state without counters. */
-void rsti_image_fill_init(const rst_driver_t *driver, rsti_image_t *image);
+void rsti_image_fill_init(rsti_image_t *image);
 /* Allocates the counters, after the other counters of the image. is_wanted: the source of the
  * image reacts to fill reports. Returns 0, or a negative error code with a trail. */
 int rsti_image_fill_counters(rst_driver_t *driver, rsti_image_t *image, bool is_wanted);

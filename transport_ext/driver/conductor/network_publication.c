@@ -159,6 +159,7 @@ int rsti_network_publication_create(rst_driver_t *driver, rsti_network_publicati
     made->tail_error_due_ns = driver->conductor->now_ns;
     rsti_pacer_init(&made->pacer);
     rsti_send_rate_init(&made->send_rate, facts->options->mtu, driver->params.fill_detect_ns);
+    made->send_rate.is_group = made->is_group;
     rsti_noop_init(&made->noop, driver->params.noop_interval_ns);
     made->limit_wake_position = INT64_MAX;
     made->spy_position = made->position;

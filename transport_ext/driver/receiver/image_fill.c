@@ -1,9 +1,6 @@
 /* image_fill.c: see image_fill.h. */
 #include "driver/receiver/image_fill.h"
 
-#include "util/bits.h"
-
-#include <string.h>
 
 void rsti_image_fill_set_wanted(rsti_image_fill_t *state, int32_t is_wanted)
 {
@@ -18,12 +15,10 @@ bool rsti_image_fill_on_items(rsti_image_fill_t *state, const rsti_sm_items_t *i
     if (target_ns > 0) {
         rsti_store_relaxed_i64(&state->target_ns, target_ns);
     }
-    if (!items->has_fill || items->fill.strength <= 0) {
+    if (!items->has_fill || items->fill.is_clear) {
         return false;
     }
-    int64_t bits;
-    memcpy(&bits, &items->fill.strength, sizeof bits);
-    rsti_store_relaxed_i64(&state->heard_bits, bits);
+    rsti_store_relaxed_i64(&state->heard_allowed, items->fill.allowed);
     rsti_store_release_i64(&state->heard_count, rsti_load_relaxed_i64(&state->heard_count) + 1);
     return true;
 }

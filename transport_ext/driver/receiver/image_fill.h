@@ -6,8 +6,8 @@
  * The conductor checks the fill in each of its passes, and shows it in counters. Additional passes
  * are made only when a sender follows fill (its SETUP says so) or its window does (image_window.h):
  *
- *     fill >= half of the report threshold   every W / 8, within 0.25 and 2 ms
- *     fill below that                        when the receiver has got enough data to reach it
+ *     queue >= a quarter of the set point   every millisecond
+ *     queue below that                      when the receiver has got enough data to reach it
  *
  * With a small buffer these passes add little to the time that a stop takes. All other streams, and
  * streams that are read in time, cost no additional passes. */
@@ -40,7 +40,7 @@ typedef struct rsti_image_fill_t {
     int64_t wake_position, wake_ns; /* the receiver wakes the conductor when both are reached */
     /* written by: receiver, atomic */
     int32_t is_wanted; /* some source follows fill */
-    int64_t heard_bits; /* strength of the last fill NAK of another receiver, as a double's bits */
+    int64_t heard_allowed; /* the rate that the last fill NAK of another receiver asks for */
     int64_t heard_count;
     int64_t target_ns; /* target delay L that the sender has sent; 0: none yet */
     int64_t overrun_until; /* end of the buffer when data last found it full */

@@ -62,6 +62,7 @@ void rsti_send_rate_set(rsti_send_rate_t *send_rate, const rsti_rate_choice_t *c
     rsti_rate_params_t params = choice->params;
     params.now_ns = now_ns;
     params.detect_ns = send_rate->detect_ns;
+    params.is_group = send_rate->is_group;
     if (is_change) {
         /* rsti_rate_init turns a choice without a rate into the largest rate. */
         rsti_rate_t made;
@@ -187,11 +188,11 @@ rsti_report_result_t rsti_send_rate_on_report(rsti_send_rate_t *send_rate,
     if (rsti_fill_truth_is_believed(&send_rate->truth, report, sent_position, send_rate->mtu,
             now_ns)) {
         rsti_rate_on_report(&send_rate->rate, report, now_ns);
-        rsti_standstill_on_report(&send_rate->standstill, &send_rate->truth, report,
-            send_rate->rate.params.target_delay_ns, now_ns);
+        rsti_standstill_on_report(&send_rate->standstill, &send_rate->truth, report, now_ns);
         take_rate(send_rate, now_ns);
-        return rsti_fill_echo_is_due(&send_rate->echo, report->strength,
-                   rsti_rate_window_ns(&send_rate->rate), now_ns)
+        return !report->is_clear
+                && rsti_fill_echo_is_due(&send_rate->echo, report->allowed,
+                    rsti_rate_period_ns(&send_rate->rate), now_ns)
             ? RSTI_REPORT_ECHO
             : RSTI_REPORT_TAKEN;
     }

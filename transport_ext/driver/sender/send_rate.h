@@ -36,6 +36,7 @@ typedef struct rsti_send_rate_t {
     rsti_standstill_t standstill;
     rsti_fill_echo_t echo;
     int32_t mtu;
+    bool is_group; /* conductor, before use */
     int64_t detect_ns;
     int64_t sent_bytes;   /* total since the law began, with retransmissions */
     int64_t buffer_bytes; /* least window of the receivers, 0: unknown */
@@ -55,8 +56,8 @@ typedef struct rsti_send_rate_t {
     rsti_rate_counters_t made;
 } rsti_send_rate_t;
 
-/* Starts without a limit and without counters. detect_ns: the detection time D of flow/reaction.h,
- * which the headroom X depends on. Conductor, before use. */
+/* Starts without a limit and without counters. detect_ns: the detection time D of
+ * flow/rate_adaptive.c, which the headroom X depends on. Conductor, before use. */
 void rsti_send_rate_init(rsti_send_rate_t *send_rate, int32_t mtu, int64_t detect_ns);
 
 /* How many bytes the publisher may be ahead of the sent position, at most window. Any agent. */

@@ -56,12 +56,10 @@ static void on_fill(rsti_sender_t *sender, rsti_network_publication_t *publicati
 {
     const rsti_fill_report_t report = {
         .receiver_id = sm->receiver_id,
-        .strength = items->fill.strength,
+        .is_clear = items->fill.is_clear,
         .fill = items->fill.fill,
         .drain = (double)items->fill.drain,
-        .drain_all = (double)items->fill.drain_all,
-        .variation = items->fill.variation,
-        .sender_count = items->fill.sender_count,
+        .allowed = (double)items->fill.allowed,
         .buffer_bytes = items->fill.buffer_bytes,
         .rtt_ns = items->rtt_ns,
     };
