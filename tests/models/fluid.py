@@ -285,9 +285,7 @@ def share(
         integral += capacity * factor * dt
         queues = drain(queues, capacity * factor * dt)
         for i, fill in enumerate(fills):
-            facts = Facts(
-                now_ns, int(arrived[i]), int(arrived[i] - queues[i]), buffer, rtt_ns, MTU
-            )
+            facts = Facts(now_ns, int(arrived[i]), int(arrived[i] - queues[i]), buffer, rtt_ns, MTU)
             backward[i].append(report_of(1, fill, fill.update(facts), share_of(i, fills)))
         if (tick + 1) % round(0.5 / dt) == 0:
             means.append([(s - m) / 0.5 for s, m in zip(sent, marks, strict=True)])

@@ -187,7 +187,9 @@ class Adaptive(Rate):
         if self.params.initial <= 0:
             self.set(self.FIRST)
         self.is_episode = False
-        self.height = self.back_to = self.jump = 0.0  # before the episode; on the way back; its step
+        self.height = self.back_to = self.jump = (
+            0.0  # before the episode; on the way back; its step
+        )
         self.is_starting, self.has_begun = True, False
         self.due = self.now
 
