@@ -119,7 +119,7 @@ class Fill:
             self.standing = queue
 
     def note_drain(self, now: int, consumed: int, is_busy: bool) -> None:
-        """While the queue never runs empty, the bytes taken are the capacity; else a lower bound."""
+        """While the queue never runs empty, what is taken is the capacity; else a lower bound."""
         if self.sample is None:
             self.sample = (now, consumed, is_busy)
             return
