@@ -225,7 +225,7 @@ class Adaptive(Rate):
     def hear(self, report: Report) -> None:
         if not report.is_clear and not self.is_episode:
             self.is_episode, self.is_starting = True, False
-            self.height = max(self.rate, self.back_to)
+            self.height, self.back_to = max(self.rate, self.back_to), 0.0
         if self.follow():
             self.jump = 0.0
             self.due = self.now + self.next_growth()

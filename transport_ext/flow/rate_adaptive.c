@@ -151,6 +151,7 @@ static void on_report(rsti_rate_t *rate, const rsti_fill_report_t *report)
     if (!report->is_clear && !state->is_episode) {
         state->is_episode = true;
         state->before = rate->bytes_per_s > state->back_to ? rate->bytes_per_s : state->back_to;
+        state->back_to = 0; /* a receiver that falls silent gives no way back */
         state->is_starting = false;
     }
     if (follow(rate)) {
