@@ -273,6 +273,21 @@ TEST(a_stop_takes_all_of_the_rate_within_its_time)
     }
 }
 
+/* Also while nothing arrives: the drain counts less and less, from its usual gap to S. */
+TEST(a_consumer_that_takes_nothing_is_asked_for_less_and_less)
+{
+    image_t image;
+    image_init(&image);
+    image.received = 120e3;
+    pass(&image, 1000, 20 * MB, 20 * MB);
+    const double correction = (double)(image.fill.set_point - image.fill.standing) / 8e-3;
+    CHECK(is_near(image.fill.allowed, 20 * MB + correction, 0.01));
+    pass(&image, 5, 0, 0);
+    CHECK(is_near(image.fill.allowed, 10 * MB + correction, 0.02));
+    pass(&image, 5, 0, 0);
+    CHECK(is_near(image.fill.allowed, correction, 0.02));
+}
+
 TEST(a_stall_is_told_at_once)
 {
     rsti_fill_t fill;
@@ -551,7 +566,8 @@ CHECK_MAIN(RUN(no_report_without_overload),
     RUN(a_period_is_a_round_trip_where_that_is_longer),
     RUN(clear_only_after_an_own_report_that_is_fresh),
     RUN(no_report_while_the_window_keeps_the_delay), RUN(allowed_leads_the_queue_to_its_set_point),
-    RUN(a_stop_takes_all_of_the_rate_within_its_time), RUN(a_stall_is_told_at_once),
+    RUN(a_stop_takes_all_of_the_rate_within_its_time),
+    RUN(a_consumer_that_takes_nothing_is_asked_for_less_and_less), RUN(a_stall_is_told_at_once),
     RUN(a_pause_is_in_no_drain), RUN(bursts_of_taking_are_no_overload),
     RUN(a_consumer_of_batches_falls_behind), RUN(data_behind_a_gap_is_not_in_the_queue),
     RUN(drain_is_that_of_busy_times), RUN(a_consumer_that_takes_seldom_is_not_stalled),

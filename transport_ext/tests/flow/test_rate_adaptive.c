@@ -263,6 +263,10 @@ TEST(clear_counts_only_from_the_last_receiver_in_overload)
     CHECK_EQ(mb_per_s(&b), 40);
     hear_clear(&b, 2, 500, BUFFER);
     CHECK_EQ(mb_per_s(&b), 100);
+    hear(&b, 1, 20);
+    pass(&b, F / MS + 4, 1.0);
+    hear_clear(&b, 1, 500, BUFFER); /* its report was forgotten */
+    CHECK_EQ(mb_per_s(&b), 21);
 }
 
 /* Another receiver may have been silent because it heard this one. It has RTT + 2 P to report. */
