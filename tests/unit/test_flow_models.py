@@ -128,9 +128,22 @@ def events_after(
     )
 
 
-# A normal run, many sources at once, slow cycles, and at the end hostile events.
+def way_back(allowed: float, drain: float) -> list[tuple]:
+    """An overload that ends with "clear" and little room, and then the steps to the rate before."""
+    steady = ("cycle", NS_PER_MS, 1.0, NS_PER_MS, 4 << 20)
+    return [
+        ("cycle", 2 * NS_PER_S, 1.0, NS_PER_MS, 4 << 20),
+        ("report", NS_PER_MS, Report(0, False, 0.5, drain, allowed, 1 << 20, NS_PER_MS)),
+        ("report", NS_PER_MS, Report(0, True, 0.99, drain, 0.0, 1 << 20, NS_PER_MS)),
+        *[steady] * 20,
+    ]
+
+
+# A normal run, an overload and the way back, many sources at once, slow cycles, and at the end
+# hostile events.
 EVENTS = st.tuples(
     st.lists(events_after(PASSING, SANE_REPORT), max_size=40),
+    st.one_of(st.just([]), st.builds(way_back, st.floats(1e6, 1e7), st.floats(1e6, 1e7))),
     st.lists(
         st.tuples(
             st.just("report"),
@@ -259,7 +272,7 @@ def test_order_and_duplicates_of_reports_change_nothing(
 
 
 FILL_EVENT = st.tuples(
-    PASSING,
+    st.one_of(PASSING, PASSING, st.integers(40 * NS_PER_MS, 200 * NS_PER_MS)),
     st.one_of(st.integers(-1000, 1 << 20), st.just(0)),
     st.floats(0, 1.1),
     st.sampled_from(["", "", "sent", "heard"]),
@@ -307,8 +320,9 @@ def test_fill_matches_the_model(
             model.on_sent()
             compare_fill(laws.ask("sent"), model, fills.Due.QUIET)
         if then == "heard":
-            suppress.on_heard(model, taken * 1e8)
-            answer = laws.ask("heard", taken * 1e8)
+            heard = model.allowed * (0.5 + taken)
+            suppress.on_heard(model, heard)
+            answer = laws.ask("heard", heard)
             assert alike(answer, [0, int(suppress.due is not None), suppress.silenced])
         assert alike(laws.ask("part", taken * 1e8), [taken * 1e8, model.allowed_at(taken * 1e8)])
 
