@@ -25,7 +25,6 @@ DIGITS = (
     ("jain", 3),
     ("goodput", 3),
     ("per_mb", 0),
-    ("first_x", 3),
     ("fill_naks", 0),
     ("", 1),
 )

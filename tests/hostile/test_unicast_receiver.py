@@ -42,6 +42,8 @@ ATTACKS: dict[str, Forge] = {
     "no demand": _items(frames.ITEM_DEMAND, struct.pack("<2q", 0, 0)),
     "round trip of 10 s": _items(frames.ITEM_ROUND_TRIP, struct.pack("<q", 10**10)),
     "arrival rate of 1": _items(frames.ITEM_ARRIVAL_RATE, struct.pack("<q", 1)),
+    "fill of no rate": _items(frames.ITEM_FILL, struct.pack("<HHIqqq", 32767, 0, 0, 1, 0, 65536)),
+    "fill that is clear": _items(frames.ITEM_FILL, struct.pack("<HHIqqq", 0, 1, 0, 1, 0, 65536)),
     "EOS": lambda session_id, receiver_id, term_id, offset: frames.status(
         session_id, STREAM, term_id, offset, receiver_id=receiver_id, flags=frames.SM_EOS
     ),
@@ -87,6 +89,7 @@ def test_the_stream_goes_on(driver: Driver, client: Client, what: str, is_named:
     forge = ATTACKS[what]
     channel = f"aeron:udp?endpoint=127.0.0.1:{free_port()}"
     start = f"|init-term-id={FIRST_TERM}|term-id={FIRST_TERM}|term-offset=0|term-length=1m"
+    start += "|rs-rate=adaptive" if what.startswith("fill") else ""
     with (
         Host() as attacker,
         client.add_subscription(channel, STREAM) as subscription,
@@ -105,7 +108,11 @@ def test_the_stream_goes_on(driver: Driver, client: Client, what: str, is_named:
                 term_id = FIRST_TERM + position // (1 << 20)
                 receiver_id = known if is_named else known + 1
                 attacker.send(forge(publication.session_id, receiver_id, term_id, offset), to)
-            send(publication, b"%d" % number)
+            while publication.offer(b"%d" % number) < 0:
+                # The same thread reads: a law of rate waits for that.
+                received += len(read(subscription))
+                assert time.monotonic() < deadline
+                publication.wait(0.01)
             received += len(read(subscription))
         while received < COUNT:
             received += len(read(subscription))

@@ -43,11 +43,13 @@ def test_engine_and_fluid_model_agree() -> None:
     """Without noise both run the same world: C laws over datagrams, Python laws over a fluid.
 
     They define use differently, so the others' rates differ in the pauses; the rate of the slowest
-    receiver is compared.
+    receiver is compared. The first rate is given, because only the engine has a window that holds
+    a guess.
     """
-    found = run(base(0.0).under(Law("adaptive")), 1)
+    found = run(base(0.0).under(Law("adaptive", {"initial": 100 * MB})), 1)
+    params = Params(initial=100 * MB)
     model = fluid.group(
-        lambda now: Adaptive(Params(), now), fluid.base_scenario(noise=0.0), 10, step_ns=250_000
+        lambda now: Adaptive(params, now), fluid.base_scenario(noise=0.0), 10, step_ns=250_000
     )
     delivered = min(found.image("consumed", i)[found.index(10)] for i in (0, 2, 3))
     integral = (

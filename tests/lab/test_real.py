@@ -18,10 +18,9 @@ from rstream.lab import world as worlds
 from rstream.lab.engine import Run, run
 from rstream.lab.experiments import EXPERIMENTS, REAL, Plan, _plan, seeds_of
 from rstream.lab.experiments._plan import Steady
-from rstream.lab.experiments.e01 import reactions_s
 from rstream.lab.experiments.e02 import goodput
 from rstream.lab.experiments.e03 import late_stops, looker, standstills
-from rstream.lab.experiments.e04 import firsts
+from rstream.lab.reaction import buffer_for_margin, margin, period_s, reaction_s
 from rstream.lab.scenario import BUFFER, MB, Consumer, Forger, Law, Liar, Scenario, Sender, group
 from rstream.lab.world import QUEUES, VIRTUAL, World, fitting
 
@@ -111,7 +110,7 @@ def test_a_world_keeps_its_times() -> None:
         BUFFER,
         {"increase": 1.5},
     )
-    before, after = reactions_s(VIRTUAL), reactions_s(found)
+    before, after = (margin(w.buffer(), w.full, w.rtt_s) for w in (VIRTUAL, found))
     assert after == pytest.approx(before, rel=1e-3)
 
 
@@ -222,8 +221,8 @@ def test_only_lateness_near_a_stop_discards_a_run() -> None:
 @pytest.mark.parametrize(
     ("name", "full", "message"),
     [
-        ("E3", 3.125, "the buffer of X = 1.2 has"),
-        ("E4", 6.25, "the buffer of X = 0.8 has"),
+        ("E3", 1.5625, "the buffer of X = 1.2 has"),
+        ("E4", 3.125, "the buffer of X = 0.8 has"),
         ("E4", 0.5, "the buffer of X = 0.8 has"),
     ],
 )
@@ -313,19 +312,14 @@ def test_overrun_while_the_thread_was_late_is_counted_apart() -> None:
     assert looker(4.0, VIRTUAL, 0.003)(found)["overrun_bytes"] == 36
 
 
-def test_an_x_is_clean_when_no_stop_of_a_set_overruns() -> None:
-    """Twenty stops are two sets of ten. The result lies above the last X that overran.
-
-    Clean stops below it do not count.
-    """
-    clean = (0.0,) * 20
-    # an overrun in the first set
-    lucky = tuple(1.0 if number == 4 else 0.0 for number in range(20))
-    assert firsts({0.8: clean, 0.9: lucky, 1.0: clean}, 10) == (1.0, 0.8)
-    assert firsts({0.8: clean, 0.9: lucky, 1.0: clean}, 20) == (1.0,)
-    assert firsts({0.9: lucky, 1.0: clean}, 1).count(1.0) == 1
-    assert firsts({0.9: clean[:3], 1.0: clean[:3]}, 10) == (0.9,)
-    assert firsts({0.9: clean, 1.0: lucky}, 20) == (math.inf,)
+@pytest.mark.parametrize("rtt_s", [0.0, 1e-3, 4e-3, 40e-3])
+def test_a_reaction_is_a_round_trip_and_a_period(rtt_s: float) -> None:
+    """And a buffer for a headroom has it, to a KiB."""
+    assert period_s(rtt_s) == max(rtt_s, 0.004)
+    assert reaction_s(rtt_s) == rtt_s + period_s(rtt_s)
+    for x in (0.2, 1.0, 4.0):
+        size = buffer_for_margin(x, 100 * MB, rtt_s)
+        assert margin(size - 1024, 100 * MB, rtt_s) < x <= margin(size, 100 * MB, rtt_s)
 
 
 def test_the_experiments_in_real_time() -> None:

@@ -1,114 +1,125 @@
-"""Models of flow/fill*.c: how full an image is and will be, and when its sender is told.
+"""Models of flow/fill*.c and flow/fair_share.c: a receiver's queue, the rate it asks for, and when.
 
-In a group: which receiver tells it.
+In a group: which receiver reports. Among senders: how much each may have.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from enum import IntEnum
 
 from .numbers import NS_PER_MS, RATE_MAX, TIME_MAX_NS, clamp, later, to_ns
-from .reaction import BUFFER_MAX, FILL_HIGH, RTT_MAX_NS, fill_low, window_ns
 
-SLOPE_NS = 2 * NS_PER_MS
-DRAIN_SAMPLE_NS = 10 * NS_PER_MS
-STALL_LEAST_NS = 10 * NS_PER_MS
 COUNT_MAX = 1 << 62
+BUFFER_MAX = 1 << 40
+RTT_MAX_NS = 10_000_000_000
+
+# The constants of the law.
+PERIOD_NS = 4 * NS_PER_MS
+FRESH_NS, FRESH_ROUND_TRIPS = 60 * NS_PER_MS, 6
+DRAIN_SAMPLE_NS, DRAIN_SAMPLES = 5 * NS_PER_MS, 8.0
+STALL_LEAST_NS, STALL_GAPS = 10 * NS_PER_MS, 4.0
+LATE_STILLS = 2.0
+TARGET_NS, TARGET_SHARE = 10 * NS_PER_MS, 0.8
+TAU_LEAST_NS, TAU_ROUND_TRIPS = 8 * NS_PER_MS, 3
+REPORTS_FROM, REPORTS_TO = 2, 4  # set point / 2, set point / 4
+# In a group.
+WAIT_MOST_PERIODS, LEAST_SHARE = 3.0, 64
+SMALL_GROUP, FOLLOWED_MOST = 4.0, 8.0
+LOWER, CROWD_LAMBDA, CROWD_MOST = 0.1, 2.0, 5.0
+# Towards Aeron.
+LOW_LEAST, HIGH = 0.1, 0.9
+
+
+class Due(IntEnum):
+    QUIET = 0
+    REPORT = 1
+    CLEAR = 2
+
+
+def fresh_ns(rtt: int) -> int:
+    """F: a report counts for so long."""
+    return max(FRESH_NS, FRESH_ROUND_TRIPS * rtt)
+
+
+def period_ns(rtt: int) -> int:
+    """P: the time between two reports."""
+    return max(PERIOD_NS, rtt)
+
+
+@dataclass
+class Facts:
+    """What a receiver sees in one pass."""
+
+    now: int
+    received: int
+    consumed: int
+    buffer: int
+    rtt: int = 0
+    mtu: int = 0
+    largest: int = 0
+    window: int = 0
 
 
 class Fill:
     def __init__(self, target_delay_ns: int = 0) -> None:
-        self.target_delay_ns = (
-            min(target_delay_ns, RTT_MAX_NS) if target_delay_ns > 0 else 10 * NS_PER_MS
-        )
+        self.target = min(target_delay_ns, RTT_MAX_NS) if target_delay_ns > 0 else TARGET_NS
         self.now: int | None = None
-        self.received = self.highest = self.consumed = 0
-        self.slope = 0.0  # dq/dt, bytes/s
-        # q when the consumer last read, or is late
-        self.level = self.level_before = self.level_ns = 0
-        self.still = 0.0  # the usual time without a visible read
-        self.drain = self.deviation = self.variation = 0.0
-        self.arriving = 0.0  # arriving bytes/s, the maximum of late
-        self.arrival: tuple[int, int] | None = None  # start of the sample for arriving
-        self.gap = 0.0  # usual time between two reads while there was data
-        self.moved = 0  # last read, or last time without data
-        # its start, and whether the image never ran empty
-        self.sample: tuple[int, int, bool] | None = None
-        self.fill = self.predicted = self.strength = 0.0
-        self.window = 50 * NS_PER_MS
-        self.rtt = 0
-        self.low = 0.5  # fill at which reports begin
-        self.is_stalled = False
-        self.told: tuple[int, float] | None = None
+        self.received = self.consumed = self.standing = 0
+        self.buffer = self.rtt = self.mtu = self.largest = self.window = 0
+        self.still = self.gap = 0.0  # usual time between takings: as passes saw it, and whole
+        self.moved = 0  # last taking, or last time without data
+        self.drain = self.taking = 0.0
+        self.sample: tuple[int, int, bool] | None = None  # begin, position, never empty since
+        self.fill = self.allowed = 0.0
+        self.set_point, self.period = 0, PERIOD_NS
+        self.is_reporting = self.is_stalled = self.is_stall_told = False
+        self.told: int | None = None  # the last report, own or heard, of this overload
+        self.sent: int | None = None  # the last own one
 
-    def update(
-        self, now: int, received: int, consumed: int, buffer: int, rtt: int, highest: int = 0
-    ) -> bool:
-        """Whether a fill NAK is due. ``highest``: end of the received data, also behind a gap."""
-        now = later(-TIME_MAX_NS if self.now is None else self.now, now)
-        received = max(self.received, min(received, COUNT_MAX))
-        consumed = max(self.consumed, min(consumed, received))
+    def update(self, facts: Facts) -> Due:
+        now = later(-TIME_MAX_NS if self.now is None else self.now, facts.now)
+        received = max(self.received, min(facts.received, COUNT_MAX))
+        consumed = max(self.consumed, min(facts.consumed, received))
         if self.now is None:
             self.now, self.moved, self.received, self.consumed = now, now, received, consumed
-            self.level = self.level_before = received - consumed
-            self.level_ns = now
-            self.highest = received
-        # Data that lay behind a gap and is now readable did not arrive now: no growth.
-        self.level_before += max(0, min(received, self.highest) - self.received)
-        has_taken = consumed > self.consumed
+            self.standing = received - consumed
         self.note_gap(now, consumed)
-        self.note_level(now, received - consumed, has_taken)
+        self.note_standing(now, received - consumed, consumed > self.consumed)
         self.note_drain(now, consumed, received > consumed)
         self.now, self.received, self.consumed = now, received, consumed
-        self.highest = max(self.highest, received, min(highest, COUNT_MAX))
-        self.note_arrivals(now)
-        self.rtt = max(0, min(rtt, RTT_MAX_NS))
-        self.judge(max(0, min(buffer, BUFFER_MAX)), self.rtt)
-        if self.strength <= 0:
-            return False
-        if self.told is None or self.now - self.told[0] >= self.window // 2:
-            return True
-        return self.strength >= self.told[1] + 0.25
+        self.buffer = max(0, min(facts.buffer, BUFFER_MAX))
+        self.rtt = max(0, min(facts.rtt, RTT_MAX_NS))
+        self.largest = max(0, min(facts.largest, BUFFER_MAX))
+        self.window = max(0, min(facts.window, BUFFER_MAX))
+        self.mtu = max(0, facts.mtu)
+        self.judge()
+        return self.what_is_due()
 
     def stall_ns(self) -> float:
-        return clamp(4.0 * self.gap, float(STALL_LEAST_NS), float(TIME_MAX_NS))
-
-    def is_stall(self, waited: int) -> bool:
-        return float(waited) > self.stall_ns()
+        return clamp(STALL_GAPS * self.gap, float(STALL_LEAST_NS), float(TIME_MAX_NS))
 
     def note_gap(self, now: int, consumed: int) -> None:
         had_data, has_taken = self.received > self.consumed, consumed > self.consumed
         if has_taken and had_data:
-            waited = now - self.moved
-            if self.is_stall(waited):
-                self.sample = None
-            self.gap += (min(float(waited), self.stall_ns()) - self.gap) / 8.0
             assert self.now is not None
-            self.still += (
-                clamp(float(self.now - self.moved), 0.0, self.stall_ns()) - self.still
-            ) / 8.0
+            waited, seen = float(now - self.moved), float(self.now - self.moved)
+            if waited > self.stall_ns():
+                self.sample = None
+            most = self.stall_ns()
+            self.gap += (clamp(waited, 0.0, most) - self.gap) / 8.0
+            self.still += (clamp(seen, 0.0, self.stall_ns()) - self.still) / 8.0
         if has_taken or not had_data:
             self.moved = now
 
-    def note_level(self, now: int, queue: int, has_taken: bool) -> None:
-        """The queue after a read. Between reads it only rises, and counts when the consumer is
-        late.
-        """
-        if not has_taken and float(now - self.moved) < 2.0 * self.still and queue >= self.level:
-            return
-        self.level = queue
-        passed = now - self.level_ns
-        if passed > 0:
-            within = float(passed + SLOPE_NS)
-            self.slope += float(queue - self.level_before) / within * 1e9 - self.slope * (
-                float(passed) / within
-            )
-            self.level_before, self.level_ns = queue, now
+    def note_standing(self, now: int, queue: int, has_taken: bool) -> None:
+        is_late = float(now - self.moved) >= LATE_STILLS * self.still
+        if has_taken or is_late or queue < self.standing:
+            self.standing = queue
 
     def note_drain(self, now: int, consumed: int, is_busy: bool) -> None:
-        """While the queue never runs empty, the bytes read are the capacity; else a lower bound of
-        it.
-        """
+        """While the queue never runs empty, what is taken is the capacity; else a lower bound."""
         if self.sample is None:
             self.sample = (now, consumed, is_busy)
             return
@@ -118,53 +129,63 @@ class Fill:
         if now - began < DRAIN_SAMPLE_NS or (is_busy and consumed == self.consumed):
             return
         value = clamp(float(consumed - at) / float(now - began) * 1e9, 0.0, RATE_MAX)
+        self.taking += (value - self.taking) / DRAIN_SAMPLES
         if self.drain <= 0 or (not was_busy and value > self.drain):
             self.drain = value
         elif was_busy:
-            self.deviation += (abs(value - self.drain) - self.deviation) / 8.0
-            self.drain += (value - self.drain) / 16.0
-        self.variation = clamp(self.deviation / self.drain, 0.0, 1.0) if self.drain > 0 else 0.0
+            self.drain += (value - self.drain) / DRAIN_SAMPLES
         self.sample = (now, consumed, is_busy)
 
-    def note_arrivals(self, now: int) -> None:
-        """Arriving bytes, also behind a gap: an increase counts at once, a decrease slowly."""
-        began, at = self.arrival = self.arrival or (now, self.highest)
-        if now - began < DRAIN_SAMPLE_NS:
-            return
-        value = clamp(float(self.highest - at) / float(now - began) * 1e9, 0.0, RATE_MAX)
-        self.arriving += (
-            value - self.arriving if value > self.arriving else (value - self.arriving) / 16.0
-        )
-        self.arrival = (now, self.highest)
+    def set_point_of(self, drain: float, buffer: int) -> int:
+        most = buffer // 4
+        if drain <= 0:
+            return most
+        steered = max(TARGET_SHARE * float(self.target), float(self.rtt))
+        wanted = int(clamp(drain * steered / 1e9, 0.0, float(BUFFER_MAX)))
+        return min(max(wanted, 2 * self.mtu, self.largest), most)
 
-    def judge(self, buffer: int, rtt: int) -> None:
-        self.low = low = fill_low(
-            self.target_delay_ns,
-            self.drain,
-            buffer,
-            rtt,
-            self.arriving if self.arriving > 0 else self.drain,
-        )
-        self.window = window_ns(buffer, low, self.drain, rtt)
-        ahead_s = 2.0 * float(rtt + self.window) / 1e9
-        share = 1.0 / buffer if buffer > 0 else 0.0
-        self.fill = clamp(float(self.received - self.consumed) * share, 0.0, 2.0)
-        level = clamp(float(self.level) * share, 0.0, 2.0)
-        self.predicted = clamp(level + ahead_s * self.slope * share, 0.0, 4.0)
-        self.is_stalled = self.fill > low / 2.0 and self.is_stall(self.now - self.moved)
-        if self.is_stalled:
-            self.strength = 1.0
-        elif level < 0.05:
-            self.strength = 0.0
-        else:
-            self.strength = clamp((self.predicted - low) / (FILL_HIGH - low), 0.0, 1.0)
+    def allowed_at(self, drain: float) -> float:
+        """What brings the queue to its set point within tau; for the drain, or a share of it."""
+        assert self.now is not None
+        stall = self.stall_ns()
+        waited = float(self.now - self.moved) - self.gap
+        going_on = 1.0 - clamp(waited / (stall - self.gap), 0.0, 1.0)
+        tau = float(max(TAU_LEAST_NS, TAU_ROUND_TRIPS * self.rtt))
+        correction = float(self.set_point_of(drain, self.buffer) - self.standing) / tau * 1e9
+        return clamp(drain * going_on + correction, 0.0, RATE_MAX)
 
-    def on_told(self, strength: float) -> None:
-        """After a fill NAK of our own, or of another receiver in the group."""
-        strength = clamp(strength, 0.0, 1.0)
-        if self.told is not None and self.now - self.told[0] < self.window // 2:
-            strength = max(strength, self.told[1])
-        self.told = (self.now, strength)
+    def judge(self) -> None:
+        assert self.now is not None
+        queue = self.received - self.consumed
+        self.fill = clamp(queue / self.buffer, 0.0, 2.0) if self.buffer > 0 else 0.0
+        self.set_point = self.set_point_of(self.drain, self.buffer)
+        self.period = period_ns(self.rtt)
+        is_still = float(self.now - self.moved) > self.stall_ns()
+        self.is_stalled = is_still and queue > self.set_point // REPORTS_FROM
+        self.is_stall_told = self.is_stall_told and self.is_stalled
+        self.allowed = self.allowed_at(self.drain)
+
+    def what_is_due(self) -> Due:
+        assert self.now is not None
+        is_window_enough = 0 < self.window <= self.drain * float(self.target) / 1e9
+        if not self.is_reporting:
+            is_overload = self.standing > self.set_point // REPORTS_FROM
+            self.is_reporting = self.buffer > 0 and is_overload and not is_window_enough
+            self.told = self.sent = None
+        elif self.standing < self.set_point // REPORTS_TO or is_window_enough:
+            self.is_reporting = False
+            is_known = self.sent is not None and self.now - self.sent <= fresh_ns(self.rtt)
+            return Due.CLEAR if is_known else Due.QUIET
+        is_late = self.told is None or self.now - self.told >= self.period
+        is_news = is_late or (self.is_stalled and not self.is_stall_told)
+        return Due.REPORT if self.is_reporting and is_news else Due.QUIET
+
+    def on_heard(self) -> None:
+        self.told, self.is_stall_told = self.now, self.is_stalled
+
+    def on_sent(self) -> None:
+        self.on_heard()
+        self.sent = self.now
 
 
 class Demand:
@@ -198,17 +219,11 @@ def aeron_window(fill: Fill, buffer: int, window: int, mtu: int) -> int:
     buffer = max(0, min(buffer, BUFFER_MAX))
     if buffer == 0:
         return window
-    low = fill_low(
-        fill.target_delay_ns,
-        fill.drain,
-        buffer,
-        fill.rtt,
-        fill.arriving if fill.arriving > 0 else fill.drain,
-    )
-    strength = clamp((clamp(fill.level / buffer, 0.0, 1.0) - low) / (FILL_HIGH - low), 0.0, 1.0)
-    if strength <= 0:
+    low = max(LOW_LEAST, fill.set_point_of(fill.drain, buffer) / buffer)
+    cut = clamp((clamp(fill.standing / buffer, 0.0, 1.0) - low) / (HIGH - low), 0.0, 1.0)
+    if cut <= 0:
         return window
-    return min(window, max(mtu, int((1.0 - strength) * window) // 32 * 32))
+    return min(window, max(mtu, int((1.0 - cut) * window) // 32 * 32))
 
 
 def aeron_window_is_due(
@@ -218,13 +233,26 @@ def aeron_window_is_due(
     return last_window < window == whole or consumed + window > position + last_window + whole // 4
 
 
+def fair_share(senders: list[tuple[float, bool]]) -> float:
+    """Max-min fair: the level at which all of the capacity is given away.
+
+    A sender is its rate and whether it would send more.
+    """
+    left, waiting = sum(rate for rate, _ in senders), len(senders)
+    for rate in sorted(rate for rate, is_limited in senders if not is_limited):
+        if waiting == 1 or rate >= left / waiting:
+            break
+        left, waiting = left - rate, waiting - 1
+    return left / waiting if senders else 0.0
+
+
 def wait_ns(group: float, longest: int, unit: float) -> int:
     group, longest = clamp(group, 1.0, 1e6), max(0, min(longest, RTT_MAX_NS))
     if group <= 1.0:
         return 0
     rate = math.log(group) + 1.0
     wait = longest / rate * math.log(1.0 + clamp(unit, 0.0, 1.0) * (math.exp(rate) - 1.0))
-    least = longest // 64 + 1
+    least = longest // LEAST_SHARE + 1
     return max(least, min(to_ns(wait), max(longest, least)))
 
 
@@ -233,23 +261,18 @@ class Suppress:
         self.due: int | None = None
         self.began, self.unit = 0, 0.0
         self.silenced = 0
-        self.alike = 0.25
+        self.alike = 1.0 - LOWER
 
     def is_due(self, fill: Fill, is_due: bool, group: float, unit: float) -> bool:
         assert fill.now is not None
         rate = math.log(clamp(group, 1.0, 1e6)) + 1.0
-        self.alike = 0.25 * clamp(rate / 4.0, 1.0, 2.0)
-        is_news = (
-            fill.told is None
-            or fill.now - fill.told[0] >= fill.window // 2
-            or fill.strength >= fill.told[1] + self.alike
-        )
-        if fill.strength <= 0:
+        self.alike = 1.0 - LOWER * clamp(rate / CROWD_LAMBDA, 1.0, CROWD_MOST)
+        if not fill.is_reporting:
             self.due = None
-        elif self.due is None and is_due and is_news:
+        elif self.due is None and is_due:
             self.began, self.unit = fill.now, unit
             self.due = self.end(fill, group)
-        elif self.due is not None and group <= 8.0:
+        elif self.due is not None and group <= FOLLOWED_MOST:
             self.due = min(self.due, self.end(fill, group))
         if self.due is None or fill.now < self.due:
             return False
@@ -257,20 +280,19 @@ class Suppress:
         return True
 
     def end(self, fill: Fill, group: float) -> int:
-        """End of the current wait at the present strength.
+        """End of the current wait at the present urgency.
 
-        In a small group the strongest receivers hardly wait.
+        In a small group the most urgent receivers hardly wait.
         """
         size = clamp(group, 1.0, 1e6)
-        haste = fill.strength * (1.0 + min(4.0 / size, 1.0)) / 2.0
-        longest = min(
-            max(2.0 * (math.log(size) + 1.0) * fill.rtt, fill.window / 4) * (1.0 - haste),
-            1.5 * fill.window,
-        )
+        urgency = clamp(fill.standing / (2.0 * max(fill.set_point, 1)), 0.0, 1.0)
+        haste = (1.0 if fill.is_stalled else urgency) * (1.0 + min(SMALL_GROUP / size, 1.0)) / 2.0
+        wanted = max(2.0 * (math.log(size) + 1.0) * fill.rtt, fill.period / 2.0) * (1.0 - haste)
+        longest = min(wanted, WAIT_MOST_PERIODS * fill.period)
         return self.began + wait_ns(group, to_ns(longest), self.unit)
 
-    def on_heard(self, fill: Fill, strength: float) -> None:
-        if strength > 0 and strength >= fill.strength - self.alike:
+    def on_heard(self, fill: Fill, allowed: float) -> None:
+        if fill.is_reporting and not fill.allowed < self.alike * allowed:
             self.silenced += self.due is not None
             self.due = None
-            fill.on_told(strength)
+            fill.on_heard()

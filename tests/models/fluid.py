@@ -14,12 +14,13 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from .fill import Fill
+from .fill import Due, Facts, Fill, fair_share
 from .numbers import NS_PER_MS, NS_PER_S
 from .rates import Rate, Report
 
 MB = 1e6
 BUFFER = 4 << 20
+MTU = 1408
 NOISE_NS = 10 * NS_PER_MS  # how long a receiver stays faster or slower than usual
 
 Level = Callable[[float], float]
@@ -113,6 +114,8 @@ def group(
     """``law`` None: credit alone. ``demand``: bytes/s that the application sends."""
     dice, outcome, dt = random.Random(seed), Outcome(), step_ns / NS_PER_S
     rate, credit = law(0) if law else None, Credit(len(receivers), buffer, timeout_s)
+    if rate:
+        rate.params.is_group = len(receivers) > 1
     delay, rtt_ns = max(1, round(rtt_s / 2 / dt)), round(rtt_s * NS_PER_S)
     forward = deque([0.0] * delay)
     backward: deque[list[tuple[int, Report | None, float]]] = deque([] for _ in range(delay))
@@ -144,9 +147,10 @@ def group(
             slowest = min(slowest, r.take(amount, now_s, dt, buffer))
             longest = max(longest, r.queue)
             report = None
-            if rate and r.fill.update(now_ns, int(arrived), int(arrived - r.queue), buffer, rtt_ns):
-                report = report_of(i, r.fill, buffer, rtt_ns)
-                outcome.report_count += 1
+            if rate:
+                facts = Facts(now_ns, int(arrived), int(arrived - r.queue), buffer, rtt_ns, MTU)
+                report = report_of(i, r.fill, r.fill.update(facts), r.fill.drain)
+                outcome.report_count += report is not None
             if report or tick % 4 == 0:
                 back.append((i, report, r.consumed + r.lost + buffer))
         backward.append(back)
@@ -161,15 +165,31 @@ def group(
     return outcome
 
 
-def report_of(
-    receiver_id: int, fill: Fill, buffer: int, rtt_ns: int, drain_all: float = 0.0, senders: int = 1
-) -> Report:
-    """The report of a receiver, which counts as sent."""
-    fill.on_told(fill.strength)
+def report_of(receiver_id: int, fill: Fill, due: Due, drain: float) -> Report | None:
+    """The report that is due, which counts as sent. ``drain``: the sender's share of it."""
+    if due == Due.QUIET:
+        return None
+    fill.on_sent()
     return Report(
-        receiver_id, fill.strength, fill.fill, fill.drain, max(drain_all, fill.drain),
-        fill.variation, senders, buffer, rtt_ns,
-    )  # fmt: skip
+        receiver_id,
+        due == Due.CLEAR,
+        fill.fill,
+        drain,
+        fill.allowed_at(drain),
+        fill.buffer,
+        fill.rtt,
+    )
+
+
+def share_of(i: int, fills: list[Fill]) -> float:
+    """What sender ``i`` of one consumer may have of what it drains."""
+    others = [fill for number, fill in enumerate(fills) if number != i]
+    return fair_share(
+        [
+            (fills[i].drain, True),
+            *((f.drain if f.is_reporting else f.taking, f.is_reporting) for f in others),
+        ]
+    )
 
 
 def steps(*pairs: tuple[float, float]) -> Level:
@@ -264,12 +284,9 @@ def share(
             queues[i] = min(queues[i] + amount, float(buffer))
         integral += capacity * factor * dt
         queues = drain(queues, capacity * factor * dt)
-        drain_all = sum(fill.drain for fill in fills)
         for i, fill in enumerate(fills):
-            is_due = fill.update(
-                now_ns, int(arrived[i]), int(arrived[i] - queues[i]), buffer, rtt_ns
-            )
-            backward[i].append(report_of(1, fill, buffer, rtt_ns, drain_all, n) if is_due else None)
+            facts = Facts(now_ns, int(arrived[i]), int(arrived[i] - queues[i]), buffer, rtt_ns, MTU)
+            backward[i].append(report_of(1, fill, fill.update(facts), share_of(i, fills)))
         if (tick + 1) % round(0.5 / dt) == 0:
             means.append([(s - m) / 0.5 for s, m in zip(sent, marks, strict=True)])
             marks = list(sent)

@@ -1,20 +1,20 @@
 """Models of flow/rate*.c: the rate of a sender after the reports it received.
 
-Naive on purpose: sources are a dict, a window is a list of the strengths reported in it.
+Naive on purpose: sources are a dict, and a window is a list of the cuts made in it.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from .fill import BUFFER_MAX, RTT_MAX_NS, fresh_ns, period_ns
 from .numbers import NEVER, NS_PER_MS, NS_PER_S, RATE_MAX, TIME_MAX_NS, clamp, later
-from .reaction import BUFFER_MAX, DETECT_NS, RTT_MAX_NS, fill_low, margin_of, window_ns
 
 SOURCES_MAX = 16
 SOURCE_LIFE_NS = 2 * NS_PER_S
 SAMPLE_NS = 100 * NS_PER_MS
 SAMPLES = 20
-SENDERS_MAX = 1024
+DETECT_NS = 200_000
 
 
 @dataclass
@@ -22,25 +22,19 @@ class Report:
     """The contents of a fill NAK (flow/fill_report.h)."""
 
     receiver_id: int = 0
-    strength: float = 0.0
+    is_clear: bool = False
     fill: float = 0.0
     drain: float = 0.0
-    drain_all: float = 0.0
-    variation: float = 0.0
-    sender_count: int = 1
+    allowed: float = 0.0
     buffer_bytes: int = 0
     rtt_ns: int = 0
 
     def cleaned(self) -> Report:
-        drain = clamp(self.drain, 0.0, RATE_MAX)
         return replace(
             self,
-            strength=clamp(self.strength, 0.0, 1.0),
             fill=clamp(self.fill, 0.0, 2.0),
-            drain=drain,
-            drain_all=clamp(self.drain_all, drain, RATE_MAX),
-            variation=clamp(self.variation, 0.0, 1.0),
-            sender_count=max(1, min(self.sender_count, SENDERS_MAX)),
+            drain=clamp(self.drain, 0.0, RATE_MAX),
+            allowed=clamp(self.allowed, 0.0, RATE_MAX),
             buffer_bytes=max(0, min(self.buffer_bytes, BUFFER_MAX)),
             rtt_ns=max(0, min(self.rtt_ns, RTT_MAX_NS)),
         )
@@ -54,6 +48,7 @@ class Params:
     floor_share: float = 0.05
     target_delay_ns: int = 10 * NS_PER_MS
     detect_ns: int = DETECT_NS
+    is_group: bool = False
     window_ns: int = 50 * NS_PER_MS
     step_share: float = 0.01
     increase: float = 1e6
@@ -185,130 +180,115 @@ class Fixed(Rate):
 class Adaptive(Rate):
     name = "adaptive"
     FIRST = 1e6
+    BACK, GROWTH = 1.5, 1.03
+    BELIEVED_RTT_NS = 200 * NS_PER_MS
 
     def start(self) -> None:
         if self.params.initial <= 0:
             self.set(self.FIRST)
-        self.target = self.base = self.rate
-        self.opened: int | None = None
-        self.heard: list[float] = []  # strengths in the window
-        self.k = 0
+        self.is_episode = False
+        self.height = self.back_to = self.jump = (
+            0.0  # before the episode; on the way back; its step
+        )
         self.is_starting, self.has_begun = True, False
-        self.settle()
         self.due = self.now
 
-    def reports(self) -> list[Report]:
-        return [report for _, report in self.sources.values()]
+    def trip(self) -> int:
+        """The longest round trip that somebody knows."""
+        most = max(4 * self.rtt, self.BELIEVED_RTT_NS)
+        return max([self.rtt, *(min(r.rtt_ns, most) for _, r in self.sources.values())])
 
-    def settle(self) -> None:
-        buffers = [r.buffer_bytes for r in self.reports() if r.buffer_bytes > 0]
-        drains = [r.drain for r in self.reports() if r.drain > 0]
-        buffer = min(buffers, default=self.buffer)
-        believed = max(4 * self.rtt, 200 * NS_PER_MS)
-        rtt = max([self.rtt, *(min(r.rtt_ns, believed) for r in self.reports())])
-        fastest = max(self.rate, self.target)
-        low = fill_low(
-            self.params.target_delay_ns,
-            min(drains, default=0.0),
-            buffer,
-            rtt,
-            fastest,
-            self.params.detect_ns,
+    def reach_s(self) -> float:
+        return (self.trip() + period_ns(self.trip())) / 1e9
+
+    def tell_margin(self) -> None:
+        reported = [r.buffer_bytes for _, r in self.sources.values() if r.buffer_bytes > 0]
+        buffer = float(min(reported, default=self.buffer))
+        steered_s = max(self.params.target_delay_ns, self.trip()) / 1e9
+        queue = clamp(self.rate * steered_s, 0.0, buffer / 4.0)
+        self.margin = (buffer - queue) / (
+            self.rate * (self.reach_s() + self.params.detect_ns / 1e9)
         )
-        self.window = window_ns(buffer, low, fastest, rtt)
-        self.reach = rtt + self.window
-        self.margin = margin_of(buffer, low, fastest, self.reach, self.params.detect_ns)
+
+    def follow(self) -> bool:
+        """Go to the smallest rate that a fresh report asks for."""
+        fresh = fresh_ns(self.trip())
+        asked = [
+            r.allowed
+            for at, r in self.sources.values()
+            if not r.is_clear and self.now - at <= fresh
+        ]
+        if asked:
+            self.set(min(asked))
+        return bool(asked)
 
     def hear(self, report: Report) -> None:
-        if report.strength <= 0:
-            return
-        if self.opened is None or self.now - self.opened >= self.window:
-            if self.k > 0 or self.is_starting:
-                self.target = self.rate
-                self.ceiling = max(self.highest(), self.rate)
-            self.settle()
-            self.opened, self.base, self.heard = self.now, self.rate, []
-            self.is_starting = False
-        if report.strength > max(self.heard, default=0.0):
-            self.set(self.base * (1.0 - report.strength / 2.0))
-        self.heard.append(report.strength)
-        drains = [r.drain for r in self.reports() if r.drain > 0]
-        if drains:
-            self.target = clamp(
-                min(drains) + self.increment(),
-                0.0,
-                self.ceiling + clamp(self.towards_fair(), 0.0, self.rate),
-            )
-        self.target = max(self.target, self.rate)
-        self.k = 0
-        self.due = self.now + self.reach
+        if not report.is_clear and not self.is_episode:
+            self.is_episode, self.is_starting = True, False
+            self.height, self.back_to = max(self.rate, self.back_to), 0.0
+        if self.follow():
+            self.jump = 0.0
+            self.due = self.now + self.next_growth()
+        elif report.is_clear and self.is_episode:
+            self.hear_clear(report)
         self.take_use()
+        self.tell_margin()
 
-    def slowest(self) -> Report | None:
-        """The report of the consumer with the lowest drain."""
-        return min(
-            (r for r in self.reports() if r.drain_all > 0), key=lambda r: r.drain_all, default=None
-        )
+    def hear_clear(self, report: Report) -> None:
+        room = clamp(1.0 - report.fill, 0.0, 1.0) * report.buffer_bytes
+        jump = report.drain + room / 2.0 / self.reach_s()
+        if not self.params.is_group:
+            self.jump_back(jump)
+            return
+        if self.jump <= 0:
+            self.due = self.now + self.trip() + 2 * period_ns(self.trip())
+        self.jump = min(self.jump, jump) if self.jump > 0 else jump
 
-    def towards_fair(self) -> float:
-        """Half of the way to the fair share, if several senders share; negative above it."""
-        slowest = self.slowest()
-        if slowest is None or slowest.sender_count <= 1:
-            return 0.0
-        return (slowest.drain_all / slowest.sender_count - slowest.drain) / 2.0
+    def jump_back(self, jump: float) -> None:
+        self.is_episode, self.jump, self.back_to = False, 0.0, self.height
+        self.set(max(self.rate, min(jump, self.height)))
+        self.due = self.now + max(self.trip(), NS_PER_MS)
 
-    def increment(self) -> float:
-        slowest = self.slowest()
-        if slowest is None:
-            return 0.003 * self.rate
-        fair = slowest.drain_all / slowest.sender_count
-        return clamp(
-            clamp(slowest.variation / 4.0, 0.003, 0.03) * fair + self.towards_fair(), 0.0, self.rate
-        )
+    def next_growth(self) -> int:
+        return max(2 * self.trip(), period_ns(0))
+
+    def next_step(self) -> int:
+        if self.is_starting:
+            return max(2 * self.trip(), self.params.target_delay_ns)
+        return max(self.trip(), NS_PER_MS) if self.rate < self.back_to else self.next_growth()
 
     def step(self) -> None:
         used = self.take_use()
         if self.is_starting and not self.has_begun:
-            if self.buffer == 0 and self.sent == 0:
-                return  # the first status message carries the buffer; before it nothing can be sent
-            self.has_begun = True
-            self.settle()
-            if self.params.initial <= 0 and self.buffer > 0:
-                self.restart(max(self.FIRST, float(self.buffer) / 2.0 / float(self.reach) * 1e9))
-                self.target = self.rate
-            self.due = self.now + self.reach
-            return
-        self.settle()
-        if used < self.rate / 2.0:
-            self.due = self.now + self.reach
-        elif self.is_starting:
-            self.set(2.0 * self.rate)
-            self.target = self.rate
-            self.settle()
-            self.due = self.now + max(self.reach, self.params.target_delay_ns)
+            self.begin()
+        elif self.follow():
+            self.due = self.now + self.next_growth()
+        elif self.jump > 0:
+            self.jump_back(self.jump)
         else:
-            self.step_up()
+            self.is_episode = False
+            if used >= self.rate / 2.0:
+                self.grow()
+            self.due = self.now + self.next_step()
+        self.tell_margin()
 
-    def step_up(self) -> None:
-        start = self.rate
-        self.k = min(self.k + 1, 1000)
-        if self.k > 4:
-            j = self.k - 4
-            start = self.target
-            growth = min(0.125 * 2.0 ** min(j - 1, 7), 0.5)
-            self.target += max(self.increment() * min(j, 10), self.target * growth)
-        elif self.k > 2:
-            self.target += self.increment()
-        self.target = clamp(self.target, 0.0, self.params.most)
-        self.set((start + self.target) / 2.0)
-        self.settle()
-        rtt = self.reach - self.window
-        is_probe = self.k > 4
-        self.due = self.now + (
-            max(2 * rtt, self.window // 2, self.params.target_delay_ns)
-            if is_probe
-            else max(rtt, self.window)
-        )
+    def begin(self) -> None:
+        self.due = self.now
+        if self.buffer == 0 and self.sent == 0:
+            return  # the first status message carries the buffer; before it nothing can be sent
+        self.has_begun = True
+        if self.params.initial <= 0 and self.buffer > 0:
+            self.restart(max(self.FIRST, self.buffer / 2.0 / self.reach_s()))
+        self.due += self.next_step()
+
+    def grow(self) -> None:
+        if self.is_starting:
+            self.set(2.0 * self.rate)
+        elif self.rate < self.back_to:
+            self.set(min(self.BACK * self.rate, self.back_to))
+        else:
+            self.back_to = 0.0
+            self.set(self.GROWTH * self.rate)
 
 
 class Nak(Rate):
@@ -327,7 +307,7 @@ class Nak(Rate):
     def hear(self, report: Report) -> None:
         pairs = zip(self.params.triggers, self.params.cuts, strict=True)
         cut = max((share for trigger, share in pairs if report.fill >= trigger), default=0.0)
-        if cut <= 0:
+        if report.is_clear or cut <= 0:
             return
         if self.opened is None or self.now - self.opened >= self.params.window_ns:
             if self.opened is None:
@@ -363,7 +343,7 @@ class Aimd(Rate):
         return max(self.rtt, 10 * NS_PER_MS)
 
     def hear(self, report: Report) -> None:
-        if report.strength <= 0:
+        if report.is_clear:
             return
         if self.cut_at is None or self.now - self.cut_at >= self.round():
             self.cut_at = self.now

@@ -8,9 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .fill import COUNT_MAX
+from .fill import BUFFER_MAX, COUNT_MAX, TAU_LEAST_NS, period_ns
 from .numbers import NS_PER_MS, TIME_MAX_NS, later
-from .reaction import BUFFER_MAX, fill_low, window_ns
 
 if TYPE_CHECKING:
     from .rates import Report
@@ -19,6 +18,7 @@ SOURCES = 64
 PROGRESS_NS = 200 * NS_PER_MS
 PATIENCE_NS = 500 * NS_PER_MS
 LIES = 4
+SLOWER, SLACK_SHARE = 4.0, 64.0
 IGNORED_NS = 10_000 * NS_PER_MS
 MOST_NS = 250 * NS_PER_MS
 HEARD_NS = 500 * NS_PER_MS
@@ -89,13 +89,16 @@ class Truth:
         return is_news
 
     def is_lie(self, source: Source, report: Report, sent: int, slack: int) -> bool:
-        held_most = max(max(0, min(sent, COUNT_MAX)) - source.consumed, 0)
-        claims_too_much = report.fill * float(report.buffer_bytes) > float(held_most) + float(
-            report.buffer_bytes
-        ) / 64.0 + float(max(slack, 0))
-        reports_nothing = report.strength > 0 and report.fill < 0.05
-        is_faster_than_it_says = 0 < report.drain < source.progress / 4.0
-        return claims_too_much or reports_nothing or is_faster_than_it_says
+        queue = report.fill * float(report.buffer_bytes)
+        held_most = float(max(max(0, min(sent, COUNT_MAX)) - source.consumed, 0))
+        if queue > held_most + (report.buffer_bytes / SLACK_SHARE + max(slack, 0)):
+            return True
+        if report.is_clear or source.progress <= 0:
+            return False
+        least = source.progress / SLOWER
+        is_faster_than_it_says = 0 < report.drain < least
+        asks_for_too_little = report.allowed < least - queue / (TAU_LEAST_NS / 1e9)
+        return is_faster_than_it_says or asks_for_too_little
 
     def is_believed(self, report: Report, sent: int, slack: int, now: int) -> bool:
         report = report.cleaned()
@@ -128,19 +131,13 @@ class Standstill:
             -MOST_NS, min(self.left + (-passed if self.is_holding else passed // 6), MOST_NS)
         )
 
-    def on_report(self, report: Report, target_delay: int, now: int) -> None:
+    def on_report(self, report: Report, now: int) -> None:
         report = report.cleaned()
         self.pass_time(now)
         source = self.truth.sources.get(report.receiver_id)
-        if report.strength < 1 or source is None or source.moved is None:
+        if report.is_clear or report.allowed > 0 or source is None or source.moved is None:
             return
-        window = window_ns(
-            report.buffer_bytes,
-            fill_low(target_delay, report.drain, report.buffer_bytes, report.rtt_ns),
-            report.drain,
-            report.rtt_ns,
-        )
-        reach = window + report.rtt_ns
+        reach = report.rtt_ns + period_ns(report.rtt_ns)
         if self.now - source.moved >= reach:
             self.until = self.now + max(HELD_REACHES * reach, HELD_NS)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.models import fill as fills
 from tests.models.numbers import NS_PER_MS
 from tests.unit import test_flow_models
-from tests.unit.test_flow_models import I64, SLOW, Laws
+from tests.unit.test_flow_models import I64, SLOW, Laws, words_of
 
 laws = test_flow_models.laws
 BYTES = st.integers(0, (1 << 31) - 1)
@@ -74,8 +74,9 @@ def test_the_window_matches_the_model_and_no_stream_stalls(
         now += passing
         received += int((limit - received) * arrives)
         consumed += int((received - consumed) * taken)
-        model.update(now, received, consumed, window // asked_for, rtt)
-        laws.ask("update", now, received, consumed, window // asked_for, rtt, 0)
+        facts = fills.Facts(now, received, consumed, window // asked_for, rtt, mtu)
+        model.update(facts)
+        laws.ask("update", *words_of(facts))
         cut = fills.aeron_window(model, memory, window, mtu)
         assert laws.ask("window", memory, window, mtu) == [cut]
         assert min(mtu, window) <= cut <= window

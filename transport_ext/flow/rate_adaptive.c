@@ -172,6 +172,7 @@ static void on_report(rsti_rate_t *rate, const rsti_fill_report_t *report)
     if (!report->is_clear && !state->is_episode) {
         state->is_episode = true;
         state->before = aim_of(rate);
+        state->back_to = 0;
         state->is_starting = false;
     }
     if (follow(rate)) {

@@ -14,7 +14,7 @@
 #define FRAME_BYTES_MAX (RSTI_SM_ITEMS_OFFSET + RSTI_SM_ITEMS_MAX)
 
 typedef struct items_t {
-    bool has_fill;
+    bool has_fill, is_clear;
     int64_t allowed, rtt_ns, arrival_rate;
 } items_t;
 
@@ -58,7 +58,8 @@ static void on_item(void *arg, uint8_t type, const uint8_t *value, uint8_t lengt
     } else if (type == RSTI_SM_ITEM_FILL && length >= RSTI_SM_FILL_LENGTH) {
         rsti_sm_fill_t fill;
         rsti_sm_fill_decode(&fill, value);
-        items->has_fill = !fill.is_clear;
+        items->has_fill = true;
+        items->is_clear = fill.is_clear;
         items->allowed = fill.allowed;
     }
 }
@@ -121,7 +122,9 @@ static bool on_passing(void *arg, const rsti_lab_passing_t *passing)
         agents->readers[image].exchanged_reports--;
         return false;
     }
-    keep_least(agents, image, passing, items.allowed);
+    if (!items.is_clear) {
+        keep_least(agents, image, passing, items.allowed);
+    }
     return true;
 }
 

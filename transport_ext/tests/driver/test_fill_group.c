@@ -9,18 +9,20 @@
 #define SESSION 1234
 #define A "127.0.0.1:31001"
 #define B "127.0.0.1:31002"
+#define MB INT64_C(1000000)
 
-/* An additional status message with a fill NAK; returns its length. */
+#define IS_CLEAR -1
+
+/* An additional status message with a fill NAK, or with "clear"; returns its length. */
 static size_t fill_nak(uint8_t *frame, int64_t receiver_id, int32_t session_id, int64_t position,
-    double strength)
+    int64_t allowed)
 {
     uint8_t value[RSTI_SM_FILL_LENGTH];
     const uint8_t has_tag = 0;
-    const rsti_sm_fill_t fill = {.strength = strength,
-        .fill = strength,
+    const rsti_sm_fill_t fill = {.is_clear = allowed == IS_CLEAR,
+        .fill = 0.5,
         .drain = 1000000,
-        .drain_all = 1000000,
-        .sender_count = 1,
+        .allowed = allowed == IS_CLEAR ? 0 : allowed,
         .buffer_bytes = 65536};
     rsti_sm_items_writer_t writer;
     rsti_sm_fill_encode(&fill, value);
@@ -67,11 +69,11 @@ static void send_plain(const publisher_t *p, const char *from, int64_t receiver_
 
 /* The number of status messages sent after a report from this receiver. */
 static int echoes_from(const publisher_t *p, const char *from, int64_t receiver_id,
-    int64_t position, double strength)
+    int64_t position, int64_t allowed)
 {
     uint8_t frame[RSTI_SM_ITEMS_OFFSET + RSTI_SM_ITEMS_MAX];
     const size_t length = fill_nak(frame, receiver_id, p->publication->base.session_id, position,
-        strength);
+        allowed);
     forget_frames(p->h);
     inject(p->h, p->publication->endpoint->socket, from, frame, length);
     p->h->manual.now_ns += 1000;
@@ -85,9 +87,9 @@ static int echoes_from(const publisher_t *p, const char *from, int64_t receiver_
     return count;
 }
 
-static int echoes_of(const publisher_t *p, const char *from, int64_t receiver_id, double strength)
+static int echoes_of(const publisher_t *p, const char *from, int64_t receiver_id, int64_t allowed)
 {
-    return echoes_from(p, from, receiver_id, 0, strength);
+    return echoes_from(p, from, receiver_id, 0, allowed);
 }
 
 static publisher_t publisher_open(const char *rate)
@@ -111,12 +113,13 @@ TEST(accepted_fill_is_echoed_to_all_destinations)
 {
     const publisher_t p = publisher_open("|rs-rate=adaptive");
     CHECK_EQ(p.publication->endpoint->destinations->count, 2);
-    CHECK_EQ(echoes_of(&p, A, 1, 0.5), 2); /* to both: a receiver recognizes its own */
-    CHECK_EQ(echoes_of(&p, B, 2, 0.5), 0); /* as strong as the last: nothing new */
-    CHECK_EQ(echoes_of(&p, B, 2, 0.9), 2);
-    CHECK_EQ(echoes_of(&p, A, 1, 0.0), 0);
+    CHECK_EQ(echoes_of(&p, A, 1, 50 * MB), 2); /* to both: a receiver recognizes its own */
+    CHECK_EQ(echoes_of(&p, B, 2, 50 * MB), 0); /* allows as much as the last: nothing new */
+    CHECK_EQ(echoes_of(&p, B, 2, 10 * MB), 2);
+    CHECK_EQ(echoes_of(&p, A, 1, IS_CLEAR), 0);
     advance_alive(p.h, 100 * MS, 10 * MS);
-    CHECK_EQ(echoes_of(&p, A, 1, 0.5), 2); /* a window later */
+    CHECK_EQ(echoes_of(&p, A, 1, IS_CLEAR), 0);
+    CHECK_EQ(echoes_of(&p, A, 1, 50 * MB), 2); /* a period later */
     harness_close(p.h);
 }
 
@@ -139,9 +142,9 @@ TEST(the_fullest_is_heard_from_further_behind_than_half_a_term)
     }
     CHECK_EQ(*p.publication->snd_pos, 98304);
     const double before = p.publication->send_rate.rate.bytes_per_s;
-    CHECK_EQ(echoes_from(&p, B, 2, 98304 - 65536 - 1024, 1.0), 0);
+    CHECK_EQ(echoes_from(&p, B, 2, 98304 - 65536 - 1024, 0), 0);
     CHECK(p.publication->send_rate.rate.bytes_per_s >= before);
-    CHECK_EQ(echoes_from(&p, B, 2, 98304 - 65536, 1.0), 2);
+    CHECK_EQ(echoes_from(&p, B, 2, 98304 - 65536, 0), 2);
     CHECK(p.publication->send_rate.rate.bytes_per_s < 0.6 * before);
     CHECK_EQ(counter(p.h, RSTI_SYSTEM_SM_REJECTED), 2); /* it is no sign of life */
     harness_close(p.h);
@@ -150,7 +153,7 @@ TEST(the_fullest_is_heard_from_further_behind_than_half_a_term)
 TEST(without_a_law_that_follows_fill_nothing_is_echoed)
 {
     const publisher_t p = publisher_open("");
-    CHECK_EQ(echoes_of(&p, A, 1, 0.9), 0);
+    CHECK_EQ(echoes_of(&p, A, 1, 0), 0);
     harness_close(p.h);
 }
 
@@ -198,8 +201,8 @@ static int fill_naks_sent(const reader_t *r)
 }
 
 /* A window of data comes in half a second and there is no reader. Each millisecond an echo of
- * receiver_id arrives; returns the number of fill NAKs sent. */
-static int overload(int64_t receiver_id, int32_t session_id, double strength)
+ * receiver_id arrives (0: of its own), or none at all. Returns the number of fill NAKs sent. */
+static int overload(bool has_echo, int64_t receiver_id, int32_t session_id, int64_t allowed)
 {
     reader_t r = reader_open();
     const int64_t own_id = r.image->endpoint->receiver_id;
@@ -212,10 +215,10 @@ static int overload(int64_t receiver_id, int32_t session_id, double strength)
         header.frame.frame_length = sizeof datagram;
         memcpy(datagram, &header, sizeof header);
         inject(r.h, r.socket, A, datagram, sizeof datagram);
-        if (strength > 0) {
+        if (has_echo) {
             uint8_t frame[RSTI_SM_ITEMS_OFFSET + RSTI_SM_ITEMS_MAX];
             const size_t length = fill_nak(frame, receiver_id == 0 ? own_id : receiver_id,
-                session_id, 0, strength);
+                session_id, 0, allowed);
             inject(r.h, r.socket, A, frame, length);
         }
         forget_frames(r.h);
@@ -228,21 +231,22 @@ static int overload(int64_t receiver_id, int32_t session_id, double strength)
 
 TEST(receiver_that_hears_an_echo_stays_silent)
 {
-    const int alone = overload(1, SESSION, 0);
+    const int alone = overload(false, 1, SESSION, 0);
     fprintf(stderr, "%d fill NAKs alone\n", alone);
     CHECK(alone > 10);
-    CHECK_EQ(overload(4711, SESSION, 1.0), 0);
-    CHECK_EQ(overload(4711, SESSION, 0.01),
-        alone); /* weaker ones do not silence a fuller receiver */
-    CHECK_EQ(overload(0, SESSION, 1.0), alone); /* its own echo does not count */
-    CHECK_EQ(overload(4711, SESSION + 1, 1.0), alone);
+    CHECK_EQ(overload(true, 4711, SESSION, 0), 0);
+    /* One that allows more does not silence a fuller receiver. */
+    CHECK_EQ(overload(true, 4711, SESSION, 100 * MB), alone);
+    CHECK_EQ(overload(true, 4711, SESSION, IS_CLEAR), alone);
+    CHECK_EQ(overload(true, 0, SESSION, 0), alone); /* its own echo does not count */
+    CHECK_EQ(overload(true, 4711, SESSION + 1, 0), alone);
 }
 
 TEST(invalid_echoes_change_nothing)
 {
     reader_t r = reader_open();
     uint8_t frame[RSTI_SM_ITEMS_OFFSET + RSTI_SM_ITEMS_MAX];
-    const size_t length = fill_nak(frame, 4711, SESSION, 0, 1.0);
+    const size_t length = fill_nak(frame, 4711, SESSION, 0, 0);
     for (size_t cut = RSTI_SM_LENGTH; cut < length; cut++) {
         uint8_t shorter[sizeof frame];
         const int32_t told = (int32_t)cut;

@@ -2,16 +2,19 @@
  * state on stdout after each. tests/unit/test_flow_models.py drives it beside the models in
  * tests/models/.
  *
- *   rate LAW now initial least most floor target detect window step increase decrease datagrams
- *   report now id strength fill drain drain_all variation senders buffer rtt
+ *   rate LAW now initial least most floor target detect is_group window step increase decrease
+ *        datagrams
+ *   report now id is_clear fill drain allowed buffer rtt
  *   cycle now sent rtt buffer            change now bytes datagrams
- *   fill target                          update now received consumed buffer rtt highest
- *   told strength                        demand messages in now
+ *   fill target                          update now received consumed buffer rtt mtu largest window
+ *   sent                                 part drain
+ *   demand messages in now
  *   buffer window highest mean mtu       wait group longest unit
  *   window buffer window mtu             window_due consumed window position last_window whole
- *   suppress                             due is_due group unit         heard strength
+ *   suppress                             due is_due group unit         heard allowed
+ *   fair (rate is_limited) ...
  *   truth now                            status now id consumed window
- *   claim now sent slack target, then as in report from id on
+ *   claim now sent slack, then as in report from id on
  *   stand now position mtu limit
  *   tokens bytes datagrams mtu now       set bytes datagrams now
  *   ask bytes datagrams now              spend bytes datagrams now
@@ -19,6 +22,7 @@
  *   room granted unacknowledged          share room unacknowledged streams
  *   step connection stream */
 #include "flow/budget.h"
+#include "flow/fair_share.h"
 #include "flow/fill.h"
 #include "flow/fill_suppress.h"
 #include "flow/fill_window.h"
@@ -56,11 +60,11 @@ static int64_t whole(void)
 static void print_rate(const rsti_rate_t *rate)
 {
     const bool is_adaptive = rate->law == &rsti_rate_adaptive;
-    printf("%.17g %.17g %" PRId64 " %.17g %" PRId32 " %.17g %" PRId64 " %" PRId32,
-        rate->bytes_per_s, rate->datagrams_per_s, rate->due_ns, rate->margin, rate->source_count,
-        rsti_rate_highest(rate), is_adaptive ? rate->state.adaptive.reaction.window_ns : 0,
-        is_adaptive ? rate->state.adaptive.step : 0);
-    printf(" %.17g\n", is_adaptive ? rate->state.adaptive.target : 0.0);
+    const rsti_rate_adaptive_t *state = &rate->state.adaptive;
+    printf("%.17g %.17g %" PRId64 " %.17g %" PRId32 " %.17g %d %.17g %.17g\n", rate->bytes_per_s,
+        rate->datagrams_per_s, rate->due_ns, rate->margin, rate->source_count,
+        rsti_rate_highest(rate), is_adaptive && state->is_episode,
+        is_adaptive ? state->back_to : 0.0, is_adaptive ? state->jump : 0.0);
 }
 
 static void start_rate(lab_t *lab)
@@ -78,6 +82,7 @@ static void start_rate(lab_t *lab)
     params.floor_share = real();
     params.target_delay_ns = whole();
     params.detect_ns = whole();
+    params.is_group = whole() != 0;
     params.window_ns = whole();
     params.step_share = real();
     params.increase = real();
@@ -89,12 +94,10 @@ static void start_rate(lab_t *lab)
 static rsti_fill_report_t report_of(void)
 {
     rsti_fill_report_t report = {.receiver_id = whole()};
-    report.strength = real();
+    report.is_clear = whole() != 0;
     report.fill = real();
     report.drain = real();
-    report.drain_all = real();
-    report.variation = real();
-    report.sender_count = (int32_t)whole();
+    report.allowed = real();
     report.buffer_bytes = whole();
     report.rtt_ns = whole();
     return report;
@@ -126,11 +129,24 @@ static bool do_rate(lab_t *lab, const char *word)
     return true;
 }
 
-static void print_fill(const rsti_fill_t *fill, bool is_due)
+static void print_fill(const rsti_fill_t *fill, rsti_fill_due_t due)
 {
-    printf("%d %.17g %.17g %.17g %.17g %.17g %" PRId64 " %d %.17g %.17g\n", is_due, fill->strength,
-        fill->fill, fill->predicted, fill->drain, fill->variation, fill->reaction.window_ns,
-        fill->is_stalled, fill->arriving, fill->reaction.fill_low);
+    printf("%d %.17g %.17g %.17g %.17g %" PRId64 " %" PRId64 " %" PRId64 " %d %d\n", (int)due,
+        fill->fill, fill->drain, fill->taking, fill->allowed, fill->standing, fill->set_point,
+        fill->period_ns, fill->is_reporting, fill->is_stalled);
+}
+
+static rsti_fill_facts_t facts_of(void)
+{
+    rsti_fill_facts_t facts = {.now_ns = whole()};
+    facts.received = whole();
+    facts.consumed = whole();
+    facts.buffer_bytes = whole();
+    facts.rtt_ns = whole();
+    facts.mtu = (int32_t)whole();
+    facts.largest = whole();
+    facts.window_bytes = whole();
+    return facts;
 }
 
 static bool do_fill(lab_t *lab, const char *word)
@@ -138,19 +154,18 @@ static bool do_fill(lab_t *lab, const char *word)
     if (strcmp(word, "fill") == 0) {
         rsti_fill_init(&lab->fill, whole());
         rsti_fill_demand_init(&lab->demand);
-        print_fill(&lab->fill, false);
+        print_fill(&lab->fill, RSTI_FILL_QUIET);
     } else if (strcmp(word, "update") == 0) {
-        rsti_fill_facts_t facts = {.now_ns = whole()};
-        facts.received = whole();
-        facts.consumed = whole();
-        facts.buffer_bytes = whole();
-        facts.rtt_ns = whole();
-        facts.highest = whole();
-        const bool is_due = rsti_fill_update(&lab->fill, &facts);
-        print_fill(&lab->fill, is_due);
-    } else if (strcmp(word, "told") == 0) {
-        rsti_fill_on_told(&lab->fill, real());
-        print_fill(&lab->fill, false);
+        const rsti_fill_facts_t facts = facts_of();
+        const rsti_fill_due_t due = rsti_fill_update(&lab->fill, &facts);
+        print_fill(&lab->fill, due);
+    } else if (strcmp(word, "sent") == 0) {
+        rsti_fill_on_sent(&lab->fill);
+        print_fill(&lab->fill, RSTI_FILL_QUIET);
+    } else if (strcmp(word, "part") == 0) {
+        rsti_fill_report_t report;
+        rsti_fill_report(&lab->fill, real(), false, &report);
+        printf("%.17g %.17g\n", report.drain, report.allowed);
     } else if (strcmp(word, "demand") == 0) {
         const int64_t messages = whole();
         const int64_t in_ns = whole();
@@ -164,6 +179,21 @@ static bool do_fill(lab_t *lab, const char *word)
     } else {
         return false;
     }
+    return true;
+}
+
+static bool do_share(const char *word)
+{
+    if (strcmp(word, "fair") != 0) {
+        return false;
+    }
+    rsti_fair_sender_t senders[RSTI_FAIR_SENDERS_MAX];
+    int32_t count = 0;
+    const char *rate = strtok(NULL, " \n");
+    for (; rate != NULL && count < RSTI_FAIR_SENDERS_MAX; rate = strtok(NULL, " \n")) {
+        senders[count++] = (rsti_fair_sender_t){strtod(rate, NULL), whole() != 0};
+    }
+    printf("%.17g\n", rsti_fair_share(senders, count));
     return true;
 }
 
@@ -226,12 +256,12 @@ static bool do_truth(lab_t *lab, const char *word)
         const int64_t consumed = whole();
         is_good = rsti_fill_truth_on_status(truth, id, consumed, whole(), now_ns);
     } else if (strcmp(word, "claim") == 0) {
-        const int64_t now_ns = whole(), sent = whole(), slack = whole(), target_ns = whole();
+        const int64_t now_ns = whole(), sent = whole(), slack = whole();
         const rsti_fill_report_t report = report_of();
         id = report.receiver_id;
         is_good = rsti_fill_truth_is_believed(truth, &report, sent, (int32_t)slack, now_ns);
         if (is_good) {
-            rsti_standstill_on_report(&lab->standstill, truth, &report, target_ns, now_ns);
+            rsti_standstill_on_report(&lab->standstill, truth, &report, now_ns);
         }
     } else {
         return false;
@@ -320,14 +350,14 @@ static bool do_budget(const char *word)
 int main(void)
 {
     static lab_t lab;
-    char line[512];
+    char line[4096]; /* 64 senders */
     while (fgets(line, sizeof line, stdin) != NULL) {
         const char *word = strtok(line, " \n");
         if (word == NULL) {
             continue;
         }
         if (!do_rate(&lab, word) && !do_fill(&lab, word) && !do_suppress(&lab, word)
-            && !do_budget(word) && !do_truth(&lab, word) && !do_stand(&lab, word)
+            && !do_budget(word) && !do_truth(&lab, word) && !do_stand(&lab, word) && !do_share(word)
             && !do_window(&lab, word) && !do_tokens(&lab, word)) {
             fprintf(stderr, "unknown: %s\n", word);
             return 2;

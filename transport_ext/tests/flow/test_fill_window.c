@@ -7,11 +7,12 @@
 #define MTU 1408
 #define WINDOW (1 << 20)
 
-/* 0.1 of B is f_lo as long as no known drain requires more. */
+/* A drain of which 0.1 of B is the set point, and less: f_lo is 0.1. */
 static rsti_fill_t filled(double share)
 {
     rsti_fill_t fill;
     rsti_fill_init(&fill, 0);
+    fill.drain = WINDOW * 10;
     (void)rsti_fill_update(&fill, &(rsti_fill_facts_t){.now_ns = 1, .buffer_bytes = WINDOW});
     (void)rsti_fill_update(&fill,
         &(rsti_fill_facts_t){
@@ -57,6 +58,24 @@ TEST(a_stall_alone_cuts_nothing)
     CHECK_EQ(rsti_fill_window(&fill, WINDOW, WINDOW, MTU), window);
 }
 
+/* A faster consumer has a longer queue before its window is cut, up to a quarter of the memory. */
+TEST(it_begins_at_the_set_point)
+{
+    static const struct {
+        double drain, low; /* in windows per second; a share of B */
+    } rows[] = {{0, 0.25}, {1, 0.1}, {12.5, 0.1}, {20, 0.16}, {31.25, 0.25}, {1000, 0.25}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const double middle = (rows[i].low + 0.9) / 2;
+        rsti_fill_t fill = filled(rows[i].low);
+        fill.drain = rows[i].drain * WINDOW;
+        CHECK_EQ(rsti_fill_window(&fill, WINDOW, WINDOW, MTU), WINDOW);
+        fill = filled(middle);
+        fill.drain = rows[i].drain * WINDOW;
+        const int32_t window = rsti_fill_window(&fill, WINDOW, WINDOW, MTU);
+        CHECK(window <= WINDOW / 2 + 32 && window > WINDOW / 2 - 64);
+    }
+}
+
 /* A reader that requests single messages has a small B_eff, and exceeds it. */
 TEST(demand_is_no_memory)
 {
@@ -65,7 +84,7 @@ TEST(demand_is_no_memory)
     (void)rsti_fill_update(&fill, &(rsti_fill_facts_t){.now_ns = 1, .buffer_bytes = MTU});
     (void)rsti_fill_update(&fill,
         &(rsti_fill_facts_t){.now_ns = 2, .received = WINDOW / 20, .buffer_bytes = MTU});
-    CHECK(fill.strength >= 1.0);
+    CHECK(fill.is_reporting && !(fill.allowed > 0));
     CHECK_EQ(rsti_fill_window(&fill, WINDOW, WINDOW, MTU), WINDOW);
 }
 
@@ -101,4 +120,5 @@ TEST(told_when_it_matters)
 }
 
 CHECK_MAIN(RUN(less_the_more_there_is), RUN(never_more_than_congestion_says_nor_less_than_one_mtu),
-    RUN(a_stall_alone_cuts_nothing), RUN(demand_is_no_memory), RUN(told_when_it_matters))
+    RUN(a_stall_alone_cuts_nothing), RUN(it_begins_at_the_set_point), RUN(demand_is_no_memory),
+    RUN(told_when_it_matters))

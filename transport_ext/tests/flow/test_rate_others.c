@@ -24,10 +24,17 @@ static void pass(rsti_rate_t *rate, int64_t ms, double most)
     }
 }
 
-static void hear(rsti_rate_t *rate, double strength, double fill)
+/* These laws do not use the rate that a report asks for. */
+static void hear(rsti_rate_t *rate, double fill)
 {
-    const rsti_fill_report_t report = {.receiver_id = 1, .strength = strength, .fill = fill};
+    const rsti_fill_report_t report = {.receiver_id = 1, .fill = fill, .allowed = 1};
     rsti_rate_on_report(rate, &report, rate->now_ns);
+}
+
+static void hear_clear(rsti_rate_t *rate)
+{
+    const rsti_fill_report_t clear = {.receiver_id = 1, .is_clear = true, .fill = 1.0};
+    rsti_rate_on_report(rate, &clear, rate->now_ns);
 }
 
 static int64_t mb_per_s(const rsti_rate_t *rate)
@@ -59,7 +66,7 @@ TEST(nak_cuts_by_the_highest_trigger_of_a_window)
     rsti_rate_init(&rate, &rsti_rate_nak, &params);
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
         pass(&rate, steps[i].wait_ms, 1e12);
-        hear(&rate, 1.0, steps[i].fill);
+        hear(&rate, steps[i].fill);
         CHECK_EQ(mb_per_s(&rate), steps[i].mb_per_s);
     }
 }
@@ -69,14 +76,16 @@ TEST(nak_steps_grow_with_the_time_since_the_last_one)
     rsti_rate_t rate;
     const rsti_rate_params_t params = params_of(200 * MB);
     rsti_rate_init(&rate, &rsti_rate_nak, &params);
-    hear(&rate, 1.0, 1.0);
+    hear(&rate, 1.0);
     CHECK_EQ(mb_per_s(&rate), 50);
     static const int64_t expected[] = {52, 56, 62, 70, 80}; /* 1 % of 200, times 1, 2, 3 ... */
     for (size_t i = 0; i < 5; i++) {
         pass(&rate, 50, 1e12);
         CHECK_EQ(mb_per_s(&rate), expected[i]);
     }
-    hear(&rate, 1.0, 0.5);
+    hear(&rate, 0.5);
+    CHECK_EQ(mb_per_s(&rate), 72);
+    hear_clear(&rate); /* the next step comes as without it */
     CHECK_EQ(mb_per_s(&rate), 72);
     pass(&rate, 50, 1e12);
     CHECK_EQ(mb_per_s(&rate), 74);
@@ -106,7 +115,7 @@ TEST(nak_law_begins_unlimited_and_cuts_the_sent_rate)
     rsti_rate_init(&rate, &rsti_rate_nak, &params);
     CHECK(rate.bytes_per_s >= RSTI_RATE_MAX);
     pass(&rate, 60, 100 * MB);
-    hear(&rate, 1.0, 0.5);
+    hear(&rate, 0.5);
     CHECK_EQ(mb_per_s(&rate), 90);
     CHECK_EQ((int64_t)rsti_rate_highest(&rate), 100 * MB);
 }
@@ -119,16 +128,16 @@ TEST(nak_triggers_are_the_users)
     params.triggers[0] = 0.3;
     params.cuts[0] = 0.5;
     rsti_rate_init(&rate, &rsti_rate_nak, &params);
-    hear(&rate, 1.0, 0.29);
+    hear(&rate, 0.29);
     CHECK_EQ(mb_per_s(&rate), 100);
-    hear(&rate, 1.0, 0.3);
+    hear(&rate, 0.3);
     CHECK_EQ(mb_per_s(&rate), 50);
     params.trigger_count = 1000; /* clamped */
     rsti_rate_init(&rate, &rsti_rate_nak, &params);
     CHECK_EQ(rate.params.trigger_count, RSTI_RATE_TRIGGERS_MAX);
     params.trigger_count = -1;
     rsti_rate_init(&rate, &rsti_rate_nak, &params);
-    hear(&rate, 1.0, 2.0);
+    hear(&rate, 2.0);
     CHECK_EQ(mb_per_s(&rate), 100);
 }
 
@@ -140,7 +149,7 @@ TEST(fixed_rate_is_the_user_s)
     rsti_rate_init(&rate, &rsti_rate_fixed, &params);
     CHECK_EQ((int64_t)rate.bytes_per_s, 1000); /* below what other laws go down to */
     CHECK_EQ((int64_t)rate.datagrams_per_s, 5000);
-    hear(&rate, 1.0, 1.0);
+    hear(&rate, 1.0);
     pass(&rate, 100, 1e12);
     CHECK_EQ((int64_t)rate.bytes_per_s, 1000);
     CHECK_EQ(rate.due_ns, INT64_MAX);
@@ -157,18 +166,18 @@ TEST(aimd_halves_once_per_round_and_adds)
     rsti_rate_t rate;
     const rsti_rate_params_t params = params_of(100 * MB);
     rsti_rate_init(&rate, &rsti_rate_aimd, &params);
-    hear(&rate, 0.1, 0.3);
-    hear(&rate, 1.0, 0.9);
+    hear(&rate, 0.3);
+    hear(&rate, 0.9);
     CHECK_EQ(mb_per_s(&rate), 50);
     pass(&rate, 9, 1e12);
-    hear(&rate, 1.0, 0.9);
+    hear(&rate, 0.9);
     CHECK_EQ(mb_per_s(&rate), 50);
     pass(&rate, 1, 1e12);
-    hear(&rate, 1.0, 0.9);
+    hear(&rate, 0.9);
     CHECK_EQ(mb_per_s(&rate), 25);
     pass(&rate, 100, 1e12);
     CHECK_EQ(mb_per_s(&rate), 35);
-    hear(&rate, 0.0, 0.9); /* no overload: no news */
+    hear_clear(&rate);
     CHECK_EQ(mb_per_s(&rate), 35);
 }
 
@@ -177,7 +186,8 @@ TEST(unlimited_stays_so)
     rsti_rate_t rate;
     const rsti_rate_params_t params = params_of(5);
     rsti_rate_init(&rate, &rsti_rate_unlimited, &params);
-    hear(&rate, 1.0, 2.0);
+    hear(&rate, 2.0);
+    hear_clear(&rate);
     rsti_rate_change(&rate, 5, 5, 1);
     CHECK(rate.bytes_per_s >= RSTI_RATE_MAX);
 }

@@ -91,11 +91,11 @@ TEST(liars_and_forgers_send_their_recorded_values)
     sender_of(&world)->fc = 0;
     sender_of(&world)->app_rate = 0;
     ADD(&world, pause, RSTI_LAB_PAUSE, .consumer = 1, .at_ns = 1e7, .length_ns = 2e7);
-    ADD(&world, liar, RSTI_LAB_LIAR, .from_ns = 3e7, .to_ns = 9e7, .period_ns = 1e6, .strength = 1,
+    ADD(&world, liar, RSTI_LAB_LIAR, .from_ns = 3e7, .to_ns = 9e7, .period_ns = 1e6, .allowed = 1,
         .fill = 1, .drain_share = 0.01);
     for (int kind = RSTI_LAB_FORGES_FRESH; kind <= RSTI_LAB_REPLAYS; kind++) {
         ADD(&world, forger, RSTI_LAB_FORGER, .from_ns = 5e7, .to_ns = 9e7, .period_ns = 1e6,
-            .kind = kind, .image = 1, .strength = 1, .fill = 1, .drain = MB);
+            .kind = kind, .image = 1, .allowed = 1, .fill = 1, .drain = MB);
     }
     rsti_lab_agents_t agents;
     CHECK_EQ(rsti_lab_agents_init(&agents, world.values, world.count, dir), 0);

@@ -109,16 +109,16 @@ TEST(malformed_tails_deliver_nothing)
         {{1, 0, 3, 0, 1, 1, 1}, 16, false},          /* count too small */
         {{1, 1, 2, 0, 1, 1, 1}, 16, false},          /* item beyond the list */
         {{1, 1, 4, 0, 1, 1, 1}, 16, false},          /* list beyond the item */
-        {{1, 1, 13, 0, 9, 11}, 16, false},           /* list beyond the tail */
-        {{1, 1, 12, 0, 9, 10}, 16, true},
-        {{1, 1, 12, 0, 9, 11}, 16, false},
-        {{1, 1, 0xFF, 0xFF, 9, 10}, 16, false},
+        {{1, 1, 13, 0, 99, 11}, 16, false},           /* list beyond the tail */
+        {{1, 1, 12, 0, 99, 10}, 16, true},
+        {{1, 1, 12, 0, 99, 11}, 16, false},
+        {{1, 1, 0xFF, 0xFF, 99, 10}, 16, false},
         {{1, 255, 0, 0}, 16, false},
         {{1, 1, 2, 0, 1, 0}, 16, false},             /* a tag item without its byte */
         {{1, 1, 9, 0, 5, 7}, 16, false},             /* a round trip of 7 bytes */
         {{1, 1, 10, 0, 5, 8}, 16, true},
         {{1, 1, 11, 0, 5, 9}, 16, true},             /* a later version's, longer */
-        {{1, 2, 5, 0, 1, 1, 1, 9, 1}, 16, false},    /* the second is malformed */
+        {{1, 2, 5, 0, 1, 1, 1, 99, 1}, 16, false},    /* the second is malformed */
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         seen_t seen;
@@ -167,6 +167,31 @@ TEST(all_items_are_decoded_at_once)
     CHECK_EQ(items.noop.answered, 7);
 }
 
+/* 2 was a fill NAK with another value: a peer that sends it is told nothing and harms nothing. */
+TEST(a_fill_nak_is_the_item_of_type_9)
+{
+    static const struct {
+        uint8_t type, length;
+        bool is_valid, has_fill;
+    } rows[] = {{9, 32, true, true}, {9, 40, true, true}, {9, 31, false, false},
+        {2, 32, true, false}, {2, 0, true, false}};
+    const rsti_sm_fill_t fill = {.fill = 0.5, .drain = 1, .allowed = 2, .buffer_bytes = 3};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        _Alignas(8) uint8_t frame[RSTI_SM_ITEMS_OFFSET + RSTI_SM_ITEMS_MAX] = {0};
+        uint8_t value[RSTI_SM_FILL_LENGTH + 8] = {0};
+        rsti_sm_items_writer_t writer;
+        rsti_sm_items_t items;
+        rsti_sm_t *sm = (void *)frame;
+        rsti_sm_fill_encode(&fill, value);
+        rsti_sm_items_begin(&writer, frame + RSTI_SM_ITEMS_OFFSET, RSTI_SM_ITEMS_MAX);
+        CHECK(rsti_sm_items_add(&writer, rows[i].type, value, rows[i].length));
+        sm->frame.frame_length = (int32_t)(RSTI_SM_ITEMS_OFFSET + rsti_sm_items_end(&writer));
+        CHECK_EQ(rsti_sm_items_decode(&items, sm), rows[i].is_valid);
+        CHECK_EQ(items.has_fill, rows[i].has_fill);
+        CHECK_EQ(items.fill.allowed, rows[i].has_fill ? 2 : 0);
+    }
+}
+
 TEST(a_plain_status_message_has_no_items)
 {
     _Alignas(8) uint8_t frame[RSTI_SM_ITEMS_OFFSET + RSTI_SM_ITEMS_MIN] = {0};
@@ -181,4 +206,5 @@ TEST(a_plain_status_message_has_no_items)
 
 CHECK_MAIN(RUN(encoding_and_decoding_are_inverse), RUN(short_lists_are_padded_to_16),
     RUN(a_full_writer_refuses), RUN(malformed_tails_deliver_nothing),
-    RUN(all_items_are_decoded_at_once), RUN(a_plain_status_message_has_no_items))
+    RUN(all_items_are_decoded_at_once), RUN(a_fill_nak_is_the_item_of_type_9),
+    RUN(a_plain_status_message_has_no_items))
