@@ -148,7 +148,9 @@ def with_default_rate(uri: str) -> str:
     publisher down by the driver's law, while a raw publication has none.
     """
     parsed = ChannelUri.parse(uri)
-    return uri if parsed.get("rs-rate") is not None else str(parsed.with_value("rs-rate", "default"))
+    return (
+        uri if parsed.get("rs-rate") is not None else str(parsed.with_value("rs-rate", "default"))
+    )
 
 
 def with_endpoint(uri: str, address: str) -> str:

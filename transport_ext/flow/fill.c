@@ -20,7 +20,10 @@
 
 void rsti_fill_init(rsti_fill_t *fill, int64_t target_delay_ns)
 {
-    *fill = (rsti_fill_t){.period_ns = RSTI_FILL_PERIOD_NS, .repaired_ns = NEVER, .above_ns = NEVER, .sent_ns = NEVER};
+    *fill = (rsti_fill_t){.period_ns = RSTI_FILL_PERIOD_NS,
+        .repaired_ns = NEVER,
+        .above_ns = NEVER,
+        .sent_ns = NEVER};
     rsti_fill_set_target(fill, target_delay_ns);
 }
 
@@ -152,8 +155,7 @@ static bool is_window_enough(const rsti_fill_t *fill)
 {
     return fill->window_bytes > 0
         && (!(fill->drain > 0)
-            || (double)fill->window_bytes
-                <= fill->drain * (double)fill->target_delay_ns / 1e9);
+            || (double)fill->window_bytes <= fill->drain * (double)fill->target_delay_ns / 1e9);
 }
 
 static bool waits_for_repaired(const rsti_fill_t *fill)
@@ -196,7 +198,7 @@ static rsti_fill_due_t what_is_due(rsti_fill_t *fill)
     }
     const bool is_late = !fill->was_told || fill->now_ns - fill->told_ns >= fill->period_ns;
     return is_late || (fill->is_stalled && !fill->was_stall_told) ? RSTI_FILL_REPORT
-                                                                   : RSTI_FILL_QUIET;
+                                                                  : RSTI_FILL_QUIET;
 }
 
 rsti_fill_due_t rsti_fill_update(rsti_fill_t *fill, const rsti_fill_facts_t *facts)

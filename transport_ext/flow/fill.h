@@ -69,27 +69,27 @@ static inline int64_t rsti_fill_fresh_ns(int64_t rtt_ns)
 typedef struct rsti_fill_facts_t {
     int64_t now_ns;
     int64_t received; /* end of contiguous data; going back changes nothing */
-    int64_t highest;  /* end of all data, also behind gaps */
+    int64_t highest; /* end of all data, also behind gaps */
     int64_t consumed; /* at most received */
     int64_t buffer_bytes; /* B; 0: no fill */
-    int64_t rtt_ns;   /* 0: unknown */
+    int64_t rtt_ns; /* 0: unknown */
     int32_t mtu;
-    int64_t largest;  /* M: the largest recent message; 0: unknown */
+    int64_t largest; /* M: the largest recent message; 0: unknown */
     int64_t window_bytes; /* W */
 } rsti_fill_facts_t;
 
 typedef enum rsti_fill_due_t {
     RSTI_FILL_QUIET = 0,
     RSTI_FILL_REPORT, /* tell `allowed` */
-    RSTI_FILL_CLEAR   /* tell that the overload is over */
+    RSTI_FILL_CLEAR /* tell that the overload is over */
 } rsti_fill_due_t;
 
 typedef struct rsti_fill_t {
     int64_t target_delay_ns; /* L */
     /* results */
     double fill;
-    double drain;      /* bytes per second; 0: not known yet */
-    double allowed;    /* bytes per second */
+    double drain; /* bytes per second; 0: not known yet */
+    double allowed; /* bytes per second */
     int64_t set_point; /* bytes */
     int64_t period_ns; /* P */
     bool is_reporting, is_stalled;
@@ -101,12 +101,12 @@ typedef struct rsti_fill_t {
     int64_t now_ns, received, consumed, buffer_bytes, rtt_ns, largest, window_bytes;
     int32_t mtu;
     int64_t standing;
-    double still_ns;  /* seen without a taking, between two takings (1/8) */
-    double gap_ns;    /* usual time between two takings while there was data (1/8) */
+    double still_ns; /* seen without a taking, between two takings (1/8) */
+    double gap_ns; /* usual time between two takings while there was data (1/8) */
     int64_t moved_ns; /* something was taken, or there was nothing to take */
     int64_t told_ns;
-    double latest;    /* the newest sample of the drain, busy or not */
-    double taking;    /* as drain, and also while the queue runs empty */
+    double latest; /* the newest sample of the drain, busy or not */
+    double taking; /* as drain, and also while the queue runs empty */
     bool has_sample, is_sample_busy;
     int64_t sample_ns, sample_at; /* where the running sample began */
 } rsti_fill_t;

@@ -34,8 +34,7 @@ static inline bool rsti_fill_echo_is_due(rsti_fill_echo_t *echo, double allowed,
     if (now_ns >= echo->until_ns) {
         echo->until_ns = now_ns + rsti_clamp_i64(period_ns, 0, RSTI_TIME_MAX_NS);
         echo->count = 0;
-    } else if (allowed >= echo->allowed * RSTI_FILL_ECHO_LOWER
-        || echo->count == RSTI_FILL_ECHOES) {
+    } else if (allowed >= echo->allowed * RSTI_FILL_ECHO_LOWER || echo->count == RSTI_FILL_ECHOES) {
         return false;
     }
     echo->allowed = allowed;

@@ -85,10 +85,10 @@ typedef struct rsti_rate_source_t {
 } rsti_rate_source_t;
 
 typedef struct rsti_rate_adaptive_t {
-    double before;  /* R_0: the rate when the episode began */
+    double before; /* R_0: the rate when the episode began */
     double back_to; /* R_0 on the way back after clear; 0: none */
-    double drain;   /* d of the last clear */
-    double jump;    /* the first step of that way in a group, at due_ns; 0: none */
+    double drain; /* d of the last clear */
+    double jump; /* the first step of that way in a group, at due_ns; 0: none */
     bool is_episode;
     bool is_starting; /* doubles until the first report */
     bool has_begun; /* the initial rate is settled */

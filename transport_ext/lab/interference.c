@@ -77,14 +77,13 @@ static bool is_lying(const rsti_lab_agents_t *agents, int32_t image)
 }
 
 /* The report that allows least; of like ones the last, because its position is the newest. */
-static void keep_least(rsti_lab_agents_t *agents, int32_t image,
-    const rsti_lab_passing_t *passing, int64_t allowed)
+static void keep_least(rsti_lab_agents_t *agents, int32_t image, const rsti_lab_passing_t *passing,
+    int64_t allowed)
 {
     for (int32_t i = 0; i < agents->spec.counts[RSTI_LAB_FORGER]; i++) {
         const rsti_lab_forger_spec_t *spec = &agents->spec.forger[i];
         rsti_lab_forgery_at_work_t *forger = &agents->interference.forgers[i];
-        if ((int32_t)spec->image == image
-            && (forger->length == 0 || allowed <= forger->allowed)
+        if ((int32_t)spec->image == image && (forger->length == 0 || allowed <= forger->allowed)
             && (double)agents->interference.now_ns < spec->from_ns
             && passing->length <= sizeof forger->bytes) {
             forger->allowed = allowed;

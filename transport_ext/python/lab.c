@@ -216,8 +216,8 @@ static PyObject *lab_headroom(PyObject *module, PyObject *args)
             &rtt_ns, &rate)) {
         return NULL;
     }
-    return PyFloat_FromDouble(rsti_rate_headroom(
-        rsti_clamp_i64(target_delay_ns, 0, RSTI_REPORT_RTT_MAX_NS),
+    return PyFloat_FromDouble(rsti_rate_headroom(rsti_clamp_i64(target_delay_ns, 0,
+                                                     RSTI_REPORT_RTT_MAX_NS),
         rsti_clamp_i64(detect_ns, 0, RSTI_REPORT_RTT_MAX_NS),
         rsti_clamp_i64(buffer_bytes, 0, RSTI_BUFFER_MAX),
         rsti_clamp_i64(rtt_ns, 0, RSTI_REPORT_RTT_MAX_NS), rate));

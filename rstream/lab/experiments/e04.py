@@ -35,9 +35,7 @@ def stop_s(world: World) -> float:
     return STOP_REACTIONS * reaction_s(world.found_rtt_s)
 
 
-def scenario(
-    buffer_bytes: float, settled_s: float = SETTLED_S, world: World = VIRTUAL
-) -> Scenario:
+def scenario(buffer_bytes: float, settled_s: float = SETTLED_S, world: World = VIRTUAL) -> Scenario:
     stopped_s = stop_s(world)
     stopping = Consumer(levels=((0.0, world.full),), noise=0.15, pauses=((settled_s, stopped_s),))
     return group(

@@ -52,7 +52,9 @@ def most_in_a_window(run: Run) -> float:
         if first and reports[first] == reports[first - 1]:
             continue
         last = min(
-            bisect_left(times, at_s + max(period_s(round_trips[first] / 1e9), run.scenario.sample_s)),
+            bisect_left(
+                times, at_s + max(period_s(round_trips[first] / 1e9), run.scenario.sample_s)
+            ),
             len(times) - 1,
         )
         most = max(most, reports[last] - (reports[first - 1] if first else 0.0))

@@ -17,7 +17,8 @@ static int allocate_counters(rst_driver_t *driver, rsti_ipc_publication_t *publi
     const rsti_rate_choice_t *rate, int64_t client_id)
 {
     return rsti_rate_law_listens(rate->law)
-        ? rsti_rate_counters_allocate(driver, &publication->rate.made, &publication->base, client_id)
+        ? rsti_rate_counters_allocate(driver, &publication->rate.made, &publication->base,
+              client_id)
         : 0;
 }
 

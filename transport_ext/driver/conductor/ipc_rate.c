@@ -132,8 +132,7 @@ int64_t rsti_ipc_rate_due_ns(const rsti_ipc_rate_t *state, bool is_held)
     /* While nothing moves, only a stall is news, once. */
     const rsti_fill_t *fill = &state->fill;
     if (is_near(fill) && (state->has_moved || !fill->was_stall_told)) {
-        due_ns = rsti_min_i64(due_ns,
-            rsti_max_i64(rsti_fill_due_ns(fill), fill->now_ns + LOOK_NS));
+        due_ns = rsti_min_i64(due_ns, rsti_max_i64(rsti_fill_due_ns(fill), fill->now_ns + LOOK_NS));
     }
     return due_ns;
 }

@@ -39,8 +39,7 @@ int rsti_rate_check_shared(const rst_driver_t *driver, const rsti_publication_t 
         channel->rate, publication->uri);
 }
 
-static int parse_text(const rst_driver_t *driver, const rsti_text_t *text,
-    rsti_rate_choice_t *rate)
+static int parse_text(const rst_driver_t *driver, const rsti_text_t *text, rsti_rate_choice_t *rate)
 {
     char copy[RSTI_RATE_TEXT_MAX + 2];
     size_t length = text->length > 0 ? (size_t)text->length : 0;

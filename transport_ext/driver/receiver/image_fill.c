@@ -1,7 +1,6 @@
 /* image_fill.c: see image_fill.h. */
 #include "driver/receiver/image_fill.h"
 
-
 void rsti_image_fill_set_wanted(rsti_image_fill_t *state, int32_t is_wanted)
 {
     if (rsti_load_relaxed_i32(&state->is_wanted) != is_wanted) {
