@@ -78,7 +78,7 @@ def items(
     When the iteration is left, the objects that it has not handed out stay with the source: the
     next iteration, poll or, after a close, the next reader begins with them.
     """
-    part = PART_FIRST
+    part = 0  # not known yet: a quarter of the first poll
     while not is_stopped():
         rest = source.rest
         if length_hint(rest) == 0:
@@ -90,6 +90,7 @@ def items(
             else:
                 source.wait(wait_s)
                 continue
+        part = part or max(1, min(PART_FIRST, length_hint(rest) // PART_GROWTH))
         counted_s = monotonic()
         # In this generator, not in one below it, which would cost 20 ns for each item.
         try:

@@ -59,7 +59,7 @@ def test_control_messages_and_others_between_do_not_shift_it(driver_dir, name):
 
 def test_each_channel_of_a_reader_counts_its_own(driver_dir, name, monkeypatch):
     """A reader of several channels begins each poll with another one."""
-    monkeypatch.setattr("rstream.stream._pump.COUNT_AFTER_S", 0.0)  # each part counts
+    monkeypatch.setattr("rstream.stream._pump.PART_S", 0.0)  # each item counts
     udp = f"aeron:udp?endpoint=127.0.0.1:{free_port()}"
     with (
         stream.reader(name, channels=["aeron:ipc", udp], dir=driver_dir) as reader,

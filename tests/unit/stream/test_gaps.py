@@ -13,7 +13,7 @@ from itertools import pairwise
 import pytest
 
 import rstream
-from rstream import policy, stream
+from rstream import policy, rate, stream
 from rstream.errors import ConfigError, MessagesLost
 from tests.support import free_port, until
 
@@ -32,7 +32,12 @@ class Group:
         self.channel = f"aeron:udp?endpoint=127.0.0.1:{free_port()}|{control}"
         self.publisher = stack.enter_context(
             stream.publisher(
-                name, bytes, channel=f"aeron:udp?{control}", dir=driver_dir, linger_s=0
+                name,
+                bytes,
+                channel=f"aeron:udp?{control}",
+                dir=driver_dir,
+                linger_s=0,
+                rate=rate.Unlimited(),  # else the slow reader would slow it down
             )
         )
         self.fast = stack.enter_context(

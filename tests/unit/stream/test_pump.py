@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rstream.stream._pump import COUNT_AFTER_S, PART_MOST, batches, items
+from rstream.stream._pump import PART_FIRST, PART_MOST, PART_S, batches, items
 from rstream.stream._subscriber import Subscriber
 
 
@@ -108,30 +108,43 @@ def clock(monkeypatch):
     return now_s
 
 
-def test_a_slow_loop_counts_in_parts(clock):
-    source = Script(list(range(PART_MOST * 10)))
+def test_a_slow_loop_counts_each_item(clock):
+    source = Script(list(range(200)), list(range(3)))
     reading = items(source, lambda: False)
-    count = PART_MOST * 2 + 1
-    assert taken_by(reading, count, clock, COUNT_AFTER_S / PART_MOST) == list(range(count))
-    assert source.consumed == [PART_MOST, PART_MOST * 2]
+    taken_by(reading, 203, clock, PART_S)
+    first = PART_FIRST  # how slow it is shows behind the first part
+    assert source.consumed == [*range(first, 201), 1, 2]
 
 
 def test_a_fast_loop_counts_when_its_poll_is_used_up(clock):
-    source = Script(list(range(PART_MOST * 10)), [1])
+    source = Script(*([list(range(PART_MOST))] * 3), [1])
     reading = items(source, lambda: False)
-    taken_by(reading, PART_MOST * 10, clock, 0.0)
-    assert source.consumed == []
-    next(reading)
-    assert source.consumed == [PART_MOST * 10]
+    taken_by(reading, 3 * PART_MOST + 1, clock, 0.0)
+    grown = PART_FIRST * 5  # 32, then 4 * 32, then the rest
+    assert source.consumed == [PART_FIRST, grown, PART_MOST, PART_MOST, PART_MOST]
+
+
+def test_a_loop_that_becomes_slow_is_seen_within_a_poll(clock):
+    source = Script(*([list(range(PART_MOST))] * 4))
+    reading = items(source, lambda: False)
+    taken_by(reading, 3 * PART_MOST, clock, 0.0)
+    source.consumed.clear()
+    taken_by(reading, PART_MOST, clock, PART_S)
+    assert next(reading, None) is None
+    assert source.consumed == [PART_MOST, PART_MOST]
+    source.polls = [[1, 2, 3]]
+    reading = items(source, lambda: False)
+    taken_by(reading, 3, clock, PART_S)
+    assert source.consumed[2:] == [1, 2]
 
 
 @pytest.mark.parametrize(("length", "part"), [(1, 1), (3, 1), (8, 2), (40, 10)])
-def test_a_short_batch_counts_in_four_parts(clock, length, part):
+def test_the_first_part_is_a_quarter_of_a_short_poll(clock, length, part):
     source = Script(list(range(length)))
     reading = items(source, lambda: False)
     assert taken_by(reading, length, clock, 1.0) == list(range(length))
     assert list(reading) == []
-    assert source.consumed == list(range(part, length + 1, part))
+    assert source.consumed == list(range(part, length + 1))
 
 
 @pytest.mark.parametrize("in_hand", [0, 1])
@@ -152,4 +165,4 @@ def test_a_stopped_loop_hands_out_no_more_parts(clock):
     for item in items(source, lambda: len(taken) > 5):
         taken.append(item)
         clock[0] += 1.0
-    assert taken == list(range(PART_MOST))
+    assert taken == list(range(PART_FIRST))

@@ -138,25 +138,26 @@ def test_a_publication_at_its_rate_is_held_by_the_rate(driver, name):
 
 
 def test_stat_shows_a_rate_with_its_fill_naks_and_headroom(driver, name):
-    """A law that uses no fill NAKs has no headroom."""
-    channel = f"aeron:udp?endpoint=127.0.0.1:{free_port()}"
+    """One reader's window holds the publisher: only a group has headroom."""
+    control = f"control=127.0.0.1:{free_port()}|control-mode=dynamic"
+    receiving = f"aeron:udp?endpoint=127.0.0.1:{free_port()}|{control}"
     with (
-        stream.subscriber(name, bytes, dir=driver.dir, channel=channel) as sub,
+        stream.subscriber(name, bytes, dir=driver.dir, channel=receiving) as sub,
         stream.publisher(
-            name, bytes, dir=driver.dir, channel=channel, rate=rate.Adaptive(), linger_s=0
+            name, bytes, dir=driver.dir, channel=f"aeron:udp?{control}", linger_s=0
         ) as pub,
     ):
 
         def is_told():
-            while pub.offer(b"x" * 1000) > 0:
-                pass
+            for _ in range(100):
+                pub.offer(b"x" * 1000)
+            sub.poll(20)
             return (
                 state_of(driver.dir, pub).rate.fill_naks > 0
                 and state_of(driver.dir, pub).rate.headroom
             )
 
-        headroom = until(is_told)
-        assert 0 < headroom < 100
+        assert 0 < until(is_told)
         text = "\n".join(_stat.screen(driver.dir, 2, {}, 0.0, False)[0])
         assert "    rate: " in text
         assert "reports of a filling buffer (fill NAKs)" in text
@@ -168,6 +169,27 @@ def test_stat_shows_a_rate_with_its_fill_naks_and_headroom(driver, name):
             )
         )
         until(lambda: state_of(driver.dir, pub).rate.headroom is None)
+
+
+@pytest.mark.parametrize("medium", ["ipc", "udp"])
+def test_a_slow_reader_slows_its_publisher_down_by_default(driver, name, medium):
+    """The law acts without being asked for, also in shared memory, and stat shows it."""
+    channel = None if medium == "ipc" else f"aeron:udp?endpoint=127.0.0.1:{free_port()}"
+    with (
+        stream.subscriber(name, bytes, dir=driver.dir, channel=channel) as sub,
+        stream.publisher(name, bytes, dir=driver.dir, channel=channel, linger_s=0) as pub,
+    ):
+        until(lambda: pub.is_connected)
+
+        def is_held_by_rate():
+            while pub.offer(b"x" * 1000) > 0:
+                pass
+            sub.poll(2)
+            state = state_of(driver.dir, pub)
+            return state.rate.fill_naks > 0 and pub.held_by is HeldBy.RATE
+
+        until(is_held_by_rate)
+        assert state_of(driver.dir, pub).rate.headroom is None
 
 
 def test_held_by_of_an_unknown_publication(driver):

@@ -177,6 +177,8 @@ static int64_t rated_limit(rsti_network_publication_t *publication, int64_t snd_
     if (rated < limit) {
         tell_holder(publication,
             send_rate->standstill.is_holding ? RSTI_HELD_BY_WINDOW : RSTI_HELD_BY_RATE);
+    } else if (limit - snd_pos < rsti_min_i64(pending, send_rate->mtu)) {
+        tell_holder(publication, RSTI_HELD_BY_WINDOW); /* no whole frame fits */
     }
     return rated;
 }
