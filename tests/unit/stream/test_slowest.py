@@ -9,6 +9,7 @@ import time
 import pytest
 
 from rstream import _core, metrics, rate, stream
+from rstream._held_by import HeldBy
 from rstream.cli import _stat
 from rstream.config import DriverConfig
 from rstream.driver import Driver
@@ -157,7 +158,7 @@ def test_stat_shows_a_rate_with_its_fill_naks_and_headroom(driver, name):
                 and state_of(driver.dir, pub).rate.headroom
             )
 
-        assert 0 < until(is_told)
+        assert until(is_told) > 0
         text = "\n".join(_stat.screen(driver.dir, 2, {}, 0.0, False)[0])
         assert "    rate: " in text
         assert "reports of a filling buffer (fill NAKs)" in text
