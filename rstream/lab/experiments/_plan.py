@@ -42,7 +42,6 @@ UNLIMITED: Final = (None, None, False)
 #: The best of 24 random points for each law, by utilisation, queue, overruns and fairness in a
 #: scenario that is none of the experiments. Credit has no parameters.
 _PARAMETERS: Final[Mapping[str, Mapping[str, float]]] = {
-    "adaptive": {"target_delay_ns": 18.5e6},
     "static": {"buffer_bytes": 75_980},
     "aimd": {"initial": 121e6, "increase": 4.33e6, "decrease": 0.68},
     "nak": {

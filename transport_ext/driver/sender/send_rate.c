@@ -41,7 +41,11 @@ static void take_rate(rsti_send_rate_t *send_rate, int64_t now_ns)
         || rate->datagrams_per_s < RSTI_RATE_MAX;
     const double most = rate->datagrams_per_s * send_rate->mtu;
     const double bytes_per_s = most < rate->bytes_per_s ? most : rate->bytes_per_s;
-    const int64_t ahead = rsti_max_i64((int64_t)(bytes_per_s * (double)AHEAD_NS / 1e9),
+    /* Under the adaptive law the queue of the receiver bridges a publisher that is late. */
+    const int64_t ahead_ns = rate->law == &rsti_rate_adaptive
+        ? rsti_min_i64(AHEAD_NS, rate->params.target_delay_ns / 2)
+        : AHEAD_NS;
+    const int64_t ahead = rsti_max_i64((int64_t)(bytes_per_s * (double)ahead_ns / 1e9),
         (int64_t)AHEAD_DATAGRAMS * send_rate->mtu);
     rsti_store_release_i64(&send_rate->ahead_bytes, is_bounded ? ahead : INT64_MAX);
     if (send_rate->told.rate != NULL) {

@@ -7,7 +7,8 @@
  * Law, beside the window:
  *
  *     sent                  <= what the rate made since it began + burst
- *     ahead of the sender   <= max(AHEAD_NS of the rate, AHEAD_DATAGRAMS of the mtu)
+ *     ahead of the sender   <= max(AHEAD_NS of the rate, AHEAD_DATAGRAMS of the mtu);
+ *                              under the adaptive law at most half of the target delay of it
  *
  * Retransmissions count as sent, and may go into debt. The second line limits the publisher.
  * Without it the publisher would fill the log at once, and a message would wait behind half a term.
