@@ -10,7 +10,8 @@
  *   silence    no jump; growth as below
  *   growth     without a report: R = 1.03 R each max(2 RTT, 4 ms), while the application uses more
  *              than half of it
- *   start      R = B / 2 / (RTT + P), and doubles each max(2 RTT, L) until the first report
+ *   start      in a group R = B / 2 / (RTT + P), and doubles each max(2 RTT, L) until the first
+ *              report; with one receiver R is no limit, because its window holds the sender
  *
  *   d, B, q    drain, buffer and queue of the receiver that says clear     P   period of fill.h
  *   RTT        the sender's round trip, or a longer one that a fresh report tells
@@ -194,7 +195,9 @@ static void begin(rsti_rate_t *rate)
     state->has_begun = true;
     if (!(rate->params.initial > 0) && rate->buffer_bytes > 0) {
         const double half = (double)rate->buffer_bytes / 2.0 / reach_s(rtt_of(rate));
-        rsti_rate_set(rate, half > FIRST ? half : FIRST); /* a guess does not count for H */
+        const double safe = half > FIRST ? half : FIRST;
+        /* By rsti_rate_set: a guess does not count for H. */
+        rsti_rate_set(rate, rate->params.is_group ? safe : RSTI_RATE_MAX);
     }
 }
 
