@@ -89,6 +89,7 @@ typedef struct rsti_rate_adaptive_t {
     double back_to; /* R_0 on the way back after clear; 0: none */
     double drain; /* d of the last clear */
     double jump; /* the first step of that way in a group, at due_ns; 0: none */
+    int32_t growths; /* steps of growth since the last episode began */
     bool is_episode;
     bool is_starting; /* doubles until the first report */
     bool has_begun; /* the initial rate is settled */

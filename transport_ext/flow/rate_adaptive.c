@@ -8,8 +8,8 @@
  *              R = min(1.5 R, R_0) per round trip;   room = min((B - q) / 2, 2 d max(L, RTT)). In a group after RTT + P, and only if no other
  *              receiver reports until then
  *   silence    no jump; growth as below
- *   growth     without a report: R = 1.03 R each max(2 RTT, 4 ms), while the application uses more
- *              than half of it
+ *   growth     without a report: by 3 %, 6 %, 12 % ... at most 50 % each max(2 RTT, 4 ms), while
+ *              the application uses more than half of it
  *   start      in a group R = B / 2 / (RTT + P), and doubles each max(2 RTT, L) until the first
  *              report; with one receiver R is no limit, because its window holds the sender
  *
@@ -39,7 +39,9 @@
 
 #define FIRST 1e6 /* bytes per second, when nothing is known */
 #define BACK 1.5
-#define GROWTH 1.03
+#define GROWTH 0.03
+#define GROWTH_MOST 0.5
+#define GROWTHS_COUNTED 8
 #define UNKNOWN RSTI_RATE_MAX /* R_0 of the episode that ended the start */
 #define PROVEN 2.0
 #define REPORTED_RTT_MOST_NS INT64_C(200000000)
@@ -161,7 +163,7 @@ static void on_clear(rsti_rate_t *rate, const rsti_fill_report_t *clear)
 static double aim_of(const rsti_rate_t *rate)
 {
     const rsti_rate_adaptive_t *state = &rate->state.adaptive;
-    if (state->is_starting) {
+    if (state->is_starting && !(rate->params.initial > 0)) {
         return UNKNOWN;
     }
     return rate->bytes_per_s < state->back_to ? state->back_to : rate->bytes_per_s;
@@ -174,6 +176,7 @@ static void on_report(rsti_rate_t *rate, const rsti_fill_report_t *report)
         state->is_episode = true;
         state->before = aim_of(rate);
         state->back_to = 0;
+        state->growths = 0;
         state->is_starting = false;
     }
     if (follow(rate)) {
@@ -211,7 +214,9 @@ static void grow(rsti_rate_t *rate)
         rsti_rate_set(rate, grown < state->back_to ? grown : state->back_to);
     } else {
         state->back_to = 0;
-        rsti_rate_set(rate, GROWTH * rate->bytes_per_s);
+        const double growth = GROWTH * (double)(1 << state->growths);
+        rsti_rate_set(rate, (1.0 + (growth < GROWTH_MOST ? growth : GROWTH_MOST)) * rate->bytes_per_s);
+        state->growths += state->growths < GROWTHS_COUNTED;
     }
 }
 

@@ -60,8 +60,8 @@ TEST(data_behind_a_gap_are_no_full_buffer)
     bring(&r, 0); /* now all of it is readable */
     advance_alive(r.h, MS, MS);
     CHECK_EQ(*r.image->fill.told_fill, 1000 * 28 / 32);
-    advance_alive(r.h, 50 * MS, MS); /* and there is no reader: that is a stall */
-    CHECK(*r.image->fill.told_naks > 0);
+    advance_alive(r.h, 50 * MS, MS);
+    CHECK_EQ(*r.image->fill.told_naks, 0); /* nothing was taken yet: the window may be filled */
     harness_close(r.h);
 }
 
@@ -75,7 +75,6 @@ TEST(dropped_data_count_until_they_arrive)
     CHECK_EQ(counter(r.h, RSTI_SYSTEM_FLOW_CONTROL_OVER_RUNS), 1);
     advance_alive(r.h, 50 * MS, MS);
     CHECK_EQ(*r.image->fill.told_fill, 1000);
-    CHECK(*r.image->fill.told_naks > 0);
     harness_close(r.h);
 }
 

@@ -2,7 +2,11 @@
  * it, in virtual time. */
 #include "tests/driver/harness.h"
 
+#include "driver/conductor/ipc_publication.h"
 #include "logbuffer/appender.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
 
 #define MS RSTI_NS_PER_MS
 #define MESSAGE 992 /* a frame of 1024 */
@@ -15,6 +19,12 @@ typedef struct world_t {
     int64_t position;
 } world_t;
 
+static int compare_queues(const void *a, const void *b)
+{
+    const int64_t one = *(const int64_t *)a, other = *(const int64_t *)b;
+    return (one > other) - (one < other);
+}
+
 static world_t open_world(const char *channel)
 {
     world_t world = {.h = harness_open()};
@@ -26,8 +36,8 @@ static world_t open_world(const char *channel)
     return world;
 }
 
-/* A producer that writes as much as it may, and a reader that reads it at once. */
-static void write_all(world_t *world)
+/* A producer that writes as much as it may. */
+static void write_up_to_limit(world_t *world)
 {
     static const uint8_t message[MESSAGE] = {0};
     for (int refused = 0; refused < 2;) {
@@ -36,7 +46,39 @@ static void write_all(world_t *world)
         refused += result <= 0; /* once more after a rotation */
         world->position = result > 0 ? result : world->position;
     }
+}
+
+/* And a reader that reads it at once. */
+static void write_all(world_t *world)
+{
+    write_up_to_limit(world);
     *world->base->subscribers.items[0].position = world->position;
+}
+
+/* A reader that takes a rate, a message at a time, while the producer writes as much as it may.
+ * Returns the median of the queue in its second half, in bytes. */
+static int64_t queue_of_a_reader(world_t *world, int64_t bytes_per_s, int64_t ns)
+{
+    int64_t *reader = world->base->subscribers.items[0].position;
+    int64_t queues[4000];
+    int32_t count = 0;
+    double room = 0;
+    const int64_t begins_ns = world->h->manual.now_ns;
+    while (world->h->manual.now_ns < begins_ns + ns) {
+        advance_alive(world->h, MS, MS);
+        write_up_to_limit(world);
+        room += (double)bytes_per_s / 1000;
+        while (room >= 1024 && *reader < world->position) {
+            *reader += 1024;
+            room -= 1024;
+        }
+        room = room > 1024 ? 1024 : room;
+        if (world->h->manual.now_ns > begins_ns + ns / 2 && count < 4000) {
+            queues[count++] = world->position - *reader;
+        }
+    }
+    qsort(queues, (size_t)count, sizeof queues[0], compare_queues);
+    return queues[count / 2];
 }
 
 static int64_t written_within(world_t *world, int64_t ns)
@@ -99,11 +141,82 @@ TEST(the_window_holds_first_where_it_is_smaller)
     harness_close(world.h);
 }
 
-TEST(laws_that_listen_do_not_hold_shared_memory_back)
+/* The window of 2 MiB alone would let 200 ms wait for this reader. */
+TEST(a_slow_reader_gets_a_queue_of_the_target_delay)
 {
-    world_t world = open_world("aeron:ipc?term-length=64k|rs-rate=adaptive,i:1k,m:2k");
-    CHECK(written_within(&world, 100 * MS) > 2000 * 1024); /* 20 MB/s, and the window is small */
-    CHECK_EQ(held_by(&world), RSTI_HELD_BY_WINDOW);
+    static const struct {
+        const char *rate;
+        int64_t most_ms;
+    } rows[] = {{"default", 15}, {"adaptive", 15}, {"adaptive,d:20ms", 30}, {"aimd", 30}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char channel[96];
+        snprintf(channel, sizeof channel, "aeron:ipc?term-length=4m|rs-rate=%s", rows[i].rate);
+        world_t world = open_world(channel);
+        const int64_t queue = queue_of_a_reader(&world, 10240000, 4 * RSTI_NS_PER_S);
+        CHECK(queue > 0);
+        if (queue > rows[i].most_ms * 10240) {
+            CHECK_FAIL("%s: %" PRId64 " bytes", rows[i].rate, queue);
+        }
+        CHECK_EQ(held_by(&world), RSTI_HELD_BY_RATE);
+        harness_close(world.h);
+    }
+    world_t world = open_world("aeron:ipc?term-length=4m");
+    CHECK(queue_of_a_reader(&world, 10240000, RSTI_NS_PER_S) > 1900 * 1024); /* raw: the window */
+    harness_close(world.h);
+}
+
+TEST(a_reader_that_becomes_fast_is_held_back_no_more)
+{
+    world_t world = open_world("aeron:ipc?term-length=1m|rs-rate=adaptive");
+    (void)queue_of_a_reader(&world, 2048000, RSTI_NS_PER_S);
+    (void)written_within(&world, 100 * MS); /* the way back */
+    CHECK(written_within(&world, 100 * MS) > 20 << 20); /* 200 MB/s */
+    harness_close(world.h);
+}
+
+/* A program that sends and then reads in one thread must not wait for itself. */
+TEST(the_window_of_a_reader_that_takes_nothing_can_be_filled)
+{
+    world_t world = open_world("aeron:ipc?term-length=1m|rs-rate=adaptive");
+    write_up_to_limit(&world);
+    CHECK(world.position >= 511 * 1024); /* nothing is known of the reader: at once */
+    (void)queue_of_a_reader(&world, 2048000, RSTI_NS_PER_S);
+    const int64_t reader = *world.base->subscribers.items[0].position;
+    for (int i = 0; i < 350; i++) { /* it stops, and its stop is seen after 10 ms */
+        advance_alive(world.h, MS, MS);
+        write_up_to_limit(&world);
+    }
+    CHECK(world.position - reader >= 511 * 1024);
+    harness_close(world.h);
+}
+
+TEST(a_law_that_listens_lets_the_conductor_sleep_when_nothing_moves)
+{
+    world_t world = open_world("aeron:ipc?term-length=1m|rs-rate=adaptive");
+    int64_t deadline;
+    become_rstream(world.h);
+    (void)queue_of_a_reader(&world, 2048000, RSTI_NS_PER_S);
+    for (int i = 0; i < 500; i++) { /* the reader stops, the window is filled */
+        advance_alive(world.h, MS, MS);
+        write_up_to_limit(&world);
+    }
+    (void)rst_driver_do_work(world.h->driver, &deadline);
+    CHECK(deadline - world.h->manual.now_ns > 5 * MS);
+    harness_close(world.h);
+}
+
+TEST(the_counters_of_a_law_show_what_it_does)
+{
+    world_t world = open_world("aeron:ipc?term-length=1m|rs-rate=adaptive");
+    (void)queue_of_a_reader(&world, 2048000, RSTI_NS_PER_S);
+    const rsti_ipc_publication_t *publication = (const void *)world.base;
+    CHECK(*publication->rate.made.at.fill_naks > 100);
+    CHECK(*publication->rate.made.at.rate < 10000000);
+    CHECK_EQ(*publication->rate.made.at.margin, 0);
+    CHECK(set_rate(&world, "unlimited"));
+    CHECK(written_within(&world, 100 * MS) > 20 << 20);
+    CHECK(set_rate(&world, "default"));
+    CHECK(queue_of_a_reader(&world, 2048000, 2 * RSTI_NS_PER_S) < 2048000 / 1000 * 15);
     harness_close(world.h);
 }
 
@@ -193,6 +306,10 @@ TEST(the_stream_is_opened_as_before_after_a_change)
 }
 
 CHECK_MAIN(RUN(shared_memory_keeps_a_fixed_rate), RUN(the_window_holds_first_where_it_is_smaller),
-    RUN(laws_that_listen_do_not_hold_shared_memory_back), RUN(resting_rate_wakes_no_thread),
+    RUN(a_slow_reader_gets_a_queue_of_the_target_delay),
+    RUN(a_reader_that_becomes_fast_is_held_back_no_more),
+    RUN(the_window_of_a_reader_that_takes_nothing_can_be_filled),
+    RUN(a_law_that_listens_lets_the_conductor_sleep_when_nothing_moves),
+    RUN(the_counters_of_a_law_show_what_it_does), RUN(resting_rate_wakes_no_thread),
     RUN(another_rate_while_running), RUN(the_window_recovers_without_a_reader),
     RUN(rates_that_are_refused_change_nothing), RUN(the_stream_is_opened_as_before_after_a_change))

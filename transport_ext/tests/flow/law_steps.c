@@ -6,10 +6,10 @@
  *        datagrams
  *   report now id is_clear fill drain allowed buffer rtt
  *   cycle now sent rtt buffer            change now bytes datagrams
- *   fill target                          update now received consumed buffer rtt mtu largest window
+ *   fill target
+ *   update now received highest consumed buffer rtt mtu largest window
  *   sent                                 part drain
- *   demand messages in now
- *   buffer window highest mean mtu       wait group longest unit
+ *   wait group longest unit
  *   window buffer window mtu             window_due consumed window position last_window whole
  *   suppress                             due is_due group unit         heard allowed
  *   fair (rate is_limited) ...
@@ -38,7 +38,6 @@
 typedef struct lab_t {
     rsti_rate_t rate;
     rsti_fill_t fill;
-    rsti_fill_demand_t demand;
     rsti_fill_suppress_t suppress;
     rsti_tokens_t tokens;
     rsti_fill_truth_t truth;
@@ -140,6 +139,7 @@ static rsti_fill_facts_t facts_of(void)
 {
     rsti_fill_facts_t facts = {.now_ns = whole()};
     facts.received = whole();
+    facts.highest = whole();
     facts.consumed = whole();
     facts.buffer_bytes = whole();
     facts.rtt_ns = whole();
@@ -153,7 +153,6 @@ static bool do_fill(lab_t *lab, const char *word)
 {
     if (strcmp(word, "fill") == 0) {
         rsti_fill_init(&lab->fill, whole());
-        rsti_fill_demand_init(&lab->demand);
         print_fill(&lab->fill, RSTI_FILL_QUIET);
     } else if (strcmp(word, "update") == 0) {
         const rsti_fill_facts_t facts = facts_of();
@@ -166,16 +165,6 @@ static bool do_fill(lab_t *lab, const char *word)
         rsti_fill_report_t report;
         rsti_fill_report(&lab->fill, real(), false, &report);
         printf("%.17g %.17g\n", report.drain, report.allowed);
-    } else if (strcmp(word, "demand") == 0) {
-        const int64_t messages = whole();
-        const int64_t in_ns = whole();
-        rsti_fill_demand_set(&lab->demand, messages, in_ns, whole());
-        printf("%" PRId64 "\n", rsti_fill_demand_highest(&lab->demand));
-    } else if (strcmp(word, "buffer") == 0) {
-        const int64_t window = whole();
-        const int64_t highest = whole();
-        const int64_t mean = whole();
-        printf("%" PRId64 "\n", rsti_fill_buffer(window, highest, mean, whole()));
     } else {
         return false;
     }

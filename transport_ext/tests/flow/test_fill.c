@@ -469,28 +469,6 @@ TEST(the_report_shows_the_image)
     CHECK_EQ(report.is_clear, true);
 }
 
-TEST(demand_makes_the_buffer)
-{
-    rsti_fill_demand_t demand;
-    rsti_fill_demand_init(&demand);
-    CHECK_EQ(rsti_fill_demand_highest(&demand), -1);
-    CHECK_EQ(rsti_fill_buffer(131072, -1, 1000, 1408), 131072); /* no demand control: the window */
-    CHECK_EQ(rsti_fill_buffer(131072, 0, 1000, 1408), 1408);
-    CHECK_EQ(rsti_fill_buffer(131072, 10, 1000, 1408), 10000);
-    CHECK_EQ(rsti_fill_buffer(131072, 1000, 1000, 1408), 131072);
-    CHECK_EQ(rsti_fill_buffer(131072, INT64_MAX, INT64_MAX, 1408), 131072);
-    CHECK_EQ(rsti_fill_buffer(1000, 0, 0, 1408), 1000); /* the window is what there is */
-    CHECK_EQ(rsti_fill_buffer(-5, 10, -10, -1), 0);
-    static const struct {
-        int64_t now_ms, messages, highest;
-    } steps[] = {{0, 10, 10}, {5, 256, 256}, {9, 3, 256}, {15, 2, 256}, {25, 1, 2}, {26, 5, 5},
-        {100, 4, 4}, {99, 9, 9}, {104, -7, 9}, {115, 0, 9}, {125, 0, 0}};
-    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
-        rsti_fill_demand_set(&demand, steps[i].messages, 10 * MS, steps[i].now_ms * MS);
-        CHECK_EQ(rsti_fill_demand_highest(&demand), steps[i].highest);
-    }
-}
-
 /* Nothing arrives and nothing is taken: the next report is due at a time that it names. */
 TEST(a_deadline_is_there_while_there_is_something_to_say)
 {
@@ -572,5 +550,5 @@ CHECK_MAIN(RUN(no_report_without_overload),
     RUN(a_consumer_of_batches_falls_behind), RUN(data_behind_a_gap_is_not_in_the_queue),
     RUN(drain_is_that_of_busy_times), RUN(a_consumer_that_takes_seldom_is_not_stalled),
     RUN(the_set_point_is_within_its_limits), RUN(the_report_shows_the_image),
-    RUN(demand_makes_the_buffer), RUN(a_deadline_is_there_while_there_is_something_to_say),
+    RUN(a_deadline_is_there_while_there_is_something_to_say),
     RUN(time_and_positions_do_not_go_back), RUN(wild_numbers_are_clamped))

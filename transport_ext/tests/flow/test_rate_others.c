@@ -202,7 +202,7 @@ TEST(an_upper_limit_that_is_lowered_beats_the_floor)
     rsti_rate_change(&rate, 100 * MB, 0, 2); /* it grows from there */
     CHECK_EQ(mb_per_s(&rate), 5);            /* at the floor, 5 % of the highest of late */
     rsti_rate_change(&rate, 1, 0, 3);
-    CHECK_EQ((int64_t)rate.bytes_per_s, 65536);
+    CHECK_EQ((int64_t)rate.bytes_per_s, 4096);
 }
 
 CHECK_MAIN(RUN(nak_cuts_by_the_highest_trigger_of_a_window),
