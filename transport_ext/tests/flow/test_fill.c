@@ -463,9 +463,13 @@ TEST(the_report_shows_the_image)
     CHECK_EQ(report.is_clear, false);
     CHECK_EQ(report.receiver_id, 0);
     /* The share of one of two senders: another drain, and another set point (400 KB). */
-    rsti_fill_report(&image.fill, image.fill.drain / 2, true, &report);
+    rsti_fill_report(&image.fill, image.fill.drain / 2, false, &report);
     CHECK(is_near(report.drain, 50 * MB, 0.02));
     CHECK(!(report.allowed > 0)); /* 50 MB/s - 800 KB / 8 ms */
+    /* With clear the newest sample counts where it is higher. */
+    rsti_fill_report(&image.fill, image.fill.drain / 2, true, &report);
+    CHECK(is_near(report.drain, image.fill.latest, 0.001));
+    CHECK(image.fill.latest > 90 * MB);
     CHECK_EQ(report.is_clear, true);
 }
 
@@ -532,7 +536,7 @@ TEST(wild_numbers_are_clamped)
         CHECK(fill.allowed >= 0 && fill.allowed <= RSTI_RATE_MAX);
         CHECK(fill.fill >= 0 && fill.fill <= 2);
         CHECK(fill.drain >= 0 && fill.drain <= RSTI_RATE_MAX);
-        CHECK(fill.set_point >= 0 && fill.set_point <= fill.buffer_bytes / 4);
+        CHECK(fill.set_point >= 0 && fill.set_point <= fill.buffer_bytes / 4 * 3);
         CHECK(fill.standing >= 0);
         (i % 2 == 0 ? rsti_fill_on_sent : rsti_fill_on_heard)(&fill);
         CHECK(rsti_fill_due_ns(&fill) >= fill.now_ns);

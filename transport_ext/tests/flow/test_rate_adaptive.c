@@ -88,7 +88,7 @@ TEST(it_begins_with_half_a_buffer_and_doubles_until_the_first_report)
     CHECK_EQ(mb_per_s(&b), 1678);
     hear(&b, 1, 100);
     pass(&b, F / MS + 12, 1.0);
-    CHECK(mb_per_s(&b) < 120); /* it doubles no more */
+    CHECK(mb_per_s(&b) < 130); /* it doubles no more */
     rsti_rate_params_t params = rsti_rate_defaults();
     rsti_rate_init(&b.rate, &rsti_rate_adaptive, &params);
     (void)rsti_rate_on_cycle(&b.rate, &(rsti_rate_use_t){0, 0, 0, 0});
@@ -163,7 +163,7 @@ TEST(at_one_instant_only_the_last_report_of_a_receiver_counts)
     CHECK_EQ(mb_per_s(&b), 21);
 }
 
-/* It died, or its reports are lost: no jump, but growth by 3 % each 4 ms. */
+/* It died, or its reports are lost: no jump, but growth by 3 %, 6 %, 12 % ... each 4 ms. */
 TEST(a_receiver_that_falls_silent_is_forgotten)
 {
     bench_t b;
@@ -174,12 +174,12 @@ TEST(a_receiver_that_falls_silent_is_forgotten)
     CHECK_EQ(mb_per_s(&b), 20);
     pass(&b, 4, 1.0);
     CHECK_EQ((int64_t)(b.rate.bytes_per_s / 1000 + 0.5), 20600);
-    pass(&b, 40, 1.0);
-    CHECK_EQ((int64_t)(b.rate.bytes_per_s / 1000 + 0.5), 27685); /* 1.03 ^ 11 */
+    pass(&b, 12, 1.0);
+    CHECK_EQ((int64_t)(b.rate.bytes_per_s / 1000 + 0.5), 30326); /* 1.06 * 1.12 * 1.24 */
     double before = b.rate.bytes_per_s;
     for (int i = 0; i < 100; i++) { /* on, without a limit and without a leap */
         pass(&b, 4, 1.0);
-        CHECK(b.rate.bytes_per_s <= 1.03 * before * (1 + 1e-9));
+        CHECK(b.rate.bytes_per_s <= 1.5 * before * (1 + 1e-9));
         before = b.rate.bytes_per_s;
     }
     CHECK(mb_per_s(&b) > 400);
