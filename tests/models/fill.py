@@ -24,6 +24,8 @@ LATE_STILLS = 2.0
 TARGET_NS, TARGET_SHARE = 10 * NS_PER_MS, 0.8
 TAU_LEAST_NS, TAU_ROUND_TRIPS = 8 * NS_PER_MS, 3
 REPORTS_FROM, REPORTS_TO = 2, 4  # set point / 2, set point / 4
+PASSING_NS = 2 * NS_PER_MS  # so long what a repair freed must stand
+RELEASE_S = 0.25  # in so long a window may be filled whose reader has stopped
 # In a group.
 WAIT_MOST_PERIODS, LEAST_SHARE = 3.0, 64
 SMALL_GROUP, FOLLOWED_MOST = 4.0, 8.0
@@ -54,6 +56,7 @@ class Facts:
 
     now: int
     received: int
+    highest: int
     consumed: int
     buffer: int
     rtt: int = 0
@@ -70,7 +73,10 @@ class Fill:
         self.buffer = self.rtt = self.mtu = self.largest = self.window = 0
         self.still = self.gap = 0.0  # usual time between takings: as passes saw it, and whole
         self.moved = 0  # last taking, or last time without data
-        self.drain = self.taking = 0.0
+        self.drain = self.taking = self.latest = 0.0
+        self.highest = 0  # end of data, also behind gaps
+        self.repaired: int | None = None  # when a repair last freed data
+        self.above: int | None = None  # standing above the threshold since
         self.sample: tuple[int, int, bool] | None = None  # begin, position, never empty since
         self.fill = self.allowed = 0.0
         self.set_point, self.period = 0, PERIOD_NS
@@ -88,7 +94,10 @@ class Fill:
         self.note_gap(now, consumed)
         self.note_standing(now, received - consumed, consumed > self.consumed)
         self.note_drain(now, consumed, received > consumed)
+        if received > self.received and self.highest > self.received:
+            self.repaired = now
         self.now, self.received, self.consumed = now, received, consumed
+        self.highest = max(received, min(facts.highest, COUNT_MAX))
         self.buffer = max(0, min(facts.buffer, BUFFER_MAX))
         self.rtt = max(0, min(facts.rtt, RTT_MAX_NS))
         self.largest = max(0, min(facts.largest, BUFFER_MAX))
@@ -129,6 +138,7 @@ class Fill:
         if now - began < DRAIN_SAMPLE_NS or (is_busy and consumed == self.consumed):
             return
         value = clamp(float(consumed - at) / float(now - began) * 1e9, 0.0, RATE_MAX)
+        self.latest = value
         self.taking += (value - self.taking) / DRAIN_SAMPLES
         if self.drain <= 0 or (not was_busy and value > self.drain):
             self.drain = value
@@ -137,7 +147,7 @@ class Fill:
         self.sample = (now, consumed, is_busy)
 
     def set_point_of(self, drain: float, buffer: int) -> int:
-        most = buffer // 4
+        most = buffer // 4 * 3 if self.window > 0 else buffer // 4
         if drain <= 0:
             return most
         steered = max(TARGET_SHARE * float(self.target), float(self.rtt))
@@ -152,7 +162,8 @@ class Fill:
         going_on = 1.0 - clamp(waited / (stall - self.gap), 0.0, 1.0)
         tau = float(max(TAU_LEAST_NS, TAU_ROUND_TRIPS * self.rtt))
         correction = float(self.set_point_of(drain, self.buffer) - self.standing) / tau * 1e9
-        return clamp(drain * going_on + correction, 0.0, RATE_MAX)
+        least = self.window / RELEASE_S if self.is_stalled else 0.0
+        return clamp(drain * going_on + correction, least, RATE_MAX)
 
     def judge(self) -> None:
         assert self.now is not None
@@ -167,11 +178,11 @@ class Fill:
 
     def what_is_due(self) -> Due:
         assert self.now is not None
-        is_window_enough = 0 < self.window <= self.drain * float(self.target) / 1e9
+        in_target = self.drain * float(self.target) / 1e9
+        is_window_enough = self.window > 0 and (self.drain <= 0 or self.window <= in_target)
         if not self.is_reporting:
             is_overload = self.standing > self.set_point // REPORTS_FROM
-            self.is_reporting = self.buffer > 0 and is_overload and not is_window_enough
-            self.told = self.sent = None
+            self.begin(self.buffer > 0 and is_overload and not is_window_enough)
         elif self.standing < self.set_point // REPORTS_TO or is_window_enough:
             self.is_reporting = False
             is_known = self.sent is not None and self.now - self.sent <= fresh_ns(self.rtt)
@@ -180,35 +191,23 @@ class Fill:
         is_news = is_late or (self.is_stalled and not self.is_stall_told)
         return Due.REPORT if self.is_reporting and is_news else Due.QUIET
 
+    def begin(self, is_above: bool) -> None:
+        """Report from now on, unless it may be what a repair has just freed."""
+        assert self.now is not None
+        since = self.above if self.above is not None else self.now
+        was_repaired = self.repaired is not None and self.now - self.repaired < 2 * PASSING_NS
+        waits = PASSING_NS if was_repaired and not self.is_stalled else 0
+        self.is_reporting = is_above and self.now - since >= waits
+        self.above = since if is_above and not self.is_reporting else None
+        if self.is_reporting:
+            self.told = self.sent = None
+
     def on_heard(self) -> None:
         self.told, self.is_stall_told = self.now, self.is_stalled
 
     def on_sent(self) -> None:
         self.on_heard()
         self.sent = self.now
-
-
-class Demand:
-    """The highest demand of the last one to two T."""
-
-    def __init__(self) -> None:
-        self.periods: list[int] = []
-        self.ends = 0
-
-    def set(self, messages: int, in_ns: int, now: int) -> int:
-        messages, in_ns = max(0, min(messages, COUNT_MAX)), max(1, min(in_ns, RTT_MAX_NS))
-        now = later(-TIME_MAX_NS, now)
-        if not self.periods or now >= self.ends:
-            is_late = not self.periods or now - self.ends >= in_ns
-            self.periods = [messages if is_late else self.periods[-1], messages]
-            self.ends = now + in_ns
-        self.periods[-1] = max(self.periods[-1], messages)
-        return max(self.periods)
-
-
-def buffer_of(window: int, highest: int, mean_bytes: int, mtu: int) -> int:
-    window = max(0, min(window, BUFFER_MAX))
-    return window if highest < 0 else min(window, max(highest * max(mean_bytes, 0), mtu, 0))
 
 
 def aeron_window(fill: Fill, buffer: int, window: int, mtu: int) -> int:

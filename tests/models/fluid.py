@@ -148,7 +148,9 @@ def group(
             longest = max(longest, r.queue)
             report = None
             if rate:
-                facts = Facts(now_ns, int(arrived), int(arrived - r.queue), buffer, rtt_ns, MTU)
+                facts = Facts(
+                    now_ns, int(arrived), int(arrived), int(arrived - r.queue), buffer, rtt_ns, MTU
+                )
                 report = report_of(i, r.fill, r.fill.update(facts), r.fill.drain)
                 outcome.report_count += report is not None
             if report or tick % 4 == 0:
@@ -285,7 +287,8 @@ def share(
         integral += capacity * factor * dt
         queues = drain(queues, capacity * factor * dt)
         for i, fill in enumerate(fills):
-            facts = Facts(now_ns, int(arrived[i]), int(arrived[i] - queues[i]), buffer, rtt_ns, MTU)
+            came = int(arrived[i])
+            facts = Facts(now_ns, came, came, int(arrived[i] - queues[i]), buffer, rtt_ns, MTU)
             backward[i].append(report_of(1, fill, fill.update(facts), share_of(i, fills)))
         if (tick + 1) % round(0.5 / dt) == 0:
             means.append([(s - m) / 0.5 for s, m in zip(sent, marks, strict=True)])

@@ -43,7 +43,7 @@ class Report:
 @dataclass
 class Params:
     initial: float = 0.0
-    least: float = 65536.0
+    least: float = 4096.0
     most: float = RATE_MAX
     floor_share: float = 0.05
     target_delay_ns: int = 10 * NS_PER_MS
@@ -88,7 +88,7 @@ class Rate:
         self.sources: dict[int, tuple[int, Report]] = {}
         self.rtt = self.buffer = self.sent = 0
         self.mark = (self.now, 0)
-        self.samples, self.before = [self.rate], 0.0  # the first sample does not count
+        self.younger, self.older, self.count = self.rate, 0.0, 0  # samples of what was sent
         self.sampled = (self.now, 0)
         self.start()
 
@@ -98,7 +98,7 @@ class Rate:
             del self.sources[key]
 
     def highest(self) -> float:
-        return max(*self.samples, self.before)
+        return max(self.younger, self.older)
 
     def take_sample(self) -> None:
         at, sent = self.sampled
@@ -106,18 +106,17 @@ class Rate:
             return
         used = float(self.sent - sent) / float(self.now - at) * 1e9
         self.sampled = (self.now, self.sent)
-        if used < self.rate / 2.0:
-            return
-        if len(self.samples) == SAMPLES + 1:
-            self.samples, self.before = [0.0], max(self.samples)
-        self.samples.append(clamp(used, 0.0, RATE_MAX))
+        is_used = used >= self.rate / 2.0
+        if is_used and self.count == SAMPLES:
+            self.younger, self.older, self.count = 0.0, self.younger, 0
+        self.younger = max(self.younger, clamp(used, 0.0, RATE_MAX))
+        self.count += is_used
         self.set(self.rate)
 
     def restart(self, rate: float) -> None:
-        count = len(self.samples) - 1
-        self.samples, self.before = [0.0], 0.0
+        self.younger = self.older = 0.0
         self.set(rate)
-        self.samples = [self.rate] + [0.0] * count
+        self.younger = self.rate
 
     def set(self, rate: float) -> None:
         floor = self.params.floor_share * self.highest()
@@ -180,7 +179,8 @@ class Fixed(Rate):
 class Adaptive(Rate):
     name = "adaptive"
     FIRST = 1e6
-    BACK, GROWTH = 1.5, 1.03
+    BACK, GROWTH, GROWTH_MOST, GROWTHS = 1.5, 0.03, 0.5, 8
+    PROVEN = 2.0
     BELIEVED_RTT_NS = 200 * NS_PER_MS
 
     def start(self) -> None:
@@ -190,6 +190,7 @@ class Adaptive(Rate):
         self.height = self.back_to = self.jump = (
             0.0  # before the episode; on the way back; its step
         )
+        self.drain, self.growths = 0.0, 0
         self.is_starting, self.has_begun = True, False
         self.due = self.now
 
@@ -224,8 +225,10 @@ class Adaptive(Rate):
 
     def hear(self, report: Report) -> None:
         if not report.is_clear and not self.is_episode:
+            is_guess = self.is_starting and self.params.initial <= 0
+            self.height = RATE_MAX if is_guess else max(self.rate, self.back_to)
+            self.back_to, self.growths = 0.0, 0
             self.is_episode, self.is_starting = True, False
-            self.height, self.back_to = max(self.rate, self.back_to), 0.0
         if self.follow():
             self.jump = 0.0
             self.due = self.now + self.next_growth()
@@ -235,16 +238,20 @@ class Adaptive(Rate):
         self.tell_margin()
 
     def hear_clear(self, report: Report) -> None:
-        room = clamp(1.0 - report.fill, 0.0, 1.0) * report.buffer_bytes
-        jump = report.drain + room / 2.0 / self.reach_s()
+        free = clamp(1.0 - report.fill, 0.0, 1.0) * report.buffer_bytes
+        steered_s = max(self.params.target_delay_ns, self.trip()) / 1e9
+        room = clamp(free / 2.0, 0.0, 2.0 * report.drain * steered_s)
+        jump = report.drain + room / self.reach_s()
+        self.drain = report.drain
         if not self.params.is_group:
             self.jump_back(jump)
             return
         if self.jump <= 0:
-            self.due = self.now + self.trip() + 2 * period_ns(self.trip())
+            self.due = self.now + self.trip() + period_ns(self.trip())
         self.jump = min(self.jump, jump) if self.jump > 0 else jump
 
     def jump_back(self, jump: float) -> None:
+        self.height = min(self.height, self.PROVEN * max(self.drain, self.highest()))
         self.is_episode, self.jump, self.back_to = False, 0.0, self.height
         self.set(max(self.rate, min(jump, self.height)))
         self.due = self.now + max(self.trip(), NS_PER_MS)
@@ -278,7 +285,8 @@ class Adaptive(Rate):
             return  # the first status message carries the buffer; before it nothing can be sent
         self.has_begun = True
         if self.params.initial <= 0 and self.buffer > 0:
-            self.restart(max(self.FIRST, self.buffer / 2.0 / self.reach_s()))
+            half = max(self.FIRST, self.buffer / 2.0 / self.reach_s())
+            self.set(half if self.params.is_group else RATE_MAX)
         self.due += self.next_step()
 
     def grow(self) -> None:
@@ -288,7 +296,9 @@ class Adaptive(Rate):
             self.set(min(self.BACK * self.rate, self.back_to))
         else:
             self.back_to = 0.0
-            self.set(self.GROWTH * self.rate)
+            growth = min(self.GROWTH * 2**self.growths, self.GROWTH_MOST)
+            self.set((1.0 + growth) * self.rate)
+            self.growths = min(self.growths + 1, self.GROWTHS)
 
 
 class Nak(Rate):

@@ -149,8 +149,9 @@ def test_an_application_that_sends_little_gets_no_larger_rate() -> None:
 
 
 def test_a_first_guess_fills_at_most_half_a_buffer() -> None:
-    """A receiver that consumes almost nothing is heard before that."""
-    outcome = group(lambda now: Adaptive(Params(), now), [Receiver(steps((0, MB)))], 0.015)
+    """In a group a receiver that consumes almost nothing is heard before that."""
+    slow = [Receiver(steps((0, MB))) for _ in range(2)]
+    outcome = group(lambda now: Adaptive(Params(), now), slow, 0.015)
     assert outcome.rates[0] == BUFFER / 2 / REACTION_S
-    assert outcome.rates[-1] == 0.05 * outcome.rates[0]  # its floor
+    assert outcome.rates[-1] < 0.01 * outcome.rates[0]  # the guess does not raise its floor
     assert max(outcome.queues) <= 0.55 * BUFFER

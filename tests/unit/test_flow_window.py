@@ -74,7 +74,7 @@ def test_the_window_matches_the_model_and_no_stream_stalls(
         now += passing
         received += int((limit - received) * arrives)
         consumed += int((received - consumed) * taken)
-        facts = fills.Facts(now, received, consumed, window // asked_for, rtt, mtu)
+        facts = fills.Facts(now, received, received, consumed, window // asked_for, rtt, mtu)
         model.update(facts)
         laws.ask("update", *words_of(facts))
         cut = fills.aeron_window(model, memory, window, mtu)
