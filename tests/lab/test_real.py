@@ -159,12 +159,12 @@ def test_runs_in_real_time_are_one_after_the_other_and_in_the_main_thread(
         3,
     ]
     assert seen == [(threading.main_thread(), seed) for seed in (1, 2, 2, 2, 2, 3)]
-    notes = _plan.notes_of(plan)
+    notes = _plan._notes_of(plan)
     assert (
         "30.0 ms, median of the runs 1.0 ms; above 20 ms in 1 of 3 runs: the machine was busy"
         in notes[0]
     )
-    assert _plan.notes_of(Plan()) == [
+    assert _plan._notes_of(Plan()) == [
         "virtual time, real agents on a network in memory; "
         "queues without payload above 16 receivers"
     ]
@@ -192,7 +192,7 @@ def test_a_run_is_repeated_when_the_machine_stalled(
     assert plan.unsteady == 1
     assert any(
         "5 times a run was repeated" in note and note.endswith("each time: 1")
-        for note in _plan.notes_of(plan)
+        for note in _plan._notes_of(plan)
     )
     assert Plan(seeds=1).runs(
         replace(world(), real=False), Law("credit"), lambda found: found.gap_s

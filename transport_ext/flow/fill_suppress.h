@@ -11,8 +11,8 @@
  *   P, allowed, standing, set point   of fill.h       RTT round trip
  *
  * A receiver that hears a fill NAK, and that would itself allow at least `alike` times as much,
- * stays silent for P, and counts that one as its own (rsti_fill_on_heard). It takes over when the echoes
- * stop: its own report is due P after the last one that it heard.
+ * stays silent for P, and counts that one as its own (rsti_fill_on_heard). It takes over when the
+ * echoes stop: its own report is due P after the last one that it heard.
  *
  * The wait is a truncated exponential, so only few of many receivers end it early. The first of
  * them silences the rest after a round trip, because the sender echoes its report (fill_echo.h). In

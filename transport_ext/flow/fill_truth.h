@@ -11,9 +11,10 @@
  *
  * The first never holds for an honest receiver: consumed is as old as its message, so
  * sent - consumed is larger than its queue. Its drain may lag behind a sudden change, so one lie
- * proves nothing. With clear a receiver asks for nothing, so only the first line is checked. A source is a liar when all its reports of RSTI_TRUTH_PATIENCE_NS were lies, and
- * there were at least RSTI_TRUTH_LIES of them. It is then ignored until RSTI_TRUTH_IGNORED_NS after
- * its last lie. So a liar is found within a second of its first lie, if it sends that many.
+ * proves nothing. With clear a receiver asks for nothing, so only the first line is checked. A
+ * source is a liar when all its reports of RSTI_TRUTH_PATIENCE_NS were lies, and there were at
+ * least RSTI_TRUTH_LIES of them. It is then ignored until RSTI_TRUTH_IGNORED_NS after its last lie.
+ * So a liar is found within a second of its first lie, if it sends that many.
  *
  * A replayed report repeats an old position of its receiver. rsti_fill_truth_on_status detects
  * this, and it does not count as a lie of the receiver. (E9 of docs/results/history.md: without

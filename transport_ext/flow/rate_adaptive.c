@@ -5,8 +5,8 @@
  *              or that of the last episode while R is still on the way back to it, but at most
  *              twice the most that was really sent (H of rate.h) or taken (d) lately
  *   clear      of the last receiver: R = max(R, min(R_0, d + room / (RTT + P))), and then
- *              R = min(1.5 R, R_0) per round trip;   room = min((B - q) / 2, 2 d max(L, RTT)). In a group after RTT + P, and only if no other
- *              receiver reports until then
+ *              R = min(1.5 R, R_0) per round trip;   room = min((B - q) / 2, 2 d max(L, RTT)).
+ *              In a group after RTT + P, and only if no other receiver reports until then
  *   silence    no jump; growth as below
  *   growth     without a report: by 3 %, 6 %, 12 % ... at most 50 % each max(2 RTT, 4 ms), while
  *              the application uses more than half of it
@@ -19,12 +19,16 @@
  * A receiver that is dead or cut off is forgotten with F, so it never holds the stream. Only
  * receivers in overload are known here, never the whole group.
  *
- * In a group other receivers may have been silent because that one asked for less (fill_suppress.h).
- * They report within P after its last echo.
+ * In a group other receivers may have been silent because that one asked for less
+ * (fill_suppress.h). They report within P after its last echo.
  *
  * After clear at most half of the free room can arrive before the receiver reports again, so the
  * way back is short and overruns nothing. Where the buffer is large, two target delays of data can:
- * a receiver whose queue ran empty by chance must not get a full buffer. A receiver that merely fell silent told no free room.
+ * a receiver whose queue ran empty by chance must not get a full buffer. A receiver that merely
+ * fell silent told no free room.
+ *
+ * Growth begins slowly, because R may be right, and gets faster the longer nobody reports: after a
+ * wrong start, or a loss that looked like overload, R may be a hundredth of what all could take.
  *
  * At the start a receiver that consumes nothing has half its buffer full when its first report
  * takes effect. Floor: rate.h. A reported round trip counts up to REPORTED_RTT_MOST_NS or four
@@ -215,7 +219,8 @@ static void grow(rsti_rate_t *rate)
     } else {
         state->back_to = 0;
         const double growth = GROWTH * (double)(1 << state->growths);
-        rsti_rate_set(rate, (1.0 + (growth < GROWTH_MOST ? growth : GROWTH_MOST)) * rate->bytes_per_s);
+        const double most = growth < GROWTH_MOST ? growth : GROWTH_MOST;
+        rsti_rate_set(rate, (1.0 + most) * rate->bytes_per_s);
         state->growths += state->growths < GROWTHS_COUNTED;
     }
 }

@@ -1,7 +1,7 @@
 /* standstill.h: the floor of a rate (rate.h) must not overrun a receiver that stops for a while. A
- * buffer with X >= 1 (rate_adaptive.c) holds what comes until the reports are felt. In a long stop the
- * floor alone fills any buffer, and under fc=max no window stops it. Then that receiver's window
- * counts:
+ * buffer with X >= 1 (rate_adaptive.c) holds what comes until the reports are felt. In a long stop
+ * the floor alone fills any buffer, and under fc=max no window stops it. Then that receiver's
+ * window counts:
  *
  *     a receiver stands  while fill NAKs come from it that are believed and allow nothing, and
  *                        its position, which has moved before, has not moved for T = RTT + P

@@ -3,8 +3,8 @@
  * some and adds others. The drivers do not know of it.
  *
  *   liar     while it lies, the fill NAKs of its receiver are dropped. Every period_ns one gets
- *            through, with the allowed rate and fill of the record and drain_share of the drain. Its
- *            other values are true, and so are all plain status messages
+ *            through, with the allowed rate and fill of the record and drain_share of the drain.
+ *            Its other values are true, and so are all plain status messages
  *   forger   every period_ns it adds a datagram that seems to come from the host of the record's
  *            image. The receiver id is that image's, an unused one, or a new one each time. A
  *            replay is a copy of the strongest report that the image sent before from_ns; if there
