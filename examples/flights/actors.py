@@ -15,8 +15,6 @@ import rstream.ray
 from rstream import rx as rrx
 from rstream.spark import marks_of
 
-#: Messages that an actor asks for at once.
-PREFETCH = 4
 #: Flights in a window of the pipeline.
 WINDOW_ROWS = 500
 #: How often an actor reports rows, fill, demand and delays.
@@ -65,7 +63,6 @@ class FlightActor:
             codec="arrow",
             host="127.0.0.1",
             term_length=term_length,
-            prefetch=PREFETCH,
         )
         self.results = results.publisher()
         self.lock = threading.Lock()  # the pipeline and the reporter share the publisher

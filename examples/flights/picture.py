@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from examples.flights.tracks import Track, mean, speed
+from examples.flights.tracks import Track, speed
 
 #: Seconds that are drawn before the slow phase and after it.
 BEFORE_S, AFTER_S = 5.0, 8.0
@@ -18,10 +18,11 @@ ROWS = (
     "rate limit\nKB/s",
     "send rate\nKB/s",
     "fill reports\nper second",
-    "demand\nmessages",
+    "demand told\nmessages",
 )
+HEIGHTS = (3, 3, 3, 3, 3, 1.5)
 #: Rows with a logarithmic scale, and its bounds.
-LOG = {0: (1, 6000), 2: (40, 40_000)}
+LOG = {0: (1, 6000), 2: (2, 20_000)}
 #: Of the file, so that it stays small.
 COLOURS_MAX = 128
 COLOURS = ("tab:blue", "tab:orange", "tab:green")
@@ -50,8 +51,8 @@ def draw(path: Path, columns: Sequence[Column], labels: Sequence[str], slow_labe
     from PIL import Image  # Matplotlib needs it too
 
     figure, axes = plt.subplots(
-        len(ROWS), len(columns), figsize=(10, 12.5), sharex=True, sharey="row", squeeze=False,
-        constrained_layout=True,
+        len(ROWS), len(columns), figsize=(10, 12), sharex=True, sharey="row", squeeze=False,
+        height_ratios=HEIGHTS, constrained_layout=True,
     )  # fmt: skip
     for number, column in enumerate(columns):
         _draw_column(axes[:, number], column, slow_label)
@@ -114,4 +115,4 @@ def _draw_track(axes: Sequence[Any], track: Track, slow: tuple[float, float], co
     times, speeds = speed(track.at_s, track.sent_bytes)
     plot(3, times, [value / 1000 for value in speeds])
     plot(4, *speed(track.at_s, track.reports))
-    plot(5, track.fill_at_s, mean(track.fill_at_s, track.demand))
+    plot(5, track.fill_at_s, track.demand)

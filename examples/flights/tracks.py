@@ -64,13 +64,3 @@ def speed(
             times.append(at_s[last])
             speeds.append((counts[last] - counts[first]) / seconds)
     return times, speeds
-
-
-def mean(at_s: Sequence[float], values: Sequence[float], span_s: float = 1.0) -> list[float]:
-    """Mean over the span that ends at each sample."""
-    means, first = list[float](), 0
-    for last in range(len(at_s)):
-        while at_s[last] - at_s[first] > span_s:
-            first += 1
-        means.append(sum(values[first : last + 1]) / (last - first + 1))
-    return means

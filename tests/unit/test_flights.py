@@ -10,7 +10,7 @@ import pytest
 from examples.flights import picture, verdict
 from examples.flights.monitor import Monitor
 from examples.flights.passes import LAW, SLOWED, WINDOW, Outcome, Plan, is_steady
-from examples.flights.tracks import Track, mean, quantile, speed
+from examples.flights.tracks import Track, quantile, speed
 
 
 def track(delay_s: float, rate: int | None = 1_000_000, medium: str = "UDP") -> Track:
@@ -71,10 +71,9 @@ def test_rows_are_interpolated_between_reports() -> None:
     assert Track().rows_at(1.0) == 0.0
 
 
-def test_speed_and_mean_are_over_the_last_second() -> None:
+def test_speed_is_over_the_last_second() -> None:
     times, counts = [0.0, 0.5, 1.0, 1.5], [0, 10, 20, 20]
     assert speed(times, counts) == ([0.5, 1.0, 1.5], [20.0, 20.0, 10.0])
-    assert mean(times, counts) == [0.0, 5.0, 10.0, 50 / 3]
 
 
 def test_steady_is_when_two_spans_have_the_same_rate() -> None:
