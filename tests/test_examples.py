@@ -1,6 +1,7 @@
 """Each example runs as its first lines say.
 
-The flights have a target of their own: ``make demo``.
+The flights have a target of their own: ``make demo``. Here their monitor is tested with two readers
+and without Ray and Spark; tests/unit/test_flights.py has what is concluded from its samples.
 """
 
 from __future__ import annotations
@@ -9,11 +10,15 @@ import os
 import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.support import free_port
+from examples.flights.monitor import Monitor
+from rstream import rate
+from tests.support import free_port, until
 
 ROOT = Path(__file__).parent.parent
 LAST_SCORE = "{'last': 999, 'sum': 504}"
@@ -71,3 +76,39 @@ def test_says_what_for_and_how(name: str) -> None:
     first = (ROOT / "examples" / name).read_text().split('"""')[1]
     assert first.startswith("Goal: ")
     assert f"Run: python examples/{name}" in first
+
+
+@pytest.mark.parametrize(("law", "has_rate"), [(rate.Default(), True), (rate.Unlimited(), False)])
+def test_the_monitor_of_the_flights_sees_a_far_actor_and_a_near_one(
+    make_driver_dir: Callable[[], str],
+    monkeypatch: pytest.MonkeyPatch,
+    law: rate.RateLimit,
+    has_rate: bool,
+) -> None:
+    """Both readers are slow, so under a law they report, in shared memory as over UDP."""
+    import rstream.ray
+
+    here, there = make_driver_dir(), make_driver_dir()
+    with rstream.Driver(dir=here), rstream.Driver(dir=there):
+        near = rstream.ray.open_reader("near", dir=here, host="127.0.0.1")
+        with monkeypatch.context() as other_host:
+            other_host.setenv("RSTREAM_HOST_TOKEN", "another host")
+            far = rstream.ray.open_reader("far", dir=there, host="127.0.0.1")
+        ends = (near, far)
+        for end in ends:
+            end.start(lambda _: time.sleep(0.01))
+        monitor = Monitor(here, [end.handle.stream_id for end in ends])
+        try:
+            for end, medium, track in zip(
+                ends, ("shared memory", "UDP"), monitor.tracks, strict=True
+            ):
+                with end.handle.publisher(driver_dir=here, rate=law) as publisher:
+                    publisher.send_many(b"x" * 8192 for _ in range(60))
+                    until(lambda track=track: track.sent_bytes and track.sent_bytes[-1] > 60 * 8192)
+                assert track.medium == medium
+                assert all((rate is not None) == has_rate for rate in track.rate_bytes_per_s)
+                assert (track.reports[-1] > 0) == has_rate
+        finally:
+            monitor.stop()
+            for end in ends:
+                end.close()

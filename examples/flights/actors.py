@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from typing import Any
 
 import reactivex as rx
@@ -14,11 +15,10 @@ import rstream.ray
 from rstream import rx as rrx
 from rstream.spark import marks_of
 
-RESULTS = "flights-results"
 #: Flights in a window of the pipeline.
 WINDOW_ROWS = 500
-#: How often an actor reports rows, fill and window.
-REPORT_S = 0.2
+#: How often an actor reports rows, fill, demand and delays.
+REPORT_S = 0.1
 
 Row = tuple[str, int, int | None, int, int | None, int]
 COLUMNS = ("carrier", "month", "dep_delay", "distance", "temp_centi", "has_weather")
@@ -38,22 +38,33 @@ def add_flight(sums: dict[str, list[int]], row: Row) -> dict[str, list[int]]:
 
 
 class FlightActor:
-    """The pipeline of one partition. rstream carries all rows; the methods only control it."""
+    """The pipeline of one partition. rstream carries all rows; the methods only control it.
+
+    ``$RSTREAM_DIR`` and ``$RSTREAM_HOST_TOKEN`` of its worker say on which host it is.
+    """
 
     def __init__(
-        self, index: int, driver_dir: str, term_length: int, cost_per_row_s: float
+        self,
+        index: int,
+        term_length: int,
+        cost_per_row_s: float,
+        results: rstream.ray.StreamHandle,
     ) -> None:
         self.index = index
         self.cost_per_row_s = cost_per_row_s
         self.slowness = 1.0
         self.rows = self.messages = self.repeated = 0
         self.seen: set[tuple[str, int, int, int]] = set()
+        self.delays: deque[tuple[float, float]] = deque()  # not reported yet: taken at, delay
         self.done = threading.Event()
         self.error = ""
         self.endpoint = rstream.ray.open_reader(
-            f"flights-{index}", codec="arrow", dir=driver_dir, term_length=term_length, prefetch=4
+            f"flights-{index}",
+            codec="arrow",
+            host="127.0.0.1",
+            term_length=term_length,
         )
-        self.results = rstream.publisher(RESULTS, dir=driver_dir)
+        self.results = results.publisher()
         self.lock = threading.Lock()  # the pipeline and the reporter share the publisher
 
     def handle(self) -> rstream.ray.StreamHandle:
@@ -100,6 +111,7 @@ class FlightActor:
             self.repeated += 1
             return False
         self.seen.add(key)
+        self.delays.append((time.monotonic(), time.time() - marks.sent_s))
         return True
 
     def _spend(self, batch: Any) -> None:
@@ -125,6 +137,7 @@ class FlightActor:
             report = {
                 "kind": "report", "actor": self.index, "at_s": time.monotonic(), "rows": self.rows,
                 "fill_bytes": fill, "window_bytes": window, "demand": self.endpoint.demand,
+                "delays": [self.delays.popleft() for _ in range(len(self.delays))],
             }  # fmt: skip
             with self.lock:
                 if not self.done.is_set():

@@ -1,15 +1,18 @@
-"""Watches the run: results of the actors, their reports, and the driver's counters."""
+"""Watches a pass: results of the actors, their reports, and the driver's counters."""
 
 from __future__ import annotations
 
 import contextlib
 import threading
 import time
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from examples.flights.picture import Track
-from rstream.metrics import publications
+from examples.flights.tracks import Track
+from rstream.metrics import PublicationState, publications
+
+SAMPLE_S = 0.1
 
 
 def say(text: str) -> None:
@@ -18,33 +21,38 @@ def say(text: str) -> None:
 
 
 class Monitor:
-    """Collects the actors' partial sums and reports, and the driver's counters."""
+    """Collects the actors' partial sums and reports, and the counters of Spark's driver.
 
-    def __init__(self, driver_dir: str, stream_ids: list[int]) -> None:
+    Spark's driver has the counters of all three streams: their publications are Spark's. It
+    also knows the reports of the far reader's buffer, which cross the network to it.
+    """
+
+    def __init__(self, driver_dir: str, stream_ids: Sequence[int]) -> None:
         self.driver_dir = driver_dir
         self.stream_ids = stream_ids
         self.sums: dict[tuple[str, int], list[int]] = {}
         self.tracks = [Track() for _ in stream_ids]
         self.started_s = 0.0  # monotonic time of the first delivered row; 0: none yet
-        self.finished = threading.Event()
-        self.error: BaseException | None = None
+        self._stop = threading.Event()
+        self._positions: dict[int, int] = {}  # last one, by registration id
+        self._sampler = threading.Thread(target=self._sample_until_stopped, daemon=True)
+        self._sampler.start()
 
-    def read_results(self, subscriber: Any) -> None:
-        """Read until all actors have completed their streams; runs in a thread of its own."""
-        try:
-            for message in subscriber:
-                if message["kind"] == "sums":
-                    for key, values in message["sums"].items():
-                        carrier, month = key.split("/")
-                        total = self.sums.setdefault((carrier, int(month)), [0] * len(values))
-                        for index, value in enumerate(values):
-                            total[index] += value
-                else:
-                    self._add_report(message)
-        except BaseException as error:
-            self.error = error
-        finally:
-            self.finished.set()
+    def stop(self) -> None:
+        """End the sampling."""
+        self._stop.set()
+        self._sampler.join()
+
+    def on_message(self, message: dict[str, Any]) -> None:
+        """Take a partial sum or a report of an actor."""
+        if message["kind"] == "sums":
+            for key, values in message["sums"].items():
+                carrier, month = key.split("/")
+                total = self.sums.setdefault((carrier, int(month)), [0] * len(values))
+                for index, value in enumerate(values):
+                    total[index] += value
+        else:
+            self._add_report(message)
 
     def _add_report(self, report: dict[str, Any]) -> None:
         if self.started_s == 0.0 and report["rows"]:
@@ -55,37 +63,36 @@ class Monitor:
         track.fill_bytes.append(report["fill_bytes"])
         track.window_bytes.append(report["window_bytes"])
         track.demand.append(report["demand"])
+        for taken_at_s, delay_s in report["delays"]:
+            track.taken_at_s.append(taken_at_s)
+            track.delay_s.append(delay_s)
 
-    def sample_counters(self) -> None:
-        """Sample positions and limits every 100 ms; runs in a thread of its own."""
-        while not self.finished.wait(0.1):
-            with contextlib.suppress(Exception):
-                now_s = time.monotonic()
-                found = publications(self.driver_dir)
-                for stream_id, track in zip(self.stream_ids, self.tracks, strict=True):
-                    mine = [
-                        entry for entry in found if entry.stream_id == stream_id and entry.is_ipc
-                    ]
-                    if mine:
-                        track.at_s.append(now_s)
-                        track.sent_bytes.append(sum(entry.position for entry in mine))
-                        track.room_bytes.append(
-                            max(0, min(entry.limit - entry.position for entry in mine))
-                        )
+    def _sample_until_stopped(self) -> None:
+        while not self._stop.wait(SAMPLE_S):
+            with contextlib.suppress(Exception):  # a publication came or went meanwhile
+                self._sample(time.monotonic(), publications(self.driver_dir))
+
+    def _sample(self, now_s: float, found: Sequence[PublicationState]) -> None:
+        for stream_id, track in zip(self.stream_ids, self.tracks, strict=True):
+            mine = [entry for entry in found if entry.stream_id == stream_id]
+            if not mine:
+                continue
+            # Each of Spark's workers has a publication of its own; one task runs at a time.
+            active = max(mine, key=self._moved)
+            track.medium = "shared memory" if active.is_ipc else "UDP"
+            track.at_s.append(now_s)
+            track.sent_bytes.append(sum(entry.position for entry in mine))
+            track.rate_bytes_per_s.append(active.rate.bytes_per_s if active.rate else None)
+            track.reports.append(sum(entry.rate.fill_naks for entry in mine if entry.rate))
+            for entry in mine:
+                self._positions[entry.registration_id] = entry.position
+
+    def _moved(self, entry: PublicationState) -> int:
+        return entry.position - self._positions.get(entry.registration_id, 0)
 
     def rows_at(self, at_s: float) -> float:
-        """Rows delivered to all actors until then, interpolated between reports."""
-        return sum(_interpolate(track.fill_at_s, track.rows, at_s) for track in self.tracks)
-
-
-def _interpolate(times: list[float], values: list[int], at: float) -> float:
-    if not times or at <= times[0]:
-        return 0.0
-    for index in range(1, len(times)):
-        if times[index] >= at:
-            share = (at - times[index - 1]) / (times[index] - times[index - 1])
-            return values[index - 1] + share * (values[index] - values[index - 1])
-    return float(values[-1])
+        """Rows delivered to all actors until then."""
+        return sum(track.rows_at(at_s) for track in self.tracks)
 
 
 def spark_rows_at(progress: list[dict[str, Any]], at_epoch_s: float) -> float:

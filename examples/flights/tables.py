@@ -24,6 +24,10 @@ WEATHER_SCHEMA = (
     "pressure DOUBLE, visib DOUBLE, time_hour TIMESTAMP"
 )
 
+#: So about 25 rows a message: the sink divides each batch among three actors. Long batches would
+#: let one actor wait while the task sends to another.
+ROWS_PER_ARROW_BATCH = 75
+
 #: Log4j settings: only errors, on standard error.
 LOGGING = """
 rootLogger.level = error
@@ -57,7 +61,7 @@ def session(work: Path) -> SparkSession:
         .config("spark.driver.memory", "1g")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.streaming.numRecentProgressUpdates", "1000")
-        .config("spark.sql.execution.arrow.maxRecordsPerBatch", "1000")
+        .config("spark.sql.execution.arrow.maxRecordsPerBatch", str(ROWS_PER_ARROW_BATCH))
         .getOrCreate()
     )
     spark.sparkContext.setLogLevel("ERROR")
@@ -82,16 +86,22 @@ def read(spark: SparkSession, tables: Path, flights: DataFrame) -> DataFrame:
     return (
         flights.join(f.broadcast(airlines), "carrier", "left")
         .join(f.broadcast(weather), ["origin", "time_hour"], "left")
-        .select("carrier", "airline", "month", "origin", "dest", "flight", "dep_delay", "distance",
+        .select("carrier", "airline", "month", "day", "origin", "dest", "flight", "tailnum",
+                "sched_dep_time", "dep_time", "dep_delay", "sched_arr_time", "arr_time",
+                "arr_delay", "air_time", "distance",
                 "temp_centi", f.coalesce("has_weather", f.lit(0)).alias("has_weather"))
     )  # fmt: skip
 
 
-def stream_of(spark: SparkSession, folder: Path) -> DataFrame:
-    """The flights as a structured stream: one file per micro-batch."""
+def stream_of(spark: SparkSession, files: str) -> DataFrame:
+    """The flights of the files as a structured stream: one file per micro-batch.
+
+    Args:
+        files: path with wildcards, as Spark reads them.
+    """
     return (
         spark.readStream.schema(FLIGHTS_SCHEMA).option("header", "true").option("nullValue", "NA")
-        .option("maxFilesPerTrigger", "1").csv(str(folder))
+        .option("maxFilesPerTrigger", "1").csv(files)
     )  # fmt: skip
 
 

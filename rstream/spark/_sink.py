@@ -5,7 +5,8 @@ with an iterator of ``pyarrow.RecordBatch``. The writer
 
 1. divides each batch by the partition column among the handles,
 2. divides it again so that every piece fits the largest message,
-3. marks each piece with query, epoch, partition and attempt, in the metadata of the Arrow schema,
+3. marks each piece with query, epoch, partition, attempt and time, in the metadata of the Arrow
+   schema,
 4. and sends it.
 
 ``send`` waits while the reader has no room. So the task waits, and Spark plans the next micro-batch
@@ -98,6 +99,8 @@ class Marks:
         token: new for each planned micro-batch, so a replayed epoch has another one.
         sequence: number of the message within the attempt.
         row_offset: number of its first row within the attempt.
+        sent_s: when the task began to send the message, seconds since 1970 by its host's clock.
+            The reader's clock less it is the queueing delay, as far as both clocks agree.
     """
 
     query: str
@@ -108,6 +111,7 @@ class Marks:
     token: str
     sequence: int
     row_offset: int
+    sent_s: float
 
 
 def marks_of(batch: RecordBatch) -> Marks | None:
@@ -340,7 +344,12 @@ class _Task:
             self._send_piece(index, piece.slice(0, half))
             self._send_piece(index, piece.slice(half))
             return
-        marks = {**self.marks, "sequence": self.messages, "row_offset": self.rows}
+        marks = {
+            **self.marks,
+            "sequence": self.messages,
+            "row_offset": self.rows,
+            "sent_s": time.time(),
+        }
         marked = piece.replace_schema_metadata({b"rstream.marks": json.dumps(marks).encode()})
         before = time.monotonic()
         publisher.send(marked, timeout_s=self.config.offer_timeout_s)

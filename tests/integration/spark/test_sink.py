@@ -78,6 +78,7 @@ def test_every_row_reaches_its_reader_with_marks(
     from rstream.spark import marks_of
 
     write_files(tmp_path / "in", files=3, rows=1000)
+    began_s = time.time()
     with rstream.Driver(dir=driver_dir):
         readers = [Collector(f"spark-{number}", driver_dir) for number in range(2)]
         query = start(
@@ -101,6 +102,10 @@ def test_every_row_reaches_its_reader_with_marks(
         marks
     )
     assert all(batch.num_rows <= 100 for reader in readers for batch in reader.batches)
+    for reader in readers:
+        times = [mark.sent_s for mark in map(marks_of, reader.batches) if mark]
+        assert times == sorted(set(times)), "each message has its own time, in the order of sending"
+        assert began_s < times[0] < times[-1] < time.time()
 
 
 def test_slow_reader_slows_spark_down(spark_session: Any, driver_dir: str, tmp_path: Path) -> None:
