@@ -25,7 +25,7 @@ TARGET_NS, TARGET_SHARE = 10 * NS_PER_MS, 0.8
 TAU_LEAST_NS, TAU_ROUND_TRIPS = 8 * NS_PER_MS, 3
 REPORTS_FROM, REPORTS_TO = 2, 4  # set point / 2, set point / 4
 PASSING_NS = 2 * NS_PER_MS  # so long what a repair freed must stand
-RELEASE_S = 0.25  # in so long a window may be filled whose reader has stopped
+RELEASE_NS = 250 * NS_PER_MS  # after and in so long a stopped reader's window may be filled
 # In a group.
 WAIT_MOST_PERIODS, LEAST_SHARE = 3.0, 64
 SMALL_GROUP, FOLLOWED_MOST = 4.0, 8.0
@@ -162,7 +162,8 @@ class Fill:
         going_on = 1.0 - clamp(waited / (stall - self.gap), 0.0, 1.0)
         tau = float(max(TAU_LEAST_NS, TAU_ROUND_TRIPS * self.rtt))
         correction = float(self.set_point_of(drain, self.buffer) - self.standing) / tau * 1e9
-        least = self.window / RELEASE_S if self.is_stalled else 0.0
+        is_released = self.is_stalled and self.now - self.moved >= RELEASE_NS
+        least = self.window / RELEASE_NS * 1e9 if is_released else 0.0
         return clamp(drain * going_on + correction, least, RATE_MAX)
 
     def judge(self) -> None:

@@ -14,7 +14,7 @@
 #define TAU_LEAST_NS (8 * RSTI_NS_PER_MS)
 #define TAU_ROUND_TRIPS 3
 #define MTUS_LEAST 2
-#define RELEASE_S 0.25
+#define RELEASE_NS (250 * RSTI_NS_PER_MS)
 #define PASSING_NS (2 * RSTI_NS_PER_MS)
 #define NEVER INT64_MIN
 
@@ -133,7 +133,8 @@ static double allowed_at(const rsti_fill_t *fill, double drain)
     const int64_t set_point = rsti_fill_set_point(fill, drain, fill->buffer_bytes);
     const double tau_ns = (double)rsti_max_i64(TAU_LEAST_NS, TAU_ROUND_TRIPS * fill->rtt_ns);
     const double correction = (double)(set_point - fill->standing) / tau_ns * 1e9;
-    const double least = fill->is_stalled ? (double)fill->window_bytes / RELEASE_S : 0.0;
+    const bool is_released = fill->is_stalled && fill->now_ns - fill->moved_ns >= RELEASE_NS;
+    const double least = is_released ? (double)fill->window_bytes / (double)RELEASE_NS * 1e9 : 0.0;
     return rsti_clamp_double(drain * going_on(fill) + correction, least, RSTI_RATE_MAX);
 }
 

@@ -13,7 +13,7 @@
  *     its last report is at most F = max(60 ms, 6 RTT) old (an older one the sender has forgotten)
  *     no report                  while the window alone keeps the delay: 0 < W <= L d, and before
  *                                anything was taken, where W > 0
- *     on a stall with W > 0      allowed is at least W / 250 ms
+ *     on a stall of 250 ms       allowed is at least W / 250 ms
  *
  *   queue   bytes that could be consumed and are not      B   the buffer
  *   d       drain: what the consumer takes, bytes/s       L   target delay
@@ -28,8 +28,8 @@
  * The set point is at least a round trip's worth of data, because a sender that is a round trip
  * away cannot steer a shorter queue. It is at most a quarter of the buffer, so that three quarters
  * are left for what arrives after a stop. Where the window holds the sender, nothing can overrun.
- * There the window of a consumer that has stopped may be filled, in 250 ms: a program that sends
- * and then reads in one thread must not wait for itself.
+ * There the window of a consumer that has stopped for 250 ms may be filled in another 250 ms: a
+ * program that sends and then reads in one thread must not wait for itself.
  *
  * What a repair frees at once counts when it stands for 2 ms: else loss would look like overload.
  *

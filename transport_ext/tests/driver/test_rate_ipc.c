@@ -182,7 +182,7 @@ TEST(the_window_of_a_reader_that_takes_nothing_can_be_filled)
     CHECK(world.position >= 511 * 1024); /* nothing is known of the reader: at once */
     (void)queue_of_a_reader(&world, 2048000, RSTI_NS_PER_S);
     const int64_t reader = *world.base->subscribers.items[0].position;
-    for (int i = 0; i < 350; i++) { /* it stops, and its stop is seen after 10 ms */
+    for (int i = 0; i < 900; i++) { /* it stops; after 250 ms its window may be filled */
         advance_alive(world.h, MS, MS);
         write_up_to_limit(&world);
     }
@@ -196,7 +196,7 @@ TEST(a_law_that_listens_lets_the_conductor_sleep_when_nothing_moves)
     int64_t deadline;
     become_rstream(world.h);
     (void)queue_of_a_reader(&world, 2048000, RSTI_NS_PER_S);
-    for (int i = 0; i < 500; i++) { /* the reader stops, the window is filled */
+    for (int i = 0; i < 1000; i++) { /* the reader stops, the window is filled */
         advance_alive(world.h, MS, MS);
         write_up_to_limit(&world);
     }

@@ -299,8 +299,8 @@ TEST(capacity_that_changes_is_followed)
     CHECK(queue <= queue_of_credit / 2);
 }
 
-/* The stop of a reader is reported; its window may be filled in 250 ms, and the rate is back soon
- * after the reader goes on. */
+/* The stop of a reader is reported; after 250 ms its window may be filled, and the rate is back
+ * soon after the reader goes on. */
 TEST(a_stop_is_felt_and_forgotten)
 {
     traffic_t traffic;
@@ -310,6 +310,9 @@ TEST(a_stop_is_felt_and_forgotten)
     const int64_t before = told(l, 0, RSTI_COUNTER_RATE);
     l->read_bytes_per_s = 1;
     link_run(l, 200 * MS);
+    CHECK_EQ(traffic.allowed, 0);
+    CHECK(told(l, 1, RSTI_COUNTER_RECEIVER_FILL) < 300);
+    link_run(l, 300 * MS);
     CHECK_EQ(traffic.allowed, 4 * (4 << 20));
     CHECK(told(l, 0, RSTI_COUNTER_RATE) < before / 2);
     CHECK(told(l, 1, RSTI_COUNTER_RECEIVER_FILL) > 700);
