@@ -30,9 +30,9 @@ from rstream import rx as rrx
 
 ROWS_PER_MESSAGE = 50
 #: One micro-batch outlasts the slow phase: Spark plans for a second between two.
-ROWS_PER_BATCH = 100_000
+ROWS_PER_BATCH = 400_000
 TERM_LENGTH = 1 << 17  # so a window of 64 KiB
-FAST_S, SLOW_S = 20e-6, 1e-3  # of a row at the last consumer
+FAST_S, SLOW_S = 20e-6, 250e-6  # of a row at the last consumer: about a tenth of the speed
 STEADY_S, WATCHED_S, SETTLED_S = 6.0, 12.0, 2.0
 MESSAGE_BYTES_MOST = 4096
 FOLLOWS = 0.2

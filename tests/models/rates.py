@@ -90,6 +90,7 @@ class Rate:
         self.mark = (self.now, 0)
         self.younger, self.older, self.count = self.rate, 0.0, 0  # samples of what was sent
         self.sampled = (self.now, 0)
+        self.reports = self.sample_reports = 0  # that ask for a rate
         self.start()
 
     def advance(self, now: int) -> None:
@@ -106,7 +107,8 @@ class Rate:
             return
         used = float(self.sent - sent) / float(self.now - at) * 1e9
         self.sampled = (self.now, self.sent)
-        is_used = used >= self.rate / 2.0
+        is_used = used >= self.rate / 2.0 or self.reports != self.sample_reports
+        self.sample_reports = self.reports
         if is_used and self.count == SAMPLES:
             self.younger, self.older, self.count = 0.0, self.younger, 0
         self.younger = max(self.younger, clamp(used, 0.0, RATE_MAX))
@@ -134,6 +136,7 @@ class Rate:
         if report.receiver_id not in self.sources and len(self.sources) == SOURCES_MAX:
             del self.sources[min(self.sources, key=lambda key: self.sources[key][0])]
         self.sources[report.receiver_id] = (self.now, report)
+        self.reports += not report.is_clear
         self.hear(report)
 
     def on_cycle(self, now: int, sent: int, rtt: int = 0, buffer: int = 0) -> int:

@@ -142,7 +142,10 @@ static void take_sample(rsti_rate_t *rate)
     const double used = (double)bytes / (double)passed_ns * 1e9;
     rate->sample_ns = rate->now_ns;
     rate->sample_bytes = rate->sent_bytes;
-    const bool is_used = used >= rate->bytes_per_s / 2.0;
+    /* While receivers report, the rate or a window holds the sender: it is not idle. */
+    const bool is_used = used >= rate->bytes_per_s / 2.0
+        || rate->report_count != rate->sample_reports;
+    rate->sample_reports = rate->report_count;
     if (is_used && rate->sample_count == RSTI_RATE_SAMPLES) {
         rate->older = rate->younger;
         rate->younger = 0;

@@ -10,8 +10,8 @@
  * What holds under every law, for any sequence of reports:
  *     max(floor_share * H, least) <= bytes_per_s <= most       most wins where they cross
  * H is the highest of the last RSTI_RATE_SAMPLES to twice as many samples. A sample is the bytes
- * per second that were sent in RSTI_RATE_SAMPLE_NS; one below half of the rate makes no older one
- * forgotten. This has four effects:
+ * per second that were sent in RSTI_RATE_SAMPLE_NS; one below half of the rate, without any report
+ * in it, makes no older one forgotten. This has four effects:
  *   - Forged reports push a stream down to its floor, and no further for seconds.
  *   - Idle times do not lower the floor.
  *   - A rate that was tried for some milliseconds does not raise the floor.
@@ -119,6 +119,7 @@ struct rsti_rate_t {
     int32_t sample_count; /* of these */
     int64_t sample_ns, sample_bytes; /* where the running sample began */
     int64_t report_count; /* that ask for a rate */
+    int64_t sample_reports; /* how many there were at the last sample */
     int32_t source_count;
     rsti_rate_source_t sources[RSTI_RATE_SOURCES_MAX];
     union {
