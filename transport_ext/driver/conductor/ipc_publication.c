@@ -86,16 +86,15 @@ static int64_t rising_position(const rsti_ipc_publication_t *publication)
         : INT64_MAX;
 }
 
-/* Stores the least subscriber position at which the conductor has work. least: of the subscribers
- * now; INT64_MAX: there are none. */
-static void tell_wake_position(rsti_ipc_publication_t *publication, int64_t least)
+/* Stores the least subscriber position at which the conductor has work. */
+static void tell_wake_position(rsti_ipc_publication_t *publication, bool has_subscribers)
 {
     int64_t position = INT64_MAX;
     if (publication->base.life == RSTI_LIFE_DRAINING) {
         position = publication->base.end_position;
-    } else if (least != INT64_MAX) {
+    } else if (has_subscribers) {
         position = rsti_min_i64(rising_position(publication),
-            rsti_saturating_add_i64(least, rsti_ipc_rate_step(&publication->rate)));
+            rsti_ipc_rate_wake_position(&publication->rate));
     }
     int64_t *word = &publication->base.file.log.metadata->ext.conductor_position;
     if (rsti_load_relaxed_i64(word) != position) {
@@ -125,11 +124,12 @@ static void raise_limit(rst_driver_t *driver, rsti_ipc_publication_t *publicatio
 {
     rsti_publication_t *base = &publication->base;
     const int64_t by_window = least + window(publication);
+    const int64_t produced = rsti_log_producer_position(&base->file.log);
     const int64_t by_rate = rsti_ipc_rate_limit(&publication->rate,
         &(rsti_ipc_rate_facts_t){
             .now_ns = driver->conductor->now_ns,
-            .produced = rsti_log_producer_position(&base->file.log),
-            .consumed = least,
+            .produced = produced,
+            .consumed = rsti_min_i64(rsti_subscribers_followed(&base->subscribers), produced),
             .window = window(publication),
             .subscribers = &base->subscribers,
         });
@@ -164,7 +164,7 @@ static void update_active(rst_driver_t *driver, rsti_ipc_publication_t *publicat
         rsti_subscribers_tell_refused(driver, &base->subscribers);
         publication->consumer_position = rsti_max_i64(publication->consumer_position, highest);
         raise_limit(driver, publication, least);
-        tell_wake_position(publication, least);
+        tell_wake_position(publication, true);
         return;
     }
     tell_holder(publication, false);
@@ -177,7 +177,7 @@ static void update_active(rst_driver_t *driver, rsti_ipc_publication_t *publicat
         rsti_publication_lower_limit(driver, base, publication->consumer_position);
         publication->trip_limit = publication->consumer_position;
     }
-    tell_wake_position(publication, INT64_MAX);
+    tell_wake_position(publication, false);
 }
 
 /* Every subscriber that holds the window has consumed everything, or there is none. */
@@ -199,7 +199,7 @@ static void update_draining(rst_driver_t *driver, rsti_ipc_publication_t *public
         publication->consumer_position = rsti_max_i64(publication->consumer_position, highest);
     }
     if (!is_drained(publication)) {
-        tell_wake_position(publication, least);
+        tell_wake_position(publication, true);
         return;
     }
     rsti_publication_set_life(base, RSTI_LIFE_LINGER, now_ns);

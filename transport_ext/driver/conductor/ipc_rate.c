@@ -109,7 +109,7 @@ static bool is_near(const rsti_fill_t *fill)
     return fill->is_reporting || fill->received - fill->consumed >= fill->set_point / 4;
 }
 
-int64_t rsti_ipc_rate_step(const rsti_ipc_rate_t *state)
+int64_t rsti_ipc_rate_wake_position(const rsti_ipc_rate_t *state)
 {
     const rsti_fill_t *fill = &state->fill;
     if (!state->is_listening || !is_near(fill)) {
@@ -117,7 +117,7 @@ int64_t rsti_ipc_rate_step(const rsti_ipc_rate_t *state)
     }
     const int64_t in_look = (int64_t)rsti_clamp_double(fill->drain * (double)LOOK_NS / 1e9,
         STEP_LEAST, (double)RSTI_BUFFER_MAX);
-    return rsti_max_i64(fill->set_point / 4, in_look);
+    return fill->consumed + rsti_max_i64(fill->set_point / 4, in_look);
 }
 
 int64_t rsti_ipc_rate_due_ns(const rsti_ipc_rate_t *state, bool is_held)

@@ -2,7 +2,7 @@
  * the laws that follow fill NAKs (flow/rate.h) work without any message: the conductor is receiver
  * and sender of flow/fill.h in one.
  *
- *     queue = position of the producer - position of the slowest reader that holds the window
+ *     queue = position of the producer - position of the slowest reader that is tethered
  *     limit = what the law allows beyond the producer (flow/allowance.h)
  *
  * The slowest reader asks for the least rate, so one queue is enough. The round trip is zero. The
@@ -34,7 +34,7 @@ typedef struct rsti_ipc_rate_t {
 typedef struct rsti_ipc_rate_facts_t {
     int64_t now_ns;
     int64_t produced; /* position */
-    int64_t consumed; /* by the slowest reader */
+    int64_t consumed; /* by the slowest reader that counts; produced: there is none */
     int64_t window;
     const rsti_subscribers_t *subscribers;
 } rsti_ipc_rate_facts_t;
@@ -48,8 +48,8 @@ void rsti_ipc_rate_set(rsti_ipc_rate_t *state, const rsti_rate_choice_t *choice,
 /* Each pass with readers. Returns the position up to which the producer may write; INT64_MAX: the
  * rate sets no limit. It may be lower than the last one. */
 int64_t rsti_ipc_rate_limit(rsti_ipc_rate_t *state, const rsti_ipc_rate_facts_t *facts);
-/* Bytes that the slowest reader takes until the next look is wanted; INT64_MAX: none is. */
-int64_t rsti_ipc_rate_step(const rsti_ipc_rate_t *state);
+/* The position of a reader from which on the next look is wanted; INT64_MAX: none is. */
+int64_t rsti_ipc_rate_wake_position(const rsti_ipc_rate_t *state);
 /* When the next look is wanted although no reader takes anything. is_held: the limit is that of the
  * rate. */
 int64_t rsti_ipc_rate_due_ns(const rsti_ipc_rate_t *state, bool is_held);

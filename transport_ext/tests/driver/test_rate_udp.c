@@ -60,7 +60,8 @@ static bool look(void *arg, int side, const uint8_t *data, size_t length)
     return false;
 }
 
-static link_t *begin(traffic_t *traffic, const link_params_t *params, const char *law)
+static link_t *begin_with(traffic_t *traffic, const link_params_t *params, const char *reader,
+    const char *law)
 {
     char publisher[128];
     link_t *l = link_open(params);
@@ -69,11 +70,16 @@ static link_t *begin(traffic_t *traffic, const link_params_t *params, const char
     l->drop = look;
     l->drop_arg = traffic;
     snprintf(publisher, sizeof publisher, "term-length=16m|rs-rate=%s", law);
-    if (!link_stream(l, "rcv-wnd=4m", publisher)) {
+    if (!link_stream(l, reader, publisher)) {
         fprintf(stderr, "no stream: %s\n", rst_last_error_text());
         abort();
     }
     return l;
+}
+
+static link_t *begin(traffic_t *traffic, const link_params_t *params, const char *law)
+{
+    return begin_with(traffic, params, "rcv-wnd=4m", law);
 }
 
 static int64_t told(const link_t *l, int side, int32_t type_id)
@@ -255,6 +261,19 @@ TEST(fill_drives_the_rate_to_the_reader_s_rate)
     CHECK(fills[0] < fills[1] / 2);
 }
 
+/* It may fall a window behind, and is then let go. */
+TEST(an_untethered_reader_sends_no_fill_nak)
+{
+    traffic_t traffic;
+    link_t *l = begin_with(&traffic, &(link_params_t){.delay_ns = MS / 2},
+        "rcv-wnd=4m|tether=false", "adaptive");
+    l->read_bytes_per_s = 40 * MB;
+    link_run(l, 2 * RSTI_NS_PER_S);
+    CHECK_EQ(traffic.fill_naks, 0);
+    CHECK(l->image->received - *l->image->subscribers.items[0].position > 3 << 20);
+    link_close(l);
+}
+
 static int compare(const void *a, const void *b)
 {
     const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
@@ -393,7 +412,6 @@ TEST(a_law_without_room_for_its_counters)
     link_close(l);
 }
 
-/* A reader that requests a few messages has a buffer of that many messages, not of the window. */
 /* The set point follows what the reader takes, so its demand needs no part in the law. */
 TEST(a_small_demand_leaves_the_buffer_as_it_is)
 {
@@ -488,8 +506,9 @@ CHECK_MAIN(RUN(a_fixed_rate_holds_whatever_is_lost), RUN(datagrams_per_second_ho
     RUN(near_a_limit_of_bytes_a_part_waits_for_a_millisecond_at_most),
     RUN(the_publisher_is_not_far_ahead_of_a_slow_rate),
     RUN(law_is_shown_in_the_setup_and_in_counters), RUN(timely_reader_sends_no_fill_nak),
-    RUN(fill_drives_the_rate_to_the_reader_s_rate), RUN(a_stop_is_felt_and_forgotten),
-    RUN(capacity_that_changes_is_followed), RUN(another_law_while_running),
-    RUN(a_law_without_room_for_its_counters), RUN(a_small_demand_leaves_the_buffer_as_it_is),
+    RUN(fill_drives_the_rate_to_the_reader_s_rate), RUN(an_untethered_reader_sends_no_fill_nak),
+    RUN(a_stop_is_felt_and_forgotten), RUN(capacity_that_changes_is_followed),
+    RUN(another_law_while_running), RUN(a_law_without_room_for_its_counters),
+    RUN(a_small_demand_leaves_the_buffer_as_it_is),
     RUN(receivers_learn_the_delay_that_the_law_aims_at), RUN(a_delay_that_cannot_be_is_cut),
     RUN(an_aeron_sender_gets_no_fill_nak))
