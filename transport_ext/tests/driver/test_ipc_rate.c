@@ -127,15 +127,23 @@ TEST(the_slowest_of_several_readers_counts)
 {
     static const int64_t all[] = {20 * MB, 4 * MB, 10 * MB};
     world_t world = open_world("aeron:ipc?term-length=4m|rs-rate=adaptive");
-    (void)add(world.h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron:ipc", 10);
+    const int64_t slow = add(world.h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron:ipc", 10);
     (void)add(world.h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron:ipc", 10);
     run_readers(&world, all, 3, 2 * SECOND);
-    const int64_t before = world.position;
+    int64_t before = world.position;
     run_readers(&world, all, 3, SECOND);
     CHECK(world.position - before >= 39 * MB / 10);
     CHECK(world.position - before <= 41 * MB / 10);
     CHECK(world.position - *position_of(&world, 1) <= 60000); /* 1.5 targets */
     CHECK(world.position - *position_of(&world, 0) <= 2 * FRAME);
+    (void)take_away(world.h, RSTI_CMD_REMOVE_SUBSCRIPTION, slow); /* the third one moves up */
+    CHECK_EQ(world.base->subscribers.count, 2);
+    const int64_t left[] = {20 * MB, 10 * MB};
+    run_readers(&world, left, 2, SECOND / 5); /* the way back */
+    before = world.position;
+    run_readers(&world, left, 2, SECOND);
+    CHECK(world.position - before >= 97 * MB / 10);
+    CHECK(world.position - *position_of(&world, 1) <= 150000);
     harness_close(world.h);
 }
 
@@ -165,7 +173,91 @@ TEST(an_untethered_reader_does_not_count)
     harness_close(world.h);
 }
 
+TEST(only_laws_that_listen_have_counters)
+{
+    static const struct {
+        const char *rate;
+        bool is_listening;
+    } rows[] = {{"adaptive", true}, {"nak", true}, {"aimd", true}, {"default", true},
+        {"unlimited", false}, {"fixed,r:1m", false}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char channel[96];
+        snprintf(channel, sizeof channel, "aeron:ipc?term-length=1m|rs-rate=%s", rows[i].rate);
+        world_t world = open_world(channel);
+        CHECK_EQ(told(&world, RSTI_COUNTER_RATE) >= 0, rows[i].is_listening);
+        CHECK_EQ(told(&world, RSTI_COUNTER_FILL_NAKS), rows[i].is_listening ? 0 : -1);
+        CHECK_EQ(told(&world, RSTI_COUNTER_MARGIN), rows[i].is_listening ? 0 : -1);
+        harness_close(world.h);
+    }
+}
+
+/* The counters that one law needed stay, and show the rate of each law after it. */
+TEST(another_law_while_running)
+{
+    world_t world = open_world("aeron:ipc?term-length=4m|rs-rate=unlimited");
+    CHECK(queue_of(&world, 10 * MB).p50 > 1900 << 10);
+    CHECK(set_rate(&world, "adaptive"));
+    CHECK_EQ(told(&world, RSTI_COUNTER_RATE), RSTI_RATE_MAX);
+    CHECK(queue_of(&world, 10 * MB).p50 < 100000);
+    CHECK(told(&world, RSTI_COUNTER_RATE) > 9 * MB && told(&world, RSTI_COUNTER_RATE) < 11 * MB);
+    CHECK(told(&world, RSTI_COUNTER_FILL_NAKS) > 400);
+    CHECK(set_rate(&world, "fixed,r:1m"));
+    CHECK_EQ(told(&world, RSTI_COUNTER_RATE), 1 << 20);
+    CHECK_EQ(told(&world, RSTI_COUNTER_FILL_NAKS), 0);
+    CHECK(queue_of(&world, 10 * MB).p99 <= 20 << 10);
+    CHECK(set_rate(&world, "nak"));
+    CHECK(queue_of(&world, 10 * MB).p50 < 1300 << 10);
+    CHECK(told(&world, RSTI_COUNTER_FILL_NAKS) > 0);
+    CHECK(set_rate(&world, "unlimited"));
+    CHECK_EQ(told(&world, RSTI_COUNTER_RATE), RSTI_RATE_MAX);
+    CHECK(queue_of(&world, 10 * MB).p50 > 1900 << 10);
+    CHECK(set_rate(&world, "default"));
+    CHECK(queue_of(&world, 10 * MB).p50 < 100000);
+    harness_close(world.h);
+}
+
+/* Also while the rate stays at its least. */
+TEST(each_report_is_counted)
+{
+    static const int64_t slow = MB / 10;
+    world_t world = open_world("aeron:ipc?term-length=1m|rs-rate=adaptive,m:1k");
+    run_readers(&world, &slow, 1, SECOND);
+    write_up_to_limit(&world);
+    const rsti_ipc_publication_t *publication = (const void *)world.base;
+    CHECK_EQ(told(&world, RSTI_COUNTER_FILL_NAKS), publication->rate.rate.report_count);
+    CHECK_EQ(told(&world, RSTI_COUNTER_RATE), 1024);
+    harness_close(world.h);
+}
+
+/* While nothing moves, no pass of the conductor can change anything. */
+TEST(the_conductor_sleeps_when_nothing_moves)
+{
+    static const int64_t rate = 2 * MB;
+    world_t world = open_world("aeron:ipc?term-length=1m|rs-rate=adaptive");
+    const rsti_ipc_publication_t *publication = (const void *)world.base;
+    int64_t deadline;
+    become_rstream(world.h); /* Aeron's clients do not wake the conductor, so it checks by itself */
+    run_readers(&world, &rate, 1, SECOND);
+    CHECK(rsti_ipc_publication_due_ns(publication) <= world.h->manual.now_ns + 4 * MS);
+    /* The reader wakes it after a quarter of the set point. */
+    const int64_t wake = world.base->file.log.metadata->ext.conductor_position;
+    CHECK(wake > *position_of(&world, 0));
+    CHECK(wake <= *position_of(&world, 0) + publication->rate.fill.set_point / 4 + FRAME);
+    run_readers(&world, NULL, 0, SECOND / 2); /* it stops, and its window is filled */
+    CHECK_EQ(rsti_ipc_publication_due_ns(publication), INT64_MAX);
+    (void)rst_driver_do_work(world.h->driver, &deadline);
+    CHECK(deadline - world.h->manual.now_ns > 5 * MS);
+    /* With an empty queue it is not woken before the window may rise. */
+    *position_of(&world, 0) = world.position;
+    advance_alive(world.h, 500 * MS, MS);
+    CHECK_EQ(rsti_ipc_publication_due_ns(publication), INT64_MAX);
+    CHECK(world.base->file.log.metadata->ext.conductor_position > world.position);
+    harness_close(world.h);
+}
+
 CHECK_MAIN(RUN(a_slow_reader_gets_a_queue_of_the_target_delay),
     RUN(the_other_laws_that_listen_act_too), RUN(a_reader_that_becomes_fast_is_held_back_no_more),
     RUN(the_window_of_a_reader_that_takes_nothing_can_be_filled),
-    RUN(the_slowest_of_several_readers_counts), RUN(an_untethered_reader_does_not_count))
+    RUN(the_slowest_of_several_readers_counts), RUN(an_untethered_reader_does_not_count),
+    RUN(only_laws_that_listen_have_counters), RUN(another_law_while_running),
+    RUN(each_report_is_counted), RUN(the_conductor_sleeps_when_nothing_moves))
