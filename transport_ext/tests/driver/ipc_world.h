@@ -40,15 +40,22 @@ static inline int64_t *position_of(const world_t *world, int reader)
     return world->base->subscribers.items[reader].position;
 }
 
-static inline void write_up_to_limit(world_t *world)
+/* Until the limit refuses one. */
+static inline void write_messages(world_t *world, int64_t count)
 {
     static const uint8_t message[MESSAGE] = {0};
-    for (int refused = 0; refused < 2;) {
+    for (int refused = 0; refused < 2 && count > 0;) {
         const rsti_iovec_t part = {message, sizeof message};
         const int64_t result = rsti_append(&world->appender, &part, 1, sizeof message, 0);
         refused += result <= 0; /* once more after a rotation */
+        count -= result > 0;
         world->position = result > 0 ? result : world->position;
     }
+}
+
+static inline void write_up_to_limit(world_t *world)
+{
+    write_messages(world, INT64_MAX);
 }
 
 /* And the first reader reads it at once. */

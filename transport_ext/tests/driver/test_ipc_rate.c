@@ -184,9 +184,38 @@ TEST(only_laws_that_listen_have_counters)
         char channel[96];
         snprintf(channel, sizeof channel, "aeron:ipc?term-length=1m|rs-rate=%s", rows[i].rate);
         world_t world = open_world(channel);
-        CHECK_EQ(told(&world, RSTI_COUNTER_RATE) >= 0, rows[i].is_listening);
+        /* It begins without a limit: the window holds. */
+        CHECK_EQ(told(&world, RSTI_COUNTER_RATE), rows[i].is_listening ? RSTI_RATE_MAX : -1);
         CHECK_EQ(told(&world, RSTI_COUNTER_FILL_NAKS), rows[i].is_listening ? 0 : -1);
         CHECK_EQ(told(&world, RSTI_COUNTER_MARGIN), rows[i].is_listening ? 0 : -1);
+        harness_close(world.h);
+    }
+}
+
+/* A named stream asks for the default; a raw publication names no law. */
+TEST(the_driver_s_option_is_the_law_of_channels_without_one)
+{
+    static const struct {
+        const char *const options[3];
+        const char *channel, *law;
+    } rows[] = {
+        {{"rate", "default", NULL}, "aeron:ipc", "unlimited"},
+        {{"rate", "default", NULL}, "aeron:ipc?rs-rate=default", "adaptive"},
+        {{"rate", "nak", NULL}, "aeron:ipc", "nak"},
+        {{"rate", "nak", NULL}, "aeron:ipc?rs-rate=default", "nak"},
+        {{"rate", "nak", NULL}, "aeron:ipc?rs-rate=aimd", "aimd"},
+        {{NULL}, "aeron:ipc?rs-rate=default", "adaptive"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        harness_options = rows[i].options;
+        world_t world = open_world(rows[i].channel);
+        harness_options = NULL;
+        CHECK(world.base->rate.law == rsti_rate_find(rows[i].law));
+        /* The default and its law are the same channel. */
+        char named[96];
+        snprintf(named, sizeof named, "aeron:ipc?rs-rate=%s", rows[i].law);
+        const int64_t again = add(world.h, RSTI_CMD_ADD_PUBLICATION, named, 10);
+        CHECK(answer(world.h, RSTI_RSP_PUBLICATION_READY, again) != NULL);
         harness_close(world.h);
     }
 }
@@ -229,6 +258,32 @@ TEST(each_report_is_counted)
     harness_close(world.h);
 }
 
+/* Else a whole window is sent before the new rate applies. The producer writes 20 MB/s. */
+TEST(the_limit_falls_with_the_rate)
+{
+    static const int64_t fast = 100 * MB, set_point = 800 * 1000;
+    world_t world = open_world("aeron:ipc?term-length=4m|rs-rate=adaptive");
+    run_readers(&world, &fast, 1, SECOND);
+    for (int i = 0; i < 100; i++) {
+        advance_alive(world.h, MS, MS);
+        write_messages(&world, 20);
+        *position_of(&world, 0) = world.position;
+    }
+    CHECK_EQ(held_by(&world), RSTI_HELD_BY_WINDOW);
+    CHECK(*world.base->pub_lmt - world.position > set_point);
+    int64_t longest = 0;
+    for (int i = 0; i < 300; i++) {
+        advance_alive(world.h, MS, MS);
+        write_messages(&world, 20);
+        *position_of(&world, 0) += FRAME; /* now it reads 1 MB/s */
+        longest = rsti_max_i64(longest, world.position - *position_of(&world, 0));
+    }
+    CHECK(longest < set_point * 3 / 2);
+    CHECK_EQ(held_by(&world), RSTI_HELD_BY_RATE);
+    CHECK(*world.base->pub_lmt - world.position < 4 * 1408 + FRAME);
+    harness_close(world.h);
+}
+
 /* While nothing moves, no pass of the conductor can change anything. */
 TEST(the_conductor_sleeps_when_nothing_moves)
 {
@@ -240,9 +295,9 @@ TEST(the_conductor_sleeps_when_nothing_moves)
     run_readers(&world, &rate, 1, SECOND);
     CHECK(rsti_ipc_publication_due_ns(publication) <= world.h->manual.now_ns + 4 * MS);
     /* The reader wakes it after a quarter of the set point. */
-    const int64_t wake = world.base->file.log.metadata->ext.conductor_position;
-    CHECK(wake > *position_of(&world, 0));
-    CHECK(wake <= *position_of(&world, 0) + publication->rate.fill.set_point / 4 + FRAME);
+    const int64_t *wake = &world.base->file.log.metadata->ext.conductor_position;
+    CHECK(*wake > *position_of(&world, 0));
+    CHECK(*wake <= *position_of(&world, 0) + publication->rate.fill.set_point / 4 + FRAME);
     run_readers(&world, NULL, 0, SECOND / 2); /* it stops, and its window is filled */
     CHECK_EQ(rsti_ipc_publication_due_ns(publication), INT64_MAX);
     (void)rst_driver_do_work(world.h->driver, &deadline);
@@ -251,7 +306,19 @@ TEST(the_conductor_sleeps_when_nothing_moves)
     *position_of(&world, 0) = world.position;
     advance_alive(world.h, 500 * MS, MS);
     CHECK_EQ(rsti_ipc_publication_due_ns(publication), INT64_MAX);
-    CHECK(world.base->file.log.metadata->ext.conductor_position > world.position);
+    CHECK(*wake > world.position);
+    /* Nor with a message in the queue now and then, while the window holds. */
+    (void)written_within(&world, 200 * MS); /* the way back */
+    CHECK_EQ(held_by(&world), RSTI_HELD_BY_WINDOW);
+    int wakes = 0;
+    for (int i = 0; i < 100; i++) {
+        advance_alive(world.h, MS, MS);
+        CHECK_EQ(rsti_ipc_publication_due_ns(publication), INT64_MAX);
+        wakes += *wake <= world.position;
+        *position_of(&world, 0) = world.position;
+        write_messages(&world, 1);
+    }
+    CHECK(wakes <= 3); /* the steps of the window: 64 KiB each */
     harness_close(world.h);
 }
 
@@ -259,5 +326,7 @@ CHECK_MAIN(RUN(a_slow_reader_gets_a_queue_of_the_target_delay),
     RUN(the_other_laws_that_listen_act_too), RUN(a_reader_that_becomes_fast_is_held_back_no_more),
     RUN(the_window_of_a_reader_that_takes_nothing_can_be_filled),
     RUN(the_slowest_of_several_readers_counts), RUN(an_untethered_reader_does_not_count),
-    RUN(only_laws_that_listen_have_counters), RUN(another_law_while_running),
-    RUN(each_report_is_counted), RUN(the_conductor_sleeps_when_nothing_moves))
+    RUN(only_laws_that_listen_have_counters),
+    RUN(the_driver_s_option_is_the_law_of_channels_without_one), RUN(another_law_while_running),
+    RUN(each_report_is_counted), RUN(the_limit_falls_with_the_rate),
+    RUN(the_conductor_sleeps_when_nothing_moves))
