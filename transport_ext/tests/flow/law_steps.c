@@ -130,9 +130,10 @@ static bool do_rate(lab_t *lab, const char *word)
 
 static void print_fill(const rsti_fill_t *fill, rsti_fill_due_t due)
 {
-    printf("%d %.17g %.17g %.17g %.17g %" PRId64 " %" PRId64 " %" PRId64 " %d %d %" PRId64 "\n", (int)due,
-        fill->fill, fill->drain, fill->taking, fill->allowed, fill->standing, fill->set_point,
-        fill->period_ns, fill->is_reporting, fill->is_stalled, rsti_fill_due_ns(fill));
+    printf("%d %.17g %.17g %.17g %.17g %" PRId64 " %" PRId64 " %" PRId64 " %d %d %" PRId64 "\n",
+        (int)due, fill->fill, fill->drain, fill->taking, fill->allowed, fill->standing,
+        fill->set_point, fill->period_ns, fill->is_reporting, fill->is_stalled,
+        rsti_fill_due_ns(fill));
 }
 
 static rsti_fill_facts_t facts_of(void)
