@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass
 from enum import IntEnum
 
-from .numbers import NS_PER_MS, RATE_MAX, TIME_MAX_NS, clamp, later, to_ns
+from .numbers import NEVER, NS_PER_MS, RATE_MAX, TIME_MAX_NS, clamp, later, to_ns
 
 COUNT_MAX = 1 << 62
 BUFFER_MAX = 1 << 40
@@ -202,6 +202,21 @@ class Fill:
         self.above = since if is_above and not self.is_reporting else None
         if self.is_reporting:
             self.told = self.sent = None
+
+    def due(self) -> int:
+        """When something may be due although nothing arrives and nothing is taken."""
+        assert self.now is not None
+        if self.received <= self.consumed:
+            return NEVER
+        if self.is_reporting:
+            return self.now if self.told is None else max(self.told + self.period, self.now)
+        stalled = self.moved + to_ns(self.stall_ns()) + 1
+        begins = NEVER if self.above is None else self.above + PASSING_NS
+        return min(stalled, begins) if stalled > self.now else begins
+
+    def told_drain(self, drain: float, is_clear: bool) -> float:
+        """An obstacle that has gone shows in the newest sample first."""
+        return max(drain, self.latest) if is_clear else drain
 
     def on_heard(self) -> None:
         self.told, self.is_stall_told = self.now, self.is_stalled

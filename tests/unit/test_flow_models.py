@@ -139,9 +139,22 @@ def way_back(allowed: float, drain: float) -> list[tuple]:
     ]
 
 
-# A normal run, an overload and the way back, many sources at once, slow cycles, and at the end
-# hostile events.
+def early_clear(used: float, drain: float) -> list[tuple]:
+    """An overload before the first rate was more than a guess, and the way back from it."""
+    steady = ("cycle", NS_PER_MS, 1.0, NS_PER_MS, 4 << 20)
+    return [
+        ("cycle", NS_PER_MS, 0.0, NS_PER_MS, 4 << 20),
+        *[("cycle", 101 * NS_PER_MS, used, NS_PER_MS, 4 << 20)] * 2,
+        ("report", NS_PER_MS, Report(0, False, 0.5, drain, 1e6, 1 << 20, NS_PER_MS)),
+        ("report", NS_PER_MS, Report(0, True, 0.5, drain, 0.0, 1 << 20, NS_PER_MS)),
+        *[steady] * 20,
+    ]
+
+
+# A first overload, a normal run, an overload and the way back, many sources at once, slow cycles,
+# and at the end hostile events.
 EVENTS = st.tuples(
+    st.one_of(st.just([]), st.builds(early_clear, st.floats(0, 0.4), st.floats(1e6, 1e9))),
     st.lists(events_after(PASSING, SANE_REPORT), max_size=40),
     st.one_of(st.just([]), st.builds(way_back, st.floats(1e6, 1e7), st.floats(1e6, 1e7))),
     st.lists(
@@ -156,7 +169,7 @@ EVENTS = st.tuples(
         st.tuples(
             st.just("cycle"),
             st.integers(10 * NS_PER_MS, 200 * NS_PER_MS),
-            st.just(1.0),
+            st.sampled_from([1.0, 1.0, 0.3]),  # below half of the rate it counts for no history
             st.just(NS_PER_MS),
             st.just(4 << 20),
         ),
@@ -326,13 +339,16 @@ def test_fill_matches_the_model(
             suppress.on_heard(model, heard)
             answer = laws.ask("heard", heard)
             assert alike(answer, [0, int(suppress.due is not None), suppress.silenced])
-        assert alike(laws.ask("part", taken * 1e8), [taken * 1e8, model.allowed_at(taken * 1e8)])
+        drain = taken * 1e8
+        for is_clear in (False, True):
+            expected = [model.told_drain(drain, is_clear), model.allowed_at(drain)]
+            assert alike(laws.ask("part", drain, is_clear), expected)
 
 
 def compare_fill(answer: list[float | int], model: fills.Fill, due: fills.Due) -> None:
     expected = [
         int(due), model.fill, model.drain, model.taking, model.allowed, model.standing,
-        model.set_point, model.period, int(model.is_reporting), int(model.is_stalled),
+        model.set_point, model.period, int(model.is_reporting), int(model.is_stalled), model.due(),
     ]  # fmt: skip
     assert alike(answer, expected), (answer, expected)
 

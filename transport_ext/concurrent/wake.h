@@ -118,8 +118,7 @@ _Static_assert(sizeof(rsti_log_ext_t) == 1600, "log extension");
 #define RSTI_LOG_EXT_OFFSET 512
 
 /* At byte 32 of the value record of a subscriber position counter: the demand of its reader. The
- * driver learns from it how much of the window the reader will take (flow/fill.h, B_eff), and the
- * publisher learns how many messages it may make.
+ * publisher learns from it how many messages it may make, and the driver how long they are.
  *
  * A process that needs position and remaining must load the position first. The reader lowers
  * remaining before it advances its position. So the reader wants at most that many messages behind

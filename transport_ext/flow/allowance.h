@@ -41,8 +41,8 @@ int64_t rsti_allowance_limit(rsti_allowance_t *allowance, int64_t position, int6
 int64_t rsti_allowance_due_ns(const rsti_allowance_t *allowance);
 
 /* Bytes per second of a law for shared memory. There are no datagrams, so a limit on datagrams
- * counts as the bytes that they could carry. Laws that follow fill NAKs set no limit, because the
- * window shows a full buffer of shared memory at once. */
+ * counts as the bytes that they could carry. A law that follows fill NAKs begins without a limit
+ * (driver/conductor/ipc_rate.h). */
 double rsti_allowance_rate(const rsti_rate_law_t *law, const rsti_rate_params_t *params,
     int32_t mtu);
 

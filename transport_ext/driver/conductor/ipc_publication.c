@@ -38,12 +38,12 @@ int rsti_ipc_publication_create(rst_driver_t *driver, rsti_ipc_publication_t **p
     made->consumer_position = start;
     made->cool_down_ns = INT64_MIN;
     rsti_rate_counters_init(&made->rate.made);
-    rsti_ipc_rate_init(&made->rate, facts->rate, facts->options->mtu, start,
-        driver->conductor->now_ns);
     if (allocate_counters(driver, made, facts->rate, facts->client_id) < 0) {
         rsti_ipc_publication_destroy(driver, made);
         return -rst_last_error_code();
     }
+    rsti_ipc_rate_init(&made->rate, facts->rate, facts->options->mtu, start,
+        driver->conductor->now_ns);
     rsti_store_release_i64(&made->base.file.log.metadata->ext.conductor_position, INT64_MAX);
     *publication = made;
     return 0;

@@ -9,44 +9,53 @@
 #define LOOK_NS RSTI_NS_PER_MS
 #define STEP_LEAST 4096
 
-static double fixed_rate(const rsti_rate_choice_t *choice, int32_t mtu)
+static void tell_one(int64_t *counter, int64_t value)
 {
-    return rsti_allowance_rate(choice->law, &choice->params, mtu);
+    if (counter != NULL && rsti_load_relaxed_i64(counter) != value) {
+        rsti_store_release_i64(counter, value);
+    }
 }
 
-static void begin(rsti_ipc_rate_t *state, const rsti_rate_choice_t *choice, int64_t position,
+/* The counters that exist. Headroom stays 0: the window holds, so nothing can be overrun. */
+static void tell(const rsti_ipc_rate_t *state, double bytes_per_s)
+{
+    tell_one(state->made.at.rate, (int64_t)bytes_per_s);
+    tell_one(state->made.at.fill_naks, state->is_listening ? state->rate.report_count : 0);
+}
+
+/* Returns the first rate. */
+static double begin(rsti_ipc_rate_t *state, const rsti_rate_choice_t *choice, int64_t position,
     int64_t now_ns)
 {
+    double bytes_per_s = rsti_allowance_rate(choice->law, &choice->params, state->mtu);
     state->is_listening = rsti_rate_law_listens(choice->law);
-    if (!state->is_listening) {
-        return;
+    if (state->is_listening) {
+        rsti_rate_params_t params = choice->params;
+        params.initial = params.initial > 0 ? params.initial : RSTI_RATE_MAX;
+        params.floor_share = 0;
+        params.now_ns = now_ns;
+        rsti_rate_init(&state->rate, choice->law, &params);
+        rsti_fill_init(&state->fill, params.target_delay_ns);
+        state->began_at = position;
+        bytes_per_s = state->rate.bytes_per_s;
     }
-    rsti_rate_params_t params = choice->params;
-    params.initial = params.initial > 0 ? params.initial : RSTI_RATE_MAX;
-    params.floor_share = 0;
-    params.now_ns = now_ns;
-    rsti_rate_init(&state->rate, choice->law, &params);
-    rsti_fill_init(&state->fill, params.target_delay_ns);
-    state->began_at = position;
+    tell(state, bytes_per_s);
+    return bytes_per_s;
 }
 
 void rsti_ipc_rate_init(rsti_ipc_rate_t *state, const rsti_rate_choice_t *choice, int32_t mtu,
     int64_t position, int64_t now_ns)
 {
     state->mtu = mtu;
-    begin(state, choice, position, now_ns);
-    rsti_allowance_init(&state->allowance,
-        state->is_listening ? state->rate.bytes_per_s : fixed_rate(choice, mtu), mtu, position,
-        now_ns);
+    const double bytes_per_s = begin(state, choice, position, now_ns);
+    rsti_allowance_init(&state->allowance, bytes_per_s, mtu, position, now_ns);
 }
 
 void rsti_ipc_rate_set(rsti_ipc_rate_t *state, const rsti_rate_choice_t *choice, int64_t position,
     int64_t now_ns)
 {
-    begin(state, choice, position, now_ns);
-    rsti_allowance_set(&state->allowance,
-        state->is_listening ? state->rate.bytes_per_s : fixed_rate(choice, state->mtu), position,
-        now_ns);
+    const double bytes_per_s = begin(state, choice, position, now_ns);
+    rsti_allowance_set(&state->allowance, bytes_per_s, position, now_ns);
 }
 
 /* The reader's part: a report of the slowest reader, and the end of its overload. */
@@ -73,15 +82,6 @@ static void look_at_queue(rsti_ipc_rate_t *state, const rsti_ipc_rate_facts_t *f
     rsti_rate_on_report(&state->rate, &report, facts->now_ns);
 }
 
-static void tell(const rsti_rate_counters_t *at, const rsti_rate_t *rate)
-{
-    if (at->rate != NULL && at->fill_naks != NULL && at->margin != NULL) {
-        rsti_store_release_i64(at->rate, (int64_t)rate->bytes_per_s);
-        rsti_store_release_i64(at->fill_naks, rate->report_count);
-        rsti_store_release_i64(at->margin, 0); /* the window holds: nothing can be overrun */
-    }
-}
-
 int64_t rsti_ipc_rate_limit(rsti_ipc_rate_t *state, const rsti_ipc_rate_facts_t *facts)
 {
     if (state->is_listening) {
@@ -98,8 +98,8 @@ int64_t rsti_ipc_rate_limit(rsti_ipc_rate_t *state, const rsti_ipc_rate_facts_t 
         if (state->rate.bytes_per_s != before) {
             rsti_allowance_set(&state->allowance, state->rate.bytes_per_s, facts->produced,
                 facts->now_ns);
-            tell(&state->made.at, &state->rate);
         }
+        tell(state, state->rate.bytes_per_s);
     }
     return rsti_allowance_limit(&state->allowance, facts->produced, facts->now_ns);
 }

@@ -39,7 +39,7 @@ typedef struct rsti_ipc_rate_facts_t {
     const rsti_subscribers_t *subscribers;
 } rsti_ipc_rate_facts_t;
 
-/* Begins with a law, at the producer's position. */
+/* Begins with a law, at the producer's position. The counters that the law needs exist by now. */
 void rsti_ipc_rate_init(rsti_ipc_rate_t *state, const rsti_rate_choice_t *choice, int32_t mtu,
     int64_t position, int64_t now_ns);
 /* Takes another law. The time until now is counted at the old rate. */

@@ -65,6 +65,36 @@ TEST(data_behind_a_gap_are_no_full_buffer)
     harness_close(r.h);
 }
 
+/* A reader of 1 MB/s, so its set point is 8 KB. After a repair 9 KB are readable at once. */
+static int64_t naks_after_a_repair(int ms_until_taken)
+{
+    reader_t r = reader_open();
+    int64_t *position = r.image->subscribers.items[0].position;
+    int32_t at = 0;
+    for (; at < 30 * 1024; at += 1024) {
+        bring(&r, at);
+        *position = at + 1024;
+    }
+    for (int32_t i = 1; i <= 8; i++) {
+        bring(&r, at + 1024 * i);
+    }
+    bring(&r, at);
+    advance_alive(r.h, ms_until_taken * MS, MS);
+    *position = at + 9 * 1024;
+    advance_alive(r.h, 20 * MS, MS);
+    const bool is_all_there = rsti_load_acquire_i64(&r.image->high_water) == at + 9 * 1024;
+    const int64_t naks = is_all_there ? *r.image->fill.told_naks : -1;
+    harness_close(r.h);
+    return naks;
+}
+
+TEST(repaired_data_that_are_taken_soon_are_no_overload)
+{
+    CHECK_EQ(naks_after_a_repair(0), 0);
+    CHECK_EQ(naks_after_a_repair(1), 0);
+    CHECK(naks_after_a_repair(3) > 0);
+}
+
 TEST(dropped_data_count_until_they_arrive)
 {
     reader_t r = reader_open();
@@ -118,5 +148,6 @@ TEST(lossy_path_is_full_all_the_same)
     }
 }
 
-CHECK_MAIN(RUN(data_behind_a_gap_are_no_full_buffer), RUN(dropped_data_count_until_they_arrive),
-    RUN(lossy_path_is_full_all_the_same))
+CHECK_MAIN(RUN(data_behind_a_gap_are_no_full_buffer),
+    RUN(repaired_data_that_are_taken_soon_are_no_overload),
+    RUN(dropped_data_count_until_they_arrive), RUN(lossy_path_is_full_all_the_same))

@@ -8,7 +8,7 @@
  *   cycle now sent rtt buffer            change now bytes datagrams
  *   fill target
  *   update now received highest consumed buffer rtt mtu largest window
- *   sent                                 part drain
+ *   sent                                 part drain is_clear
  *   wait group longest unit
  *   window buffer window mtu             window_due consumed window position last_window whole
  *   suppress                             due is_due group unit         heard allowed
@@ -130,9 +130,10 @@ static bool do_rate(lab_t *lab, const char *word)
 
 static void print_fill(const rsti_fill_t *fill, rsti_fill_due_t due)
 {
-    printf("%d %.17g %.17g %.17g %.17g %" PRId64 " %" PRId64 " %" PRId64 " %d %d\n", (int)due,
-        fill->fill, fill->drain, fill->taking, fill->allowed, fill->standing, fill->set_point,
-        fill->period_ns, fill->is_reporting, fill->is_stalled);
+    printf("%d %.17g %.17g %.17g %.17g %" PRId64 " %" PRId64 " %" PRId64 " %d %d %" PRId64 "\n",
+        (int)due, fill->fill, fill->drain, fill->taking, fill->allowed, fill->standing,
+        fill->set_point, fill->period_ns, fill->is_reporting, fill->is_stalled,
+        rsti_fill_due_ns(fill));
 }
 
 static rsti_fill_facts_t facts_of(void)
@@ -163,7 +164,8 @@ static bool do_fill(lab_t *lab, const char *word)
         print_fill(&lab->fill, RSTI_FILL_QUIET);
     } else if (strcmp(word, "part") == 0) {
         rsti_fill_report_t report;
-        rsti_fill_report(&lab->fill, real(), false, &report);
+        const double drain = real();
+        rsti_fill_report(&lab->fill, drain, whole() != 0, &report);
         printf("%.17g %.17g\n", report.drain, report.allowed);
     } else {
         return false;

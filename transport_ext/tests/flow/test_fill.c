@@ -1,105 +1,7 @@
 /* test_fill.c: a receiver's view of its image, pass by pass in virtual time: when it reports, which
  * rate it asks for, and when it says that it is clear. The random sequences are those of
  * tests/unit/test_flow_models.py. */
-#include "flow/fill.h"
-#include "tests/check.h"
-#include "util/clock.h"
-#include "util/int_math.h"
-
-#include <math.h>
-
-#define US INT64_C(1000)
-#define MS RSTI_NS_PER_MS
-#define S RSTI_NS_PER_S
-#define MB 1e6
-#define BUFFER (4 * 1024 * 1024)
-#define MTU 1408
-#define STEP_NS (100 * US)
-#define P RSTI_FILL_PERIOD_NS
-#define F (60 * MS) /* rsti_fill_fresh_ns of a short round trip */
-
-typedef struct image_t {
-    rsti_fill_t fill;
-    int64_t now_ns, rtt_ns, window_bytes;
-    double received, consumed;
-    int64_t report_count, clear_count;
-    int64_t reported_ns; /* the last report */
-    int64_t gap_least_ns, gap_most_ns; /* between two reports of an overload */
-} image_t;
-
-static void image_init(image_t *image)
-{
-    *image = (image_t){.rtt_ns = MS, .gap_least_ns = INT64_MAX};
-    rsti_fill_init(&image->fill, 0);
-}
-
-static rsti_fill_facts_t facts_of(const image_t *image)
-{
-    return (rsti_fill_facts_t){.now_ns = image->now_ns,
-        .received = (int64_t)image->received,
-        .consumed = (int64_t)image->consumed,
-        .buffer_bytes = BUFFER,
-        .rtt_ns = image->rtt_ns,
-        .mtu = MTU,
-        .window_bytes = image->window_bytes};
-}
-
-/* What is due is sent at once. */
-static rsti_fill_due_t look(image_t *image)
-{
-    const rsti_fill_facts_t facts = facts_of(image);
-    const rsti_fill_due_t due = rsti_fill_update(&image->fill, &facts);
-    if (due == RSTI_FILL_REPORT) {
-        if (image->fill.sent_ns != INT64_MIN) {
-            const int64_t gap_ns = image->now_ns - image->reported_ns;
-            image->gap_least_ns = rsti_min_i64(image->gap_least_ns, gap_ns);
-            image->gap_most_ns = rsti_max_i64(image->gap_most_ns, gap_ns);
-        }
-        image->report_count++;
-        image->reported_ns = image->now_ns;
-        rsti_fill_on_sent(&image->fill);
-    } else if (due == RSTI_FILL_CLEAR) {
-        image->clear_count++;
-        rsti_fill_on_sent(&image->fill);
-    }
-    return due;
-}
-
-static rsti_fill_due_t step(image_t *image, double arriving, double taking)
-{
-    image->now_ns += STEP_NS;
-    image->received += arriving / 10000;
-    const double there = image->received - image->consumed;
-    image->consumed += there < taking / 10000 ? there : taking / 10000;
-    return look(image);
-}
-
-/* Passes of 100 us; arriving bytes per second and the consumer's rate. */
-static void pass(image_t *image, int64_t ms, double arriving, double taking)
-{
-    for (int64_t i = 0; i < ms * 10; i++) {
-        (void)step(image, arriving, taking);
-    }
-}
-
-static void forget_counts(image_t *image)
-{
-    image->report_count = image->clear_count = 0;
-    image->gap_least_ns = INT64_MAX;
-    image->gap_most_ns = 0;
-}
-
-/* A consumer of 100 MB/s whose drain is known, with an empty queue. Set point 800 KB. */
-static void image_known(image_t *image)
-{
-    image_init(image);
-    pass(image, 1000, 100 * MB, 100 * MB);
-}
-
-static bool is_near(double value, double expected, double share)
-{
-    return fabs(value - expected) <= share * fabs(expected);
-}
+#include "tests/flow/fill_image.h"
 
 TEST(no_report_without_overload)
 {
@@ -288,6 +190,32 @@ TEST(a_consumer_that_takes_nothing_is_asked_for_less_and_less)
     CHECK(is_near(image.fill.allowed, correction, 0.02));
 }
 
+/* It takes each 5 ms, so it stalls after 20: within its usual gap nothing is missing. */
+TEST(a_consumer_that_takes_rarely_is_given_its_time)
+{
+    static const struct {
+        int64_t waited_ms;
+        double share; /* of the drain */
+    } rows[] = {{2, 1}, {5, 1}, {8, 0.8}, {12, 0.533}, {17, 0.2}, {20, 0}, {40, 0}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        image_t image;
+        image_init(&image);
+        image.received = 120e3;
+        for (int64_t takings = 0; takings < 400; takings++) {
+            pass(&image, 5, 20 * MB, 0);
+            image.consumed = image.received - 120e3;
+        }
+        (void)look(&image);
+        pass(&image, rows[i].waited_ms, 0, 0);
+        const double correction = (double)(image.fill.set_point - image.fill.standing) / 8e-3;
+        const double expected = rows[i].share * image.fill.drain + correction;
+        if (fabs(image.fill.allowed - expected) > MB / 2) {
+            CHECK_FAIL("after %" PRId64 " ms: %.1f MB/s, expected %.1f", rows[i].waited_ms,
+                image.fill.allowed / MB, expected / MB);
+        }
+    }
+}
+
 TEST(a_stall_is_told_at_once)
 {
     rsti_fill_t fill;
@@ -466,11 +394,28 @@ TEST(the_report_shows_the_image)
     rsti_fill_report(&image.fill, image.fill.drain / 2, false, &report);
     CHECK(is_near(report.drain, 50 * MB, 0.02));
     CHECK(!(report.allowed > 0)); /* 50 MB/s - 800 KB / 8 ms */
-    /* With clear the newest sample counts where it is higher. */
-    rsti_fill_report(&image.fill, image.fill.drain / 2, true, &report);
-    CHECK(is_near(report.drain, image.fill.latest, 0.001));
-    CHECK(image.fill.latest > 90 * MB);
+}
+
+/* An obstacle that has gone shows in the newest sample first. */
+TEST(clear_tells_the_newest_sample_where_it_is_higher)
+{
+    image_t image;
+    image_init(&image);
+    pass(&image, 500, 22 * MB, 20 * MB); /* a queue of a megabyte */
+    rsti_fill_report_t report;
+    rsti_fill_report(&image.fill, image.fill.drain, true, &report);
     CHECK_EQ(report.is_clear, true);
+    CHECK(is_near(report.drain, 20 * MB, 0.02));
+    pass(&image, 6, 0, 100 * MB);
+    CHECK(is_near(image.fill.drain, 30 * MB, 0.05)); /* an eighth of the way */
+    rsti_fill_report(&image.fill, image.fill.drain, false, &report);
+    CHECK(is_near(report.drain, image.fill.drain, 0.001));
+    rsti_fill_report(&image.fill, image.fill.drain, true, &report);
+    CHECK(is_near(report.drain, 100 * MB, 0.02));
+    pass(&image, 12, 0, 5 * MB); /* a slow sample: the drain is told */
+    CHECK(image.fill.latest < 20 * MB);
+    rsti_fill_report(&image.fill, image.fill.drain, true, &report);
+    CHECK(is_near(report.drain, image.fill.drain, 0.001));
 }
 
 /* Nothing arrives and nothing is taken: the next report is due at a time that it names. */
@@ -549,10 +494,12 @@ CHECK_MAIN(RUN(no_report_without_overload),
     RUN(clear_only_after_an_own_report_that_is_fresh),
     RUN(no_report_while_the_window_keeps_the_delay), RUN(allowed_leads_the_queue_to_its_set_point),
     RUN(a_stop_takes_all_of_the_rate_within_its_time),
-    RUN(a_consumer_that_takes_nothing_is_asked_for_less_and_less), RUN(a_stall_is_told_at_once),
+    RUN(a_consumer_that_takes_nothing_is_asked_for_less_and_less),
+    RUN(a_consumer_that_takes_rarely_is_given_its_time), RUN(a_stall_is_told_at_once),
     RUN(a_pause_is_in_no_drain), RUN(bursts_of_taking_are_no_overload),
     RUN(a_consumer_of_batches_falls_behind), RUN(data_behind_a_gap_is_not_in_the_queue),
     RUN(drain_is_that_of_busy_times), RUN(a_consumer_that_takes_seldom_is_not_stalled),
     RUN(the_set_point_is_within_its_limits), RUN(the_report_shows_the_image),
+    RUN(clear_tells_the_newest_sample_where_it_is_higher),
     RUN(a_deadline_is_there_while_there_is_something_to_say),
     RUN(time_and_positions_do_not_go_back), RUN(wild_numbers_are_clamped))

@@ -76,8 +76,8 @@ TEST(it_begins_at_the_set_point)
     }
 }
 
-/* A reader that requests single messages has a small B_eff, and exceeds it. */
-TEST(demand_is_no_memory)
+/* The window is judged by its own memory, whatever the buffer of the reports is. */
+TEST(a_full_buffer_of_the_reports_is_no_memory)
 {
     rsti_fill_t fill;
     rsti_fill_init(&fill, 0);
@@ -120,5 +120,5 @@ TEST(told_when_it_matters)
 }
 
 CHECK_MAIN(RUN(less_the_more_there_is), RUN(never_more_than_congestion_says_nor_less_than_one_mtu),
-    RUN(a_stall_alone_cuts_nothing), RUN(it_begins_at_the_set_point), RUN(demand_is_no_memory),
-    RUN(told_when_it_matters))
+    RUN(a_stall_alone_cuts_nothing), RUN(it_begins_at_the_set_point),
+    RUN(a_full_buffer_of_the_reports_is_no_memory), RUN(told_when_it_matters))

@@ -134,6 +134,33 @@ TEST(an_option_is_refused_without_a_channel)
     CHECK(strstr(rst_last_error_text(), "rate=fixed,q:1: \"q:1\" is not one of the keys") != NULL);
 }
 
+/* The law of a channel without one, and of rs-rate=default. */
+TEST(the_default_is_the_option_s_or_that_of_the_stream)
+{
+    static const struct {
+        const char *option;
+        bool is_stream;
+        const char *law;
+    } rows[] = {{"default", true, "adaptive"}, {"default", false, "unlimited"},
+        {"unlimited", true, "unlimited"}, {"nak,s:2", true, "nak"}, {"nak,s:2", false, "nak"},
+        {"fixed,r:1m", false, "fixed"}};
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        rsti_rate_choice_t choice = {0};
+        const bool is_set = strcmp(rows[i].option, RSTI_RATE_DEFAULT) != 0;
+        const rsti_rate_choice_t expected = parsed(is_set ? rows[i].option : rows[i].law);
+        CHECK_EQ(rsti_rate_choice_default(&choice, rows[i].option, rows[i].is_stream), 0);
+        CHECK(choice.law == rsti_rate_find(rows[i].law));
+        CHECK(rsti_rate_choice_equals(&choice, &expected));
+    }
+    rsti_rate_choice_t choice = {.law = &rsti_rate_nak};
+    static const char *const bad[] = {"", "defaults", "default,m:5", "fixed"};
+    for (size_t i = 0; i < COUNT(bad); i++) {
+        CHECK_EQ(rsti_rate_choice_default(&choice, bad[i], true), -RST_EINVAL);
+        CHECK(strstr(rst_last_error_text(), "rate=") != NULL);
+        CHECK(choice.law == &rsti_rate_nak);
+    }
+}
+
 TEST(a_text_of_any_length_is_refused_whole)
 {
     char text[1024];
@@ -187,4 +214,5 @@ TEST(equal_texts_give_equal_rates)
 CHECK_MAIN(RUN(a_name_alone_is_the_law_with_its_defaults), RUN(fixed_is_a_rate_or_a_packet_rate),
     RUN(each_key_reaches_its_field), RUN(the_default_least_yields_to_a_smaller_wish),
     RUN(refusals_say_which_piece_and_why), RUN(an_option_is_refused_without_a_channel),
+    RUN(the_default_is_the_option_s_or_that_of_the_stream),
     RUN(a_text_of_any_length_is_refused_whole), RUN(equal_texts_give_equal_rates))
