@@ -156,7 +156,7 @@ enum {
     RSTI_COUNTER_SUBSCRIPTION = 7313,
     /* Of a network or IPC publication with a law of rate (flow/rate.h); stream key, registration id
      * = the publication's: "rs-rate": bytes per second; "rs-fill-naks": how many were believed;
-     * "rs-headroom": the headroom (X in flow/reaction.h) in thousandths, 0 = unknown. */
+     * "rs-headroom": the headroom (docs/explanation/laws.md) in thousandths, 0 = unknown. */
     RSTI_COUNTER_RATE = 7305,
     RSTI_COUNTER_FILL_NAKS = 7306,
     RSTI_COUNTER_MARGIN = 7307,

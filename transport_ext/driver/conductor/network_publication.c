@@ -262,6 +262,9 @@ static void update_limit(rst_driver_t *driver, rsti_network_publication_t *publi
             if (is_clean_enough(base, proposed)) {
                 (void)rsti_publication_raise_limit(driver, base, proposed);
             }
+        } else if (window < base->options.publication_window && limit - proposed > window / 2) {
+            /* The rate fell: else what was allowed before it is written and waits in the log. */
+            rsti_publication_lower_limit(driver, base, proposed);
         }
         const int64_t ahead = base->is_limit_short ? RSTI_LIMIT_AHEAD : window;
         wake_position = base->limit - ahead + ahead / 8;

@@ -353,6 +353,23 @@ static void set_rate(link_t *l, const char *rate)
 }
 
 /* One more SETUP tells receivers whether the sender follows fill. */
+TEST(the_publisher_is_not_far_ahead_when_the_rate_falls)
+{
+    traffic_t traffic;
+    link_t *l = begin(&traffic, &(link_params_t){.delay_ns = MS}, "fixed,r:200m");
+    const int64_t *limit = l->publication->base.pub_lmt, *sent = l->publication->snd_pos;
+    l->offer_gap_ns = 10 * MS; /* it uses a little of what it may send */
+    l->offer_burst = 1;
+    link_run(l, 100 * MS);
+    CHECK(rsti_load_acquire_i64(limit) - rsti_load_acquire_i64(sent) > MB);
+    set_rate(l, "fixed,r:1m");
+    l->offer_gap_ns = 0;
+    link_run(l, 20 * MS);
+    const int64_t position = rsti_log_producer_position(&l->publication->base.file.log);
+    CHECK(position - rsti_load_acquire_i64(sent) <= 32 * 1408);
+    link_close(l);
+}
+
 TEST(another_law_while_running)
 {
     traffic_t traffic;
@@ -508,6 +525,7 @@ CHECK_MAIN(RUN(a_fixed_rate_holds_whatever_is_lost), RUN(datagrams_per_second_ho
     RUN(far_from_the_limit_each_message_goes_at_once),
     RUN(near_a_limit_of_bytes_a_part_waits_for_a_millisecond_at_most),
     RUN(the_publisher_is_not_far_ahead_of_a_slow_rate),
+    RUN(the_publisher_is_not_far_ahead_when_the_rate_falls),
     RUN(law_is_shown_in_the_setup_and_in_counters), RUN(timely_reader_sends_no_fill_nak),
     RUN(fill_drives_the_rate_to_the_reader_s_rate), RUN(an_untethered_reader_sends_no_fill_nak),
     RUN(a_stop_is_felt_and_forgotten), RUN(capacity_that_changes_is_followed),
