@@ -1,5 +1,5 @@
-/* test_rate_back.c: the adaptive law on the way back: what a receiver's clear gives, how far the way
- * leads, and what a receiver that fell silent does not give. */
+/* test_rate_back.c: the adaptive law on the way back: what a receiver's clear gives, how far the
+ * way leads, and what a receiver that fell silent does not give. */
 #include "tests/flow/rate_bench.h"
 
 /* At most half of the free room can come within RTT + P = 5 ms. */
