@@ -263,7 +263,7 @@ static void update_limit(rst_driver_t *driver, rsti_network_publication_t *publi
                 (void)rsti_publication_raise_limit(driver, base, proposed);
             }
         } else if (window < base->options.publication_window && limit - proposed > window / 2) {
-            /* The rate fell: else what was allowed before it is written and waits in the log. */
+            /* The rate has fallen. Up to the old limit messages would only wait in the log. */
             rsti_publication_lower_limit(driver, base, proposed);
         }
         const int64_t ahead = base->is_limit_short ? RSTI_LIMIT_AHEAD : window;
@@ -275,8 +275,6 @@ static void update_limit(rst_driver_t *driver, rsti_network_publication_t *publi
     tell_wake_positions(publication, wake_position, has_spies ? wake_position : INT64_MAX);
 }
 
-/* Draining ends when all spies have read everything, and everything is sent or there is no
- * receiver. */
 /* Whether the receiver was given up by a NOOP and may still answer again: no longer than the
  * publication would linger. */
 static bool may_come_back(const rsti_network_publication_t *publication, int64_t now_ns)
@@ -286,6 +284,8 @@ static bool may_come_back(const rsti_network_publication_t *publication, int64_t
         && now_ns <= base->life_changed_ns + base->options.linger_ns;
 }
 
+/* Draining ends when all spies have read everything, and everything is sent or there is no
+ * receiver. */
 static void update_draining(rst_driver_t *driver, rsti_network_publication_t *publication,
     int64_t snd_pos, int64_t now_ns)
 {

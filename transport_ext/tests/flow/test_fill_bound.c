@@ -76,7 +76,7 @@ TEST(the_window_of_a_consumer_that_stops_can_be_filled)
         pass(&image, 1000, drains[i], drains[i]);
         CHECK(image.fill.is_reporting);
         image.told = image.fill.allowed;
-        for (int ms = 0; ms < 240; ms++) { /* a stop may be a pause: nothing beyond the set point */
+        for (int ms = 0; ms < 240; ms++) { /* it may be a pause: nothing yet */
             pass(&image, 1, fmin(image.told, 1e9), 0);
         }
         CHECK(image.fill.is_stalled);
