@@ -1,8 +1,7 @@
 """Puts results into docs/results/flow.md: ``python -m tests.make_flow_tables FILE ...``.
 
-A FILE is the output of ``rstream lab E… --json FILE``. A table keeps its rows, which are a choice
-of the figures. These stay as they are: experiments without a file, laws that a file does not have,
-and E7, whose table has its own form.
+A FILE is the output of ``rstream lab E… --json FILE``. It replaces that experiment's verdict and
+table; other experiments, the text below each table, and E7's table (its form is its own) stay.
 """
 
 from __future__ import annotations
@@ -15,7 +14,16 @@ from pathlib import Path
 from typing import Any
 
 PAGE = Path(__file__).parent.parent / "docs" / "results" / "flow.md"
-HEAD = re.compile(r"^\*\*(E\d+): (?:passed|fails)\*\* \(`rstream lab \1`\)$", re.MULTILINE)
+#: The figures that the page shows, as a pattern per experiment; no entry: all of them.
+ROWS = {
+    "E2": r"death_(first|next)|hang",
+    "E4": r"x(0.[468]|0.9|1|1.1|1.2|1.5|2)_overrun_bytes|x(0.9|1|1.1|1.2)_overrun_stops_share",
+    "E5": r"jain|fair_from_s",
+    "E6": r"goodput",
+    "E8": r"calm_fill_naks$|overload_(fill_naks_most|control)",
+    "E9": r"least_limit|recognised|after_recognition",
+    "E10": r"first_to|last_|hop_",
+}
 LAWS = ("credit", "static", "aimd", "nak", "cubic")
 DIGITS = (
     ("overrun_share", 4),
@@ -52,8 +60,7 @@ def limit_of(figure: dict[str, Any]) -> str:
     return " ".join((*parts, "ok" if figure["passed"] else "**fails**")) if parts else ""
 
 
-def row_of(name: str, result: dict[str, Any], laws: list[str], before: list[str]) -> str:
-    """``before``: the present cells of the other laws."""
+def row_of(name: str, result: dict[str, Any], laws: list[str]) -> str:
     figure = result["figures"][name]
     own = (
         f"{text_of(name, figure['mean'])}"
@@ -62,37 +69,35 @@ def row_of(name: str, result: dict[str, Any], laws: list[str], before: list[str]
         else "inf"
     )
     others = [
-        cell
-        if law not in result["baselines"]
-        else "-"
-        if (other := result["baselines"][law].get(name)) is None
-        else text_of(name, other["mean"])
-        for law, cell in zip(laws, before, strict=True)
+        text_of(name, other["mean"]) if (other := result["baselines"][law].get(name)) else "-"
+        for law in laws
     ]
-    cells = [name, own, limit_of(figure), *others]
-    return f"| {' | '.join(cells)} |"
+    return f"| {' | '.join([name, own, limit_of(figure), *others])} |"
+
+
+def table_of(result: dict[str, Any]) -> str:
+    laws = [law for law in LAWS if law in result["baselines"]]
+    pattern = re.compile(ROWS.get(result["experiment"], ""))
+    rows = [
+        row_of(name, result, laws)
+        for name, figure in result["figures"].items()
+        if isinstance(figure, dict) and "mean" in figure and pattern.search(name)
+    ]
+    heads = (result["experiment"], "adaptive", "limit", *laws)
+    return "\n".join((f"| {' | '.join(heads)} |", "|---" * len(heads) + "|", *rows))
 
 
 def rewrite(page: str, result: dict[str, Any]) -> str:
-    heads = list(HEAD.finditer(page))
-    for index, head in enumerate(heads):
-        if head[1] != result["experiment"]:
-            continue
-        end = heads[index + 1].start() if index + 1 < len(heads) else len(page)
-        section = page[head.end() : end]
-        laws = [law for law in LAWS if f"| {law} " in section.split("\n|---")[0]]
-        lines = [
-            row_of(cells[1].strip(), result, laws, [cell.strip() for cell in cells[4:-1]])
-            if (cells := line.split("|"))[0] == ""
-            and len(cells) > 2
-            and cells[1].strip() in result["figures"]
-            else line
-            for line in section.split("\n")
-        ]
-        verdict = "passed" if result["passed"] else "fails"
-        title = f"**{head[1]}: {verdict}** (`rstream lab {head[1]}`)"
-        return page[: head.start()] + title + "\n".join(lines) + page[end:]
-    raise SystemExit(f"{PAGE.name} has no table of {result['experiment']}")
+    name = result["experiment"]
+    section = re.compile(
+        rf"^\*\*{name}: (?:passed|fails)\*\* (\(`rstream lab {name}.*\))\n\n(?:\|.*\n)+",
+        re.MULTILINE,
+    )
+    if not (found := section.search(page)):
+        raise SystemExit(f"{PAGE.name} has no table of {name}")
+    verdict = "passed" if result["passed"] else "fails"
+    title = f"**{name}: {verdict}** {found[1]}"
+    return page[: found.start()] + f"{title}\n\n{table_of(result)}\n" + page[found.end() :]
 
 
 def main() -> None:
