@@ -31,17 +31,21 @@ def hint_for_publisher(driver_dir: str, name: str, channel: str) -> str:
     found = _other_name(name, waiting)
     if found is not None:
         return f"a reader of {found!r} waits here: did you mean {name!r}?"
-    other = _other_channel(name, channel, waiting)
+    other = _other_channel(name, (channel,), waiting)
     return "" if other is None else f"a reader of {name!r} waits here on another channel: {other}"
 
 
-def hint_for_reader(driver_dir: str, name: str, channel: str) -> str:
-    """Why a reader without publishers may wait; empty: no publisher is here that it may mean."""
+def hint_for_reader(driver_dir: str, name: str, *channels: str) -> str:
+    """Why a reader without publishers may wait; empty: no publisher is here that it may mean.
+
+    Args:
+        channels: all channels of the reader; a publisher on any of them is not missed.
+    """
     publishers = _channels(driver_dir, TYPE_PUBLISHER_POSITION)
     found = _other_name(name, publishers)
     if found is not None:
         return f"a publisher of {found!r} is here: did you mean {found!r}?"
-    other = _other_channel(name, channel, publishers)
+    other = _other_channel(name, channels, publishers)
     return "" if other is None else f"a publisher of {name!r} is here on another channel: {other}"
 
 
@@ -73,9 +77,11 @@ def _other_name(name: str, others: Iterable[tuple[str, str]]) -> str | None:
     return next(iter(difflib.get_close_matches(name, names, 1, LIKENESS_LEAST)), None)
 
 
-def _other_channel(name: str, channel: str, others: Iterable[tuple[str, str]]) -> str | None:
-    own = _place(channel)
-    return next((uri for other, uri in others if other == name and _place(uri) != own), None)
+def _other_channel(
+    name: str, channels: Iterable[str], others: Iterable[tuple[str, str]]
+) -> str | None:
+    own = {_place(channel) for channel in channels}
+    return next((uri for other, uri in others if other == name and _place(uri) not in own), None)
 
 
 def _place(channel: str) -> tuple[str, str | None]:

@@ -400,13 +400,16 @@ class Reader(Subscriber[T], Generic[T]):
             self._alone_since_s = None
             return
         self._alone_since_s = time.monotonic()
-        for channel in self._inputs.channels:
-            hint = hint_for_reader(self._inputs.link.directory, self.name, channel)
-            if hint:
-                self._alone_since_s = None
-                log.warning(
-                    "%s on %s: waits for a publisher; %s", self._report.title, channel, hint
-                )
+        channels = self._inputs.channels
+        hint = hint_for_reader(self._inputs.link.directory, self.name, *channels)
+        if hint:
+            self._alone_since_s = None
+            log.warning(
+                "%s on %s: waits for a publisher; %s",
+                self._report.title,
+                ", ".join(channels),
+                hint,
+            )
 
     def wake(self) -> None:
         if not self._closed:

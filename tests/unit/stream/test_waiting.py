@@ -8,6 +8,7 @@ import time
 import pytest
 
 from rstream import HeldBy, abc, metrics, stream
+from rstream._neighbours import hint_for_reader
 from rstream.cli import _stat
 from rstream.errors import BackPressured, NotConnected
 from tests.support import free_port, until
@@ -65,6 +66,13 @@ def test_stat_names_the_other_channel_of_the_same_name(driver_dir, name):
     ):
         text = stat(driver_dir)
     assert f"a reader of '{name}' waits here on another channel: {udp}" in section(text, name)
+
+
+def test_no_hint_for_a_publisher_on_any_channel_of_the_reader(driver_dir, name):
+    ipc, udp = "aeron:ipc", f"aeron:udp?endpoint=127.0.0.1:{free_port()}"
+    with stream.publisher(name, channel=ipc, dir=driver_dir, linger_s=0):
+        assert "on another channel" in hint_for_reader(driver_dir, name, udp)
+        assert hint_for_reader(driver_dir, name, udp, ipc) == ""
 
 
 def test_unlike_names_give_no_hint(driver_dir, name):
