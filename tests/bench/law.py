@@ -208,6 +208,8 @@ def run(task: dict[str, Any], options: dict[str, Any], size: int, many: bool = F
     ) as process:
         assert process.stdout is not None
         with publisher_of(task, process.stdout, options) as publisher:
+            # When the reader has its result, a send in progress ends by the close.
+            threading.Thread(target=lambda: (process.wait(), publisher.close())).start()
             rest = bytes(size - STAMP_BYTES)
             block = [bytes(size)] * MANY
             with contextlib.suppress(rstream.RStreamError):
