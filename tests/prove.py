@@ -3,7 +3,7 @@
 Writes build/prove/report.md.
 
 python -m tests.prove [SECTION ...]; the sections are sim sim-coverage sim-faults reliability kills
-hostile interop model churn sanitize fuzz coverage repair families idle bench demo (default: all)
+hostile interop model churn sanitize fuzz coverage repair families idle soak bench demo (default: all)
 """
 
 from __future__ import annotations
@@ -295,7 +295,15 @@ def command(*arguments: str) -> Callable[[], Outcome]:
             line
             for line in result.stdout.splitlines()
             if line.startswith(
-                ("ratio:", "demo: OK", "demo: FAILED", "demo: delivered", "demo: by Spark")
+                (
+                    "ratio:",
+                    "soak: OK",
+                    "soak: FAILED",
+                    "demo: OK",
+                    "demo: FAILED",
+                    "demo: delivered",
+                    "demo: by Spark",
+                )
             )
         ]
         return result.returncode == 0, "; ".join(keep)
@@ -330,6 +338,7 @@ SECTIONS: dict[str, Callable[[], Outcome]] = {
     "repair": repair,
     "families": families,
     "idle": idle,
+    "soak": command("tests.soak", "--minutes", "10"),
     "bench": command("tests.bench"),
     "demo": command("examples.flights"),
 }
