@@ -3,7 +3,8 @@
 Writes build/prove/report.md.
 
 python -m tests.prove [SECTION ...]; the sections are sim sim-coverage sim-faults reliability kills
-hostile interop model churn sanitize fuzz coverage repair families idle soak bench demo (default: all)
+hostile interop model churn sanitize fuzz coverage repair families idle soak bench demo (default:
+all)
 """
 
 from __future__ import annotations
