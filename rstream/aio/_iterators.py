@@ -8,11 +8,7 @@ from __future__ import annotations
 
 from itertools import islice
 from operator import length_hint
-from time import monotonic
 from typing import TYPE_CHECKING, Generic, Self, TypeVar
-
-from rstream.aio._turns import TURN_S
-from rstream.stream._pump import next_part
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,9 +18,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: Most objects of a part: so many are handed out before a loop looks whether a turn is due.
-PART_MOST = 64
-
 
 class Items(Generic[T]):
     """An async iterator over single objects; ``aiter(subscriber)`` makes it.
@@ -33,15 +26,13 @@ class Items(Generic[T]):
     when it is time.
     """
 
-    __slots__ = ("_counted_s", "_part", "_polls", "_size", "_source", "_subscriber")
+    __slots__ = ("_part", "_polls", "_source", "_subscriber")
 
     def __init__(self, subscriber: Subscriber[T], source: BlockingSubscriber[T]) -> None:
         self._subscriber = subscriber
         self._source = source
-        self._polls = 0  # number of the poll that it hands out; 0: of an earlier loop
+        self._polls = 0  # number of the poll that it hands out; 0: it has handed out nothing
         self._part: Iterator[T] = iter(())  # what may be handed out before the next count
-        self._size = 0  # of a part; 0: not known yet
-        self._counted_s = 0.0
 
     def __aiter__(self) -> Self:
         return self
@@ -49,29 +40,38 @@ class Items(Generic[T]):
     async def __anext__(self) -> T:
         for item in self._part:
             return item
-        await self._begin_part()
+        if not self._is_next_part_there():
+            await self._begin_part()
         for item in self._part:
             return item
         raise StopAsyncIteration
 
-    async def _begin_part(self) -> None:
-        """Count what was handed out, and begin the next part; an empty one at the end."""
+    def _is_next_part_there(self) -> bool:
+        """Count what was handed out, and begin the next part if there is one and no turn is due."""
         subscriber, source = self._subscriber, self._source
-        if self._size:
-            took_s = monotonic() - self._counted_s
-            self._size = next_part(self._size, took_s, aim_s=TURN_S, most=PART_MOST)
+        rest = source.rest
+        if self._polls:
+            subscriber.parts.end()
             source.consume(source.handed_out())
-            await subscriber.turn()
+            if length_hint(rest) and not subscriber.turns.is_due:
+                self._part = islice(rest, subscriber.parts.begin())
+                return True
+        return False
+
+    async def _begin_part(self) -> None:
+        """Give other tasks a turn, read if nothing is left, and begin the next part. An empty one:
+        the end.
+        """
+        subscriber, source = self._subscriber, self._source
+        await subscriber.turn()
         rest = source.rest
         if length_hint(rest) == 0:
             rest = source.set_rest(await subscriber.next_batch())
         self._polls = subscriber.polls
-        self._size = self._size or 1
-        self._part = islice(rest, self._size)
-        self._counted_s = monotonic()
+        self._part = islice(rest, subscriber.parts.begin())
 
     def __del__(self) -> None:
-        if self._size and self._subscriber.is_latest(self._polls):
+        if self._polls and self._subscriber.is_latest(self._polls):
             source = self._source
             source.consume(source.handed_out() - source.in_hand)
 

@@ -22,7 +22,7 @@ from rstream._unclosed import call_site
 from rstream.aio._iterators import Batches, Items
 from rstream.aio._sleeper import Sleeper
 from rstream.aio._thread_call import ThreadCall
-from rstream.aio._turns import Turns
+from rstream.aio._turns import Parts, Turns
 from rstream.errors import ClosedError, ConcurrentUseError, DriverLost, ReadTimeout, StreamEnded
 from rstream.stream._subscriber import WAIT_FOREVER_S
 
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+#: Most objects that a loop hands out before it looks whether a turn is due.
+PART_MOST = 64
 #: How often close() looks whether the task that reads, or a thread that joins again, has left.
 CHECK_S = 0.001
 
@@ -74,7 +76,8 @@ class Subscriber(Generic[T]):
         self._leave_with = leave
         self._sleeper = Sleeper()
         self._is_reading = False  # a task is inside a wait, and polls afterwards
-        self._turns = Turns()
+        self.turns: Turns = Turns()
+        self.parts: Parts = Parts(PART_MOST)  # of what loops over items hand out
         self.polls: int = 0  # that have taken what a loop had polled
         self._join_call: ThreadCall[None] | None = None  # it outlives a cancelled read
         self._closed = False
@@ -214,7 +217,7 @@ class Subscriber(Generic[T]):
         """What the poll finds. Empty: the end, closed, or the deadline."""
         self._enter()
         try:
-            await self._turns.give_if_due()
+            await self.turns.give_if_due()
             while not self.is_closed:
                 items = poll()
                 if items:
@@ -232,9 +235,11 @@ class Subscriber(Generic[T]):
 
     async def turn(self) -> None:
         """Give other tasks a turn if they had none for 0.2 ms."""
+        if not self.turns.is_due:
+            return
         self._enter()
         try:
-            await self._turns.give_if_due()
+            await self.turns.give_if_due()
         finally:
             self._exit()
 
@@ -295,7 +300,7 @@ class Subscriber(Generic[T]):
         except DriverLost:
             return True  # the next poll finds it, too
         finally:
-            self._turns.note()
+            self.turns.note()
 
     async def _join_again(self) -> None:
         """Have a thread join again: it may have to start a driver."""
