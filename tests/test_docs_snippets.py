@@ -150,55 +150,41 @@ def test_ray(shell: Shell) -> None:
     assert output(scorer) == shown.partition("...\n")[2]
 
 
-def test_asyncio(shell: Shell) -> None:
-    pytest.importorskip("anyio", reason="anyio is not installed")
-    sends, reads = blocks("docs/how-to/asyncio.md", "python")
-    reader = shell.python(shell.write("reads.py", reads))
-    writer = shell.python(shell.write("sends.py", sends))
-    output(writer)
-    assert output(reader).splitlines() == [str({"n": n}) for n in range(-1, 3)]
-
-
-LEFT_AND_CANCELLED = """
+SENSORS = """
 async def main():
-    with rstream.subscriber("ticks") as sub, rstream.publisher("ticks", linger_s=0) as pub:
-        items, seen = Items(sub), []
-
-        async def read(count):
-            async for item in items:
-                seen.append(item)
-                await asyncio.sleep(0)
-                if len(seen) == count:
-                    return
-
-        pub.send_many(range(10))
-        await read(3)
-        cancelled = asyncio.create_task(read(100))
-        while len(seen) < 6:
-            await asyncio.sleep(0)
-        cancelled.cancel()
-        await asyncio.wait([cancelled])
-        await read(10)
-        waits = asyncio.create_task(read(100))
-        while items.waiting is None:
-            await asyncio.sleep(0)
-        waits.cancel()
-        await asyncio.wait([waits])
-        pub.send(10)
-        await read(11)
-        print(cancelled.cancelled(), waits.cancelled(), seen == list(range(11)))
+    for number in range(3):
+        async with rstream.aio.publisher(f"sensor-{number}", linger_s=30) as pub:
+            await pub.send(number)
 
 
 asyncio.run(main())
 """
 
 
-def test_an_asyncio_loop_that_is_left_or_cancelled_loses_nothing(shell: Shell) -> None:
-    """It leaves one loop, cancels one between two items, and one while it waits for an item."""
-    _, reads = blocks("docs/how-to/asyncio.md", "python")
-    items, _, _ = reads.partition("async def main")
-    program = shell.python(shell.write("left.py", items + LEFT_AND_CANCELLED))
-    assert output(program) == "True True True\n"
+def test_asyncio(shell: Shell) -> None:
+    pytest.importorskip("anyio", reason="anyio is not installed")
+    sends, items, batches, timeout, many = blocks("docs/how-to/asyncio.md", "python")
+    writes = shell.write("sends.py", sends)
+    ticks = [str({"n": n}) for n in range(-1, 3)]
+
+    reader = shell.python(shell.write("items.py", items))
+    output(shell.python(writes))
+    assert output(reader).splitlines() == ticks
+
+    reader = shell.python(shell.write("batches.py", batches))
+    output(shell.python(writes))
+    first, *lengths = output(reader).splitlines()
+    assert (first, sum(map(int, lengths))) == (ticks[0], 3)
+
+    reader = shell.start(sys.executable, "-u", shell.write("timeout.py", timeout))
+    assert reader.stdout is not None
+    assert reader.stdout.readline() == "and now something else; nothing was lost\n"
+    output(shell.python(writes))
+    assert output(reader).splitlines() == ticks
+
+    reader = shell.python(shell.write("many.py", many))
+    output(shell.python(shell.write("sensors.py", "import asyncio, rstream" + SENSORS)))
+    assert sorted(output(reader).splitlines()) == [f"sensor-{n} {n}" for n in range(3)]
 
 
 def test_flow_control_in_c(shell: Shell) -> None:

@@ -61,6 +61,13 @@ def test_async_send(driver_dir: str) -> None:
     ]
 
 
+def test_async_read(driver_dir: str) -> None:
+    assert run("async_read.py", driver_dir).splitlines() == [
+        "20 of 20 streams are whole and in order",
+        "every loop was interrupted: True",
+    ]
+
+
 @pytest.mark.integration
 def test_rx_pipeline(driver_dir: str) -> None:
     pytest.importorskip("reactivex", reason="reactivex is not installed")

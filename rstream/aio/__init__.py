@@ -1,16 +1,20 @@
-"""asyncio and trio: a publisher whose waits are awaited.
+"""asyncio and trio: publishers and subscribers whose waits are awaited.
 
     async with rstream.aio.publisher("ticks") as pub:
         await pub.send({"px": 1.0})
+    async with rstream.aio.subscriber("ticks") as sub:
+        async for tick in sub:
+            print(tick)
 
-It needs the extra ``aio`` (anyio). Nothing here blocks the event loop: a wait for readers or for
-the rate sleeps on a file descriptor of the loop, and a driver is started in a thread.
-``rstream.publisher`` is the same for threads.
+It needs the extra ``aio`` (anyio). Nothing here blocks the event loop: a wait for messages, for
+readers or for the rate sleeps on a file descriptor of the loop, and a driver is started in a
+thread. ``rstream.publisher`` and ``rstream.subscriber`` are the same for threads.
 """
 
 from __future__ import annotations
 
-from rstream.aio._open import publisher
+from rstream.aio._open import publisher, subscriber
 from rstream.aio._publisher import Publisher
+from rstream.aio._subscriber import Subscriber
 
-__all__ = ("Publisher", "publisher")
+__all__ = ("Publisher", "Subscriber", "publisher", "subscriber")

@@ -1,4 +1,4 @@
-"""Opening an awaited publisher: check the arguments at once, reach the driver in a thread."""
+"""Opening the faces for event loops: check the arguments at once, reach the driver in a thread."""
 
 from __future__ import annotations
 
@@ -8,41 +8,43 @@ import anyio
 
 from rstream._unclosed import call_site
 from rstream.aio._publisher import Publisher
+from rstream.aio._subscriber import Subscriber
 from rstream.aio._thread_call import ThreadCall
+from rstream.codecs import choose
 from rstream.stream import _session
-from rstream.stream._open import publisher_address
-from rstream.stream._options import PublisherSettings, settings
+from rstream.stream._open import publisher_address, reader_opener
+from rstream.stream._options import PublisherSettings, SubscriberSettings, settings
 from rstream.stream._sender import make
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Callable, Generator
     from types import TracebackType
 
     from typing_extensions import TypeForm
 
-    from rstream.client import Client
     from rstream.codecs import Codec, CodecLike
-    from rstream.stream._options import PublisherOptions
+    from rstream.stream._options import PublisherOptions, SubscriberOptions
 
 T = TypeVar("T")
+FaceT = TypeVar("FaceT", bound="Publisher[Any] | Subscriber[Any]")
 
 
-class Opening(Generic[T]):
-    """A publisher that is not open yet: use it in ``async with``, or ``await`` and close it."""
+class Opening(Generic[FaceT]):
+    """A publisher or subscriber that is not open yet.
 
-    def __init__(self, address: dict[str, Any], dir: str | None, client: Client | None) -> None:
-        self._address = address
-        self._dir = dir
-        self._client = client
-        self._publisher: Publisher[T] | None = None
-        self._made_at = call_site()
+    Use it in ``async with``, or ``await`` it and close the result.
+    """
 
-    def __await__(self) -> Generator[Any, Any, Publisher[T]]:
+    def __init__(self, prepare: Callable[[], Callable[[], FaceT]]) -> None:
+        self._prepare = prepare  # called in the loop; the result opens it, in a thread
+        self._opened: FaceT | None = None
+
+    def __await__(self) -> Generator[Any, Any, FaceT]:
         return self._open().__await__()
 
-    async def __aenter__(self) -> Publisher[T]:
-        self._publisher = await self._open()
-        return self._publisher
+    async def __aenter__(self) -> FaceT:
+        self._opened = await self._open()
+        return self._opened
 
     async def __aexit__(
         self,
@@ -50,20 +52,12 @@ class Opening(Generic[T]):
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        opened, self._publisher = self._publisher, None
+        opened, self._opened = self._opened, None
         if opened is not None:
             await opened.__aexit__(exc_type, exc, traceback)
 
-    async def _open(self) -> Publisher[T]:
-        send_lock = anyio.Lock(fast_acquire=True)
-
-        def make_it() -> Publisher[T]:
-            link = _session.acquire(self._dir, self._client)
-            return make(
-                Publisher[T], link, send_lock=send_lock, made_at=self._made_at, **self._address
-            )
-
-        return await ThreadCall(make_it, Publisher[T].abandon).result()
+    async def _open(self) -> FaceT:
+        return await ThreadCall(self._prepare(), lambda opened: opened.abandon()).result()
 
 
 @overload
@@ -73,7 +67,7 @@ def publisher(
     *,
     codec: str | None = None,
     **options: Unpack[PublisherOptions],
-) -> Opening[Any]: ...
+) -> Opening[Publisher[Any]]: ...
 @overload
 def publisher(
     name: str | int,
@@ -81,7 +75,7 @@ def publisher(
     *,
     codec: Codec[T] | TypeForm[T],
     **options: Unpack[PublisherOptions],
-) -> Opening[T]: ...
+) -> Opening[Publisher[T]]: ...
 @overload
 def publisher(
     name: str | int,
@@ -89,14 +83,14 @@ def publisher(
     *,
     codec: Codec[T] | str | None = None,
     **options: Unpack[PublisherOptions],
-) -> Opening[T]: ...
+) -> Opening[Publisher[T]]: ...
 def publisher(
     name: str | int,
     type: Any = None,
     *,
     codec: CodecLike = None,
     **options: Unpack[PublisherOptions],
-) -> Opening[Any]:
+) -> Opening[Publisher[Any]]:
     """Open the sending side of a stream in an event loop.
 
     ``async with rstream.aio.publisher("ticks") as pub:`` closes it at the end of the block. With
@@ -110,4 +104,78 @@ def publisher(
             awaited or entered.
     """
     chosen = settings(PublisherSettings, "publisher", options, "type", "codec")
-    return Opening(publisher_address(name, type, codec, chosen), chosen.dir, chosen.client)
+    address = publisher_address(name, type, codec, chosen)
+    made_at = call_site()
+
+    def prepare() -> Callable[[], Publisher[Any]]:
+        send_lock = anyio.Lock(fast_acquire=True)
+
+        def open_it() -> Publisher[Any]:
+            link = _session.acquire(chosen.dir, chosen.client)
+            return make(Publisher[Any], link, send_lock=send_lock, made_at=made_at, **address)
+
+        return open_it
+
+    return Opening(prepare)
+
+
+@overload
+def subscriber(
+    name: str | int,
+    type: None = None,
+    *,
+    codec: str | None = None,
+    **options: Unpack[SubscriberOptions],
+) -> Opening[Subscriber[Any]]: ...
+@overload
+def subscriber(
+    name: str | int,
+    type: None = None,
+    *,
+    codec: Codec[T] | TypeForm[T],
+    **options: Unpack[SubscriberOptions],
+) -> Opening[Subscriber[T]]: ...
+@overload
+def subscriber(
+    name: str | int,
+    type: TypeForm[T],
+    *,
+    codec: Codec[T] | str | None = None,
+    **options: Unpack[SubscriberOptions],
+) -> Opening[Subscriber[T]]: ...
+def subscriber(
+    name: str | int,
+    type: Any = None,
+    *,
+    codec: CodecLike = None,
+    **options: Unpack[SubscriberOptions],
+) -> Opening[Subscriber[Any]]:
+    """Open the receiving side of a stream in an event loop.
+
+    ``async with rstream.aio.subscriber("ticks") as sub:`` closes it at the end of the block. With
+    ``sub = await rstream.aio.subscriber("ticks")`` the caller closes it: ``await sub.close()``. It
+    gets what is sent from the moment when it is open, as :func:`rstream.subscriber` says.
+
+    Args:
+        name, type, codec, options: as for :func:`rstream.subscriber`. A function given as
+            ``on_gap`` runs in the loop. A policy with a queue (``on_slow``) has a thread that fills
+            it, also while the loop is busy; any other subscriber has no thread.
+    Raises:
+        ConfigError: an argument cannot be used, or this release does not serve it. Raised at once.
+        DriverError: there is no driver, or it refused the channel. Raised when the result is
+            awaited or entered.
+
+    Example::
+
+        async with rstream.aio.subscriber("ticks", Tick) as sub:
+            async for tick in sub:
+                print(tick.px)
+    """
+    chosen = settings(SubscriberSettings, "subscriber", options, "type", "codec")
+    open_reader = reader_opener(name, choose(type, codec), chosen)
+    made_at = call_site()
+
+    def open_it() -> Subscriber[Any]:
+        return Subscriber(open_reader(), made_at=made_at)
+
+    return Opening(lambda: open_it)

@@ -13,12 +13,13 @@ from rstream import _core
 from rstream._checks import check_seconds, check_timeout
 from rstream.aio._room import RoomWaiter
 from rstream.aio._thread_call import ThreadCall
-from rstream.errors import ClosedError, CodecError, DriverLost
+from rstream.aio._turns import Parts, Turns
+from rstream.errors import ClosedError, CodecError, DriverLost, RStreamError
 from rstream.stream import _steps
 from rstream.stream._end import error_text, is_failure, linger_after
 from rstream.stream._names import KIND_COMPLETE, KIND_ERROR
-from rstream.stream._sender import SET_RATE_TIMEOUT_S, Sender, at_hand, length_of
-from rstream.stream._unsendable import add_index
+from rstream.stream._sender import CHUNK, SET_RATE_TIMEOUT_S, Sender, at_hand, length_of
+from rstream.stream._unsendable import NO_BUFFER, add_index
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -34,10 +35,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 R = TypeVar("R")
 
-#: Most messages sent between two turns of the event loop. Each 16 KiB count as one more. (A turn
-#: costs 4 µs, a message 0.3 µs and more.)
-MESSAGES_PER_TURN = 64
-TURN_SHIFT = 14
+#: Most bytes of the stream that are sent before a send looks whether a turn is due.
+PART_BYTES = 1 << 16
+#: Most bytes that send_many offers at once.
+CHUNK_BYTES = 1 << 20
 
 
 class Publisher(Sender[T]):
@@ -57,7 +58,10 @@ class Publisher(Sender[T]):
 
     def __init__(self, link: Link, *, send_lock: anyio.Lock, **address: Any) -> None:
         self._send_lock = send_lock  # held while one call sends
-        self._messages_left = 0  # of this turn of the loop; 0 when the next send must wait
+        self._turns = Turns()
+        self._parts = Parts(PART_BYTES, 1024)  # of what send sends, in bytes
+        self._part_end = 0  # its position; 0: the next send looks at the clock, or must wait
+        self._chunks = Parts(CHUNK)  # of what send_many encodes and sends, in objects
         self._ended: anyio.Event | None = None  # set at the end of the first close
         self._rejoin_call: ThreadCall[object] | None = None  # it outlives a cancelled send
         self._rate_call: ThreadCall[None] | None = None  # outlives a cancelled set_rate
@@ -69,8 +73,8 @@ class Publisher(Sender[T]):
     async def send(self, obj: T, *, timeout_s: float | None = None) -> int:
         """Send one object; wait for room, and for a first subscriber.
 
-        The loop gets a turn at least every 64 messages. A cancelled ``send`` has not sent the
-        object.
+        While there is room, other tasks get a turn every 0.2 ms. A cancelled ``send`` has not sent
+        the object.
 
         Args:
             obj: an object that the codec takes.
@@ -92,11 +96,22 @@ class Publisher(Sender[T]):
             data = self._encode(obj)
         except Exception as error:
             raise self._encode_error(obj, error) from error
-        if self._messages_left > 0:
-            position = self._offer(data)
+        if self._reached < self._part_end or self._may_go_on():
+            # As _offer and _note_sent, written out: their calls cost as much as the offer.
+            offer = self._offer_parts if type(data) is list else self._offer_one
+            try:
+                position = offer(data, self._header)  # pyright: ignore[reportArgumentType]
+            except RStreamError:
+                raise
+            except NO_BUFFER as error:
+                raise self._buffer_error(data, error) from error
             if position > 0:
-                self._messages_left -= 1 + ((position - self._reached) >> TURN_SHIFT)
-                self._note_sent(position)
+                if not self._was_connected:
+                    self._look()  # what was sent before this reader came ends here
+                self._reached = position
+                self._sent += 1
+                if self._sent >= self._look_again:
+                    self._note_sent(position, 0)
                 return position
         return await self._in_turn(lambda left_s: self._send_steps(data, left_s), timeout_s)
 
@@ -105,7 +120,7 @@ class Publisher(Sender[T]):
     ) -> int:
         """Send all objects in order; the fastest call for many.
 
-        A list, tuple or range is sent in chunks of 64 objects or 1 MiB. Any other iterable, also an
+        A list, tuple or range is sent in chunks of up to 256 objects or 1 MiB. Any other iterable, also an
         async one, is asked for the next object when the last one is sent, so readers without room
         slow it down.
 
@@ -138,13 +153,15 @@ class Publisher(Sender[T]):
                     raise
                 count += 1
             return count
-        for start in range(0, len(ready), MESSAGES_PER_TURN):
-            messages, failure = self._encode_all(ready[start : start + MESSAGES_PER_TURN], start)
-            for chunk in _turns(messages):
+        while count < len(ready):
+            size = self._chunks.begin()
+            messages, failure = self._encode_all(ready[count : count + size], count)
+            for chunk in _chunks_of(messages):
                 await self._send_chunk(chunk, timeout_s, count)
                 count += len(chunk)
             if failure is not None:
                 raise failure
+            self._chunks.end()
         return count
 
     async def _send_chunk(
@@ -250,7 +267,7 @@ class Publisher(Sender[T]):
             if is_ours:
                 core.set_rate(rate.to_text(), timeout_s)
             self._bucket = bucket
-            self._messages_left = 0
+            self._part_end = 0
             self.channel = channel
 
         self._rate_call = ThreadCall(change)
@@ -311,7 +328,7 @@ class Publisher(Sender[T]):
             return
         self._is_ending = True
         self._ended = anyio.Event()
-        self._messages_left = 0
+        self._part_end = 0
         self._room.wake()
         try:
             try:
@@ -337,7 +354,7 @@ class Publisher(Sender[T]):
         """
         if not self._closed:
             self._closed = self._is_ending = True
-            self._messages_left = 0
+            self._part_end = 0
             if self._room.is_waiting:
                 self._room.wake()  # the task that waits leaves: then the descriptor may be closed
             else:
@@ -381,18 +398,13 @@ class Publisher(Sender[T]):
             self._send_lock.acquire_nowait()
         except anyio.WouldBlock:
             left_s = await self._await_turn(timeout_s)
-        self._messages_left = 0  # until this call and those that wait are finished
+        self._part_end = 0  # until this call and those that wait are finished
         try:
-            await anyio.lowlevel.checkpoint()
+            await self._turns.give_if_due()
             await self._settle()
-            bytes_before, count_before = self._reached, self._sent
-            answer = await self._run(steps(left_s))
-            self._refill(self._reached - bytes_before, self._sent - count_before)
-            return answer
+            return await self._run(steps(left_s))
         finally:
             self._send_lock.release()
-            if self._send_lock.locked():
-                self._messages_left = 0  # the next call waits already
 
     async def _await_turn(self, timeout_s: float | None) -> float | None:
         """Wait for other tasks; returns the seconds that are left."""
@@ -407,11 +419,19 @@ class Publisher(Sender[T]):
             raise self._late_error(timeout_s)
         return timeout_s - (time.monotonic() - began_s)
 
-    def _refill(self, sent_bytes: int, sent_count: int) -> None:
-        if self._bucket is None and self._rejoin_call is None and not self._is_ending:
-            self._messages_left = max(
-                0, MESSAGES_PER_TURN - sent_count - (max(0, sent_bytes) >> TURN_SHIFT)
-            )
+    def _may_go_on(self) -> bool:
+        """Whether a send may begin another part: no turn is due, and no other call is under way."""
+        self._parts.end()
+        if (
+            self._turns.is_due
+            or self._bucket is not None
+            or self._rejoin_call is not None
+            or self._is_ending
+            or self._send_lock.locked()
+        ):
+            return False
+        self._part_end = self._reached + self._parts.begin()
+        return True
 
     async def _settle(self) -> None:
         """Wait for the thread of a cancelled call."""
@@ -456,7 +476,9 @@ class Publisher(Sender[T]):
         if isinstance(step, _steps.Room):
             return await self._await_room(step.seconds)
         if isinstance(step, _steps.Pause):
-            return await anyio.sleep(step.seconds)
+            await anyio.sleep(step.seconds)
+            self._turns.note()
+            return None
         self._rejoin_call = call = ThreadCall(step.function)
         answer = await call.result()
         self._rejoin_call = None
@@ -466,19 +488,23 @@ class Publisher(Sender[T]):
         try:
             return await self._room.wait(self._link.client.core, self._core, timeout_s)
         finally:
+            self._turns.note()
             if self._closed and self._room.is_open:  # abandoned during the wait
                 self._leave()
 
 
-def _turns(messages: list[Encoded]) -> Iterator[list[Encoded]]:
-    """The messages of each turn of the loop."""
+def _chunks_of(messages: list[Encoded]) -> Iterator[list[Encoded]]:
+    """The messages in lists that end with the message with which they reach ``CHUNK_BYTES``."""
+    if set(map(type, messages)) == {bytes} and sum(map(len, messages)) <= CHUNK_BYTES:
+        yield messages  # the usual case: the loop below costs as much as the sending
+        return
     chunk: list[Encoded] = []
-    left = MESSAGES_PER_TURN
+    left = CHUNK_BYTES
     for data in messages:
         chunk.append(data)
-        left -= 1 + (length_of(data) >> TURN_SHIFT)
+        left -= length_of(data)
         if left <= 0:
             yield chunk
-            chunk, left = [], MESSAGES_PER_TURN
+            chunk, left = [], CHUNK_BYTES
     if chunk:
         yield chunk

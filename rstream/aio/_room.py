@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import anyio
-import anyio.lowlevel
+from rstream.aio._sleeper import Sleeper
 
 if TYPE_CHECKING:
     from rstream import _core
@@ -14,14 +13,19 @@ if TYPE_CHECKING:
 class RoomWaiter:
     """Waits on a file descriptor that becomes readable when a publication may have room.
 
-    Only the loop's thread uses it. A descriptor must not be closed while the loop watches it, so
-    :meth:`close` only wakes a waiter that is being awaited; its task closes it afterwards.
+    Only the loop's thread uses it. :meth:`close` only wakes a waiter that is being awaited; its
+    task closes it afterwards.
     """
 
     def __init__(self) -> None:
-        self.is_waiting = False
+        self._sleeper = Sleeper()
         self._waiter: _core.Waiter | None = None
         self._publication: _core.Publication | None = None
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a task waits now."""
+        return self._sleeper.is_sleeping
 
     @property
     def is_open(self) -> bool:
@@ -32,18 +36,7 @@ class RoomWaiter:
         self, client: _core.Client, publication: _core.Publication, timeout_s: float
     ) -> bool:
         """Wait until the publication may have room; False: not within ``timeout_s``."""
-        waiter = self._attached(client, publication)
-        if waiter.arm():
-            await anyio.lowlevel.checkpoint()
-            return True
-        self.is_waiting = True
-        try:
-            with anyio.move_on_after(timeout_s) as scope:
-                await anyio.wait_readable(waiter.fileno())
-            return not scope.cancelled_caught
-        finally:
-            self.is_waiting = False
-            waiter.disarm()
+        return await self._sleeper.sleep(self._attached(client, publication), timeout_s)
 
     def _attached(self, client: _core.Client, publication: _core.Publication) -> _core.Waiter:
         """The waiter on this publication: a publisher that joined again has another one."""

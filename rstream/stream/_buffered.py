@@ -27,6 +27,7 @@ from rstream.flow.queues import (
 from rstream.stream import _pump
 from rstream.stream._eviction import check_evict
 from rstream.stream._subscriber import Subscriber
+from rstream.stream._watched import Bell
 
 if TYPE_CHECKING:
     from rstream.stream._events import StreamEvent
@@ -100,11 +101,12 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
 
     def __init__(self, reader: Reader[T], queue: Queue[T], on_slow: policy.SlowPolicy) -> None:
         self.prefetch = reader.prefetch
-        self._made_at = reader._made_at  # pyright: ignore[reportPrivateUsage] - same room
+        self.made_at: str = reader.made_at
         self._reader = reader
         self._queue = queue
         self._is_blocking = isinstance(on_slow, policy.Buffer) and on_slow.overflow == "block"
         self._changed = threading.Condition()
+        self._bell: Bell | None = None  # of an event loop that waits for a change
         self._errors: deque[Exception] = deque()
         self._has_ended = self._is_woken = False
         self._failure: Exception | None = None
@@ -122,6 +124,12 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
     def reader(self) -> Reader[T]:
         """The reader behind the queue; for its facts only, because the pump thread polls it."""
         return self._reader
+
+    def _note_change(self) -> None:
+        """Wake everyone who waits; under the lock."""
+        self._changed.notify_all()
+        if self._bell is not None:
+            self._bell.wake()
 
     # ---- the pump's thread ----
 
@@ -143,7 +151,7 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
             except Exception as error:  # a poll of the consumer raises it; reading goes on
                 with self._changed:
                     self._errors.append(error)
-                    self._changed.notify_all()
+                    self._note_change()
         if self._failure is not None:
             self._reader.close()
 
@@ -151,7 +159,7 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
         """Read on only when the consumer has got the error: it stands between two messages."""
         with self._changed:
             self._errors.append(error)
-            self._changed.notify_all()
+            self._note_change()
             while error in self._errors and not self._is_stopped():
                 self._changed.wait(PUMP_WAIT_S)
 
@@ -160,10 +168,10 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
 
     def _note_ended(self) -> bool:
         """Note whether the stream has ended. The pump goes on: another publisher may come."""
-        if self._reader.is_ended:
+        if self._reader.is_ended and not self._has_ended:
             with self._changed:
-                self._has_ended = True
-                self._changed.notify_all()
+                self._has_ended = self._is_woken = True
+                self._note_change()
         return False
 
     def _await_room(self) -> int:
@@ -190,7 +198,7 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
                 )
             except Exception as error:  # the user's key or merge function
                 self._failure = error
-            self._changed.notify_all()
+            self._note_change()
 
     # ---- the consumer's thread ----
 
@@ -210,12 +218,12 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
             items = self._queue.take(limit)
             if items:
                 if self._is_blocking:
-                    self._changed.notify_all()
+                    self._note_change()
                 return items
             if len(self._queue):
                 return []  # no demand for it; an error never overtakes data
             if self._errors:
-                self._changed.notify_all()
+                self._note_change()
                 raise self._errors.popleft()
             if self._failure is not None:
                 raise self._failure
@@ -225,7 +233,7 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
         check_timeout(timeout_s)
         deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
         with self._changed:
-            while not self._is_ready():
+            while not self.is_ready():
                 remaining_s = PUMP_WAIT_S
                 if deadline_s is not None:
                     remaining_s = min(remaining_s, deadline_s - time.monotonic())
@@ -235,19 +243,23 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
             self._is_woken = False
         return True
 
-    def _is_ready(self) -> bool:
+    @property
+    def watched(self) -> Bell:
+        if self._bell is None:
+            self._bell = Bell(self._changed, self.is_ready)
+        return self._bell
+
+    def is_ready(self) -> bool:
         if self.has_rest():
             return True
         if len(self._queue):
             return self._demand != 0 or self._closed or self._is_woken
-        return bool(
-            self._errors or self._failure or self._has_ended or self._closed or self._is_woken
-        )
+        return bool(self._errors or self._failure or self._closed or self._is_woken)
 
     def wake(self) -> None:
         with self._changed:
             self._is_woken = True
-            self._changed.notify_all()
+            self._note_change()
 
     def events(self) -> list[StreamEvent]:
         return self._reader.taken_events()
@@ -283,7 +295,9 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
             return
         with self._changed:
             self._closed = True
-            self._changed.notify_all()
+            self._note_change()
         self._reader.close()
         if self._thread is not threading.current_thread():
             self._thread.join(10.0)
+        if self._bell is not None:
+            self._bell.close()

@@ -204,21 +204,41 @@ def subscriber(
                 print(tick)
     """
     chosen = settings(SubscriberSettings, "subscriber", options, "type", "codec")
-    chosen_codec = choose(type, codec)
-    return under_policy(
-        chosen.on_slow,
-        lambda evict: _open_reader(
-            name,
-            None if chosen.channel is None else [chosen.channel],
-            chosen.stream_id,
-            codec=chosen_codec,
+    return reader_opener(name, choose(type, codec), chosen)()
+
+
+def reader_opener(
+    name: str | int, codec: Codec[Any], chosen: SubscriberSettings, *, is_reactive: bool = False
+) -> Callable[[], Reader[Any] | BufferedSubscriber[Any]]:
+    """Check the arguments of a subscriber; the result opens one.
+
+    Args:
+        is_reactive: its subscriber calls ``request(n)``.
+    Raises:
+        ConfigError: an argument cannot be used.
+    """
+    stream, uri, number = resolve_address(
+        name, chosen.channel, chosen.stream_id, is_publisher=False
+    )
+    has_queue = queue_of(chosen.on_slow) is not None
+    _check_losses(chosen.on_lost, chosen.on_gap)
+    _check_trust(codec, uri)
+
+    def open_reader(evict: policy.Evict | None) -> Reader[Any]:
+        return _open_reader(
+            stream or number,
+            [uri],
+            number,
+            codec=codec,
             prefetch=chosen.prefetch,
             on_lost=chosen.on_lost,
             on_gap=chosen.on_gap,
+            is_demanded=is_reactive and not has_queue,
             evict=evict,
             link=lambda: _session.acquire(chosen.dir, chosen.client),
-        ),
-    )
+        )
+
+    return lambda: under_policy(chosen.on_slow, open_reader)
 
 
 def under_policy(
@@ -303,9 +323,7 @@ def _open_reader(
     evict: policy.Evict | None = None,
 ) -> Reader[Any]:
     check_prefetch(prefetch)
-    if on_lost not in ("raise", "event"):
-        raise ConfigError(f'on_lost={on_lost!r}: must be "raise" or "event"')
-    check_on_gap(on_gap)
+    _check_losses(on_lost, on_gap)
     if evict is not None:
         check_evict(evict)
     wanted: Sequence[Channel | str | None] = [None] if channels is None else channels
@@ -332,6 +350,12 @@ def _open_reader(
     except BaseException:
         _session.release(taken)
         raise
+
+
+def _check_losses(on_lost: object, on_gap: OnGap) -> None:
+    if on_lost not in ("raise", "event"):
+        raise ConfigError(f'on_lost={on_lost!r}: must be "raise" or "event"')
+    check_on_gap(on_gap)
 
 
 def _check_trust(codec: Codec[Any], uri: str) -> None:
@@ -398,32 +422,8 @@ def source(
         ConfigError: an argument cannot be used. All other errors reach ``on_error``.
     """
     chosen = settings(SubscriberSettings, "source", options, "type", "codec", "executor")
-    chosen_codec = choose(type, codec)
-    stream, uri, number = resolve_address(
-        name, chosen.channel, chosen.stream_id, is_publisher=False
-    )
-    # A policy that cannot be used is refused here, not at subscribe.
-    has_queue = queue_of(chosen.on_slow) is not None
-    check_on_gap(chosen.on_gap)
-
-    def open_reader() -> Subscriber[Any]:
-        return under_policy(
-            chosen.on_slow,
-            lambda evict: _open_reader(
-                stream or number,
-                [uri],
-                number,
-                codec=chosen_codec,
-                prefetch=chosen.prefetch,
-                on_lost=chosen.on_lost,
-                on_gap=chosen.on_gap,
-                link=lambda: _session.acquire(chosen.dir, chosen.client),
-                is_demanded=not has_queue,
-                evict=evict,
-            ),
-        )
-
-    return StreamSource(open_reader, stream or str(number), executor)
+    open_reader = reader_opener(name, choose(type, codec), chosen, is_reactive=True)
+    return StreamSource(open_reader, str(name), executor)
 
 
 @overload

@@ -27,6 +27,12 @@ PART_MOST: Final = 256
 PART_GROWTH: Final = 4
 
 
+def next_part(part: int, took_s: float, *, aim_s: float = PART_S, most: int = PART_MOST) -> int:
+    """Objects of the next part, when the loop took so many seconds for one of ``part`` objects."""
+    wanted = part * aim_s / max(took_s, 1e-9)
+    return int(max(1, min(wanted, PART_GROWTH * part, most)))
+
+
 def batches(
     source: Subscriber[T],
     is_stopped: Callable[[], bool],
@@ -97,8 +103,7 @@ def items(
             while length_hint(rest) > 0 and not is_stopped():
                 yield from islice(rest, part)
                 now_s = monotonic()
-                wanted = part * PART_S / max(now_s - counted_s, 1e-9)
-                part = int(max(1, min(wanted, PART_GROWTH * part, PART_MOST)))
+                part = next_part(part, now_s - counted_s)
                 counted_s = now_s
                 source.consume(source.handed_out())
         except GeneratorExit:  # the loop is left

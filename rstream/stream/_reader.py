@@ -21,7 +21,8 @@ belongs to one thread at a time. Without the lock another thread only wakes the 
 demand of the first subscription, and takes events out of the report.
 
 ``_eviction.py`` and ``_inputs.py`` join again: one subscription when the driver has let this
-reader go, all of them when the driver was lost.
+reader go, all of them when the driver was lost. That may take as long as a driver needs to start.
+The poll that finds the loss does it, or, in an event loop, a thread (``join_again``).
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ from rstream.stream._report import Report
 from rstream.stream._subscriber import WAIT_FOREVER_S, Subscriber
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from rstream import _core
     from rstream.codecs import Codec
@@ -74,8 +75,9 @@ T = TypeVar("T")
 WAIT_SLICE_S = 0.5
 #: Longest text of an error for publishers, in bytes: what Aeron's error frame takes.
 REASON_BYTES_MAX = 1023
-#: How often a reader without publishers looks for one that it may mean.
+#: How often a reader without publishers looks for one that it may mean: first, and at last.
 NOTICE_EVERY_S = 2.0
+NOTICE_RARELY_S = 60.0
 #: Most messages of one transport batch.
 LIMIT_MAX = 65_536
 
@@ -118,8 +120,10 @@ class Reader(Subscriber[T], Generic[T]):
         self._next = 0
         self._is_holding = False  # the poll under way keeps its batches
         self._held: list[Input] = []  # whose batches the last poll keeps, in the order of objects
-        self._made_at = call_site()
+        self.made_at: str = call_site()
         self._alone_since_s: float | None = time.monotonic()  # None: nothing to notice any more
+        self._notice_after_s = NOTICE_EVERY_S
+        self._joins: list[Callable[[], None]] = []  # for join_again
         self._report = Report(name, stream_id, on_lost)
         self._gaps: Gaps[T] = Gaps(self._report, on_gap)
         self._images = Images(self._report, self._gaps)
@@ -260,7 +264,7 @@ class Reader(Subscriber[T], Generic[T]):
         try:
             self._collect_events()
             joined = self._inputs.joined
-            if self._failure is not None:
+            if self._failure is not None or self._joins:
                 return []
             if self._gaps.is_waiting:  # everything before the gap was handed out
                 return self._gaps.handle(limit if self._demand is None else self._demand)
@@ -281,10 +285,10 @@ class Reader(Subscriber[T], Generic[T]):
             if self._evict is not None:
                 self._on_timed_out(self._evict, error)
             else:
-                self._inputs.rejoin(error)
+                self._rejoin(error)
             return []
         except DriverLost as error:
-            self._inputs.rejoin(error)
+            self._rejoin(error)
             return []
 
     def _take(self, source: Input, limit: int) -> list[T]:
@@ -314,6 +318,8 @@ class Reader(Subscriber[T], Generic[T]):
         return items
 
     def _collect_events(self) -> None:
+        if self._joins:
+            return
         inputs, images = self._inputs, self._images
         if images.is_missing_some:
             images.report_missing(time.monotonic())
@@ -344,14 +350,14 @@ class Reader(Subscriber[T], Generic[T]):
         delivered, error = evicted(self._report, source, evict, since_ms)
         if evict.rejoin:
             self._images.expect(delivered, EVICTED, time.monotonic() + RETURN_S)
-            self._inputs.join_one_again(source)
+            self._join(lambda: self._inputs.join_one_again(source))
         else:
             self._fail(error)
 
     def _on_timed_out(self, evict: Evict, error: ClientTimedOut) -> None:
         self._report.evicted += 1
         if evict.rejoin:
-            self._inputs.rejoin(error)
+            self._rejoin(error)
             return
         failure = slow_consumer(repr(self), evict, round(time.time() * 1000))
         failure.__cause__ = error
@@ -363,24 +369,71 @@ class Reader(Subscriber[T], Generic[T]):
         self._failure = error
         self._inputs.leave_subscriptions()
 
+    # ---- joining again ----
+
+    def _rejoin(self, error: Exception) -> None:
+        self._join(lambda: self._inputs.rejoin(error))
+
+    def _join(self, work: Callable[[], None]) -> None:
+        if self.joins_in_poll:
+            work()
+        else:
+            self._joins.append(work)
+
+    @property
+    def must_join(self) -> bool:
+        return bool(self._joins)
+
+    def join_again(self) -> None:
+        self._enter()
+        try:
+            while self._joins:
+                try:
+                    self._joins.pop(0)()
+                except DriverLost as error:
+                    self._inputs.rejoin(error)
+        finally:
+            self._lock.release()
+
     # ---- waiting ----
+
+    def is_ready(self) -> bool:
+        if self.has_rest() or any(source.is_used_up() for source in self._held):
+            return True
+        return bool(
+            self._closed
+            or self._report.errors
+            or self._joins
+            or not self._inputs.joined
+            or self._gaps.is_ready(self._demand)
+        )
+
+    @property
+    def watched(self) -> _core.Waiter:
+        return self._inputs.waiter
+
+    def patience_s(self) -> float:
+        if self._images.is_missing_some:
+            return WAIT_SLICE_S
+        return super().patience_s() if self._alone_since_s is None else self._notice_after_s
+
+    def note_quiet(self) -> None:
+        self._images.report_missing(time.monotonic())
+        self._notice_alone()
 
     def wait(self, timeout_s: float | None = None) -> bool:
         check_timeout(timeout_s)
-        if self.has_rest() or any(source.is_used_up() for source in self._held):
+        if self.has_rest():
             return True
         deadline_s = time.monotonic() + (WAIT_FOREVER_S if timeout_s is None else timeout_s)
         self._enter()
-        inputs, errors = self._inputs, self._report.errors
+        inputs = self._inputs
         try:
-            while not (self._closed or errors) and inputs.joined:
-                if self._gaps.is_ready(self._demand):
-                    return True
+            while not self.is_ready():
                 remaining_s = deadline_s - time.monotonic()
                 if inputs.waiter.wait(max(0.0, min(remaining_s, WAIT_SLICE_S))):
                     return True
-                self._images.report_missing(time.monotonic())
-                self._notice_alone()
+                self.note_quiet()
                 if remaining_s <= WAIT_SLICE_S and time.monotonic() >= deadline_s:
                     if timeout_s is not None:
                         return False
@@ -394,12 +447,13 @@ class Reader(Subscriber[T], Generic[T]):
     def _notice_alone(self) -> None:
         """Log once that a publisher is here which it may mean, while it has none."""
         since_s = self._alone_since_s
-        if since_s is None or time.monotonic() - since_s < NOTICE_EVERY_S:
+        if since_s is None or time.monotonic() - since_s < self._notice_after_s:
             return
         if not self.name or self.is_connected or self._inputs.all_completed_count:
             self._alone_since_s = None
             return
         self._alone_since_s = time.monotonic()
+        self._notice_after_s = min(2 * self._notice_after_s, NOTICE_RARELY_S)
         channels = self._inputs.channels
         hint = hint_for_reader(self._inputs.link.directory, self.name, *channels)
         if hint:
@@ -414,6 +468,9 @@ class Reader(Subscriber[T], Generic[T]):
     def wake(self) -> None:
         if not self._closed:
             self._inputs.waiter.wake()
+
+    def stop_joining(self) -> None:
+        self._inputs.is_closing = True
 
     # ---- demand, for the reactive runtime ----
 

@@ -18,10 +18,13 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from rstream.stream._events import StreamEvent
+    from rstream.stream._watched import Watched
 
 T = TypeVar("T")
 
 WAIT_FOREVER_S = 3600.0
+#: Seconds after which an event loop looks again, should a wake-up ever be lost.
+LOOK_AGAIN_S = 5.0
 
 _NOTHING: Final[Iterator[Any]] = iter(())
 
@@ -39,11 +42,15 @@ class Subscriber(ABC, Generic[T]):
     #: Most objects handed over at once.
     prefetch: int
     _closed: bool = True
-    _made_at: str = "?"
+    #: Where it was opened, for the warning about one that was not closed.
+    made_at: str = "?"
     # What a loop has polled and not handed out yet; it stays when the loop is left. And how many
     # objects that poll had.
     _rest: Iterator[Any] = _NOTHING
     _rest_end: int = 0
+    #: Whether a poll that finds the driver lost joins again itself. False: it returns nothing, and
+    #: the owner, who must not block, has a thread call :meth:`join_again` while ``must_join``.
+    joins_in_poll: bool = True
     #: Objects that a loop has handed out and that do not count as consumed when it is left: 0 or 1.
     in_hand: int = 0
 
@@ -170,6 +177,43 @@ class Subscriber(ABC, Generic[T]):
     def __iter__(self) -> Iterator[T]:
         return _pump.items(self, lambda: self._closed)
 
+    # ---- for event loops (rstream/aio) ----
+
+    @property
+    @abstractmethod
+    def watched(self) -> Watched:
+        """The descriptor that becomes readable when a poll may find something; another one after
+        :meth:`join_again`.
+        """
+
+    @abstractmethod
+    def is_ready(self) -> bool:
+        """Whether a poll finds something that the descriptor does not tell, such as an error that
+        was kept back.
+        """
+
+    def patience_s(self) -> float:
+        """Most seconds to watch the descriptor before :meth:`note_quiet`."""
+        return LOOK_AGAIN_S
+
+    def note_quiet(self) -> None:
+        """Look at what only time brings about: publishers that do not come back, and the like."""
+
+    @property
+    def must_join(self) -> bool:
+        """Whether the driver was lost and no poll goes on before :meth:`join_again`."""
+        return False
+
+    def join_again(self) -> None:
+        """Join again; may start a driver. One thread at a time, and none polls meanwhile.
+
+        Raises:
+            RStreamError: as :meth:`poll`; the next poll tries again.
+        """
+
+    def stop_joining(self) -> None:
+        """End :meth:`join_again` of another thread soon: the subscriber is about to be closed."""
+
     # ---- for the read loop (_pump.py) ----
 
     def poll_held(self, limit: int | None) -> list[T]:
@@ -230,4 +274,4 @@ class Subscriber(ABC, Generic[T]):
 
     def __del__(self) -> None:
         if not self._closed:
-            warn_unclosed(self, self._made_at)
+            warn_unclosed(self, self.made_at)

@@ -71,6 +71,13 @@ async def asyncio_or_trio() -> None:
     async with rstream.aio.publisher("ticks", Tick) as pub:
         assert_type(pub, rstream.aio.Publisher[Tick])
         assert_type(await pub.send(Tick(1.0)), int)
+    async with rstream.aio.subscriber("ticks", Tick) as sub:
+        assert_type(sub, rstream.aio.Subscriber[Tick])
+        assert_type(await sub.get(), Tick)
+        async for tick in sub:
+            assert_type(tick, Tick)
+        async for batch in sub.batches():
+            assert_type(batch, list[Tick])
 
 
 def rxpy() -> None:

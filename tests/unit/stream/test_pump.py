@@ -44,7 +44,7 @@ class Script(Subscriber):
 
     is_connected = True
     poll_demanded = poll
-    wake = events = statistics = close
+    wake = events = statistics = watched = is_ready = close
 
 
 def test_it_waits_only_when_nothing_is_there_and_ends_with_the_source():

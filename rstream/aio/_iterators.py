@@ -1,0 +1,107 @@
+"""The loops over an awaited subscriber, as :mod:`rstream.stream._pump` has them for threads.
+
+What a loop was given counts as consumed when it asks for more, or is left. Each loop is an object
+of its own: when ``async for`` drops it, nothing holds it any more, and it counts what it gave.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from operator import length_hint
+from typing import TYPE_CHECKING, Generic, Self, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rstream.aio._subscriber import Subscriber
+    from rstream.stream import Subscriber as BlockingSubscriber
+
+T = TypeVar("T")
+
+
+class Items(Generic[T]):
+    """An async iterator over single objects; ``aiter(subscriber)`` makes it.
+
+    It reads whole polls, hands them out in parts, and gives other tasks a turn between two parts
+    when it is time.
+    """
+
+    __slots__ = ("_part", "_polls", "_source", "_subscriber")
+
+    def __init__(self, subscriber: Subscriber[T], source: BlockingSubscriber[T]) -> None:
+        self._subscriber = subscriber
+        self._source = source
+        self._polls = 0  # number of the poll that it hands out; 0: it has handed out nothing
+        self._part: Iterator[T] = iter(())  # what may be handed out before the next count
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> T:
+        for item in self._part:
+            return item
+        if not self._is_next_part_there():
+            await self._begin_part()
+        for item in self._part:
+            return item
+        raise StopAsyncIteration
+
+    def _is_next_part_there(self) -> bool:
+        """Count what was handed out, and begin the next part if there is one and no turn is due."""
+        subscriber, source = self._subscriber, self._source
+        rest = source.rest
+        if self._polls:
+            subscriber.parts.end()
+            source.consume(source.handed_out())
+            if length_hint(rest) and not subscriber.turns.is_due:
+                self._part = islice(rest, subscriber.parts.begin())
+                return True
+        return False
+
+    async def _begin_part(self) -> None:
+        """Give other tasks a turn, read if nothing is left, and begin the next part. An empty one:
+        the end.
+        """
+        subscriber, source = self._subscriber, self._source
+        await subscriber.turn()
+        rest = source.rest
+        if length_hint(rest) == 0:
+            rest = source.set_rest(await subscriber.next_batch())
+        self._polls = subscriber.polls
+        self._part = islice(rest, subscriber.parts.begin())
+
+    def __del__(self) -> None:
+        if self._polls and self._subscriber.is_latest(self._polls):
+            source = self._source
+            source.consume(source.handed_out() - source.in_hand)
+
+
+class Batches(Generic[T]):
+    """An async iterator over lists of objects; :meth:`Subscriber.batches` makes it."""
+
+    __slots__ = ("_count", "_polls", "_source", "_subscriber")
+
+    def __init__(self, subscriber: Subscriber[T], source: BlockingSubscriber[T]) -> None:
+        self._subscriber = subscriber
+        self._source = source
+        self._polls = 0  # number of the poll whose objects it has handed out
+        self._count = 0  # objects of it; 0: none that must be counted
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> list[T]:
+        self._consume()
+        items = await self._subscriber.next_batch()
+        if not items:
+            raise StopAsyncIteration
+        self._polls, self._count = self._subscriber.polls, len(items)
+        return items
+
+    def _consume(self) -> None:
+        if self._count and self._subscriber.is_latest(self._polls):
+            self._source.consume(self._count)
+        self._count = 0
+
+    def __del__(self) -> None:
+        self._consume()
