@@ -320,7 +320,8 @@ async def test_a_timeout_includes_the_wait_behind_other_tasks(driver_dir, name):
 
 async def test_a_timeout_of_zero_sends_if_there_is_room(driver_dir, name):
     with stream.subscriber(name, int, dir=driver_dir) as sub:
-        async with aio.publisher(name, int, dir=driver_dir, linger_s=0) as pub:
+        rate = rstream.rate.Unlimited()  # a law gives a reader that stands still room by and by
+        async with aio.publisher(name, int, dir=driver_dir, linger_s=0, rate=rate) as pub:
             await pub.send(0)
             for number in range(1, 200):  # with a checkpoint of the loop now and then
                 await pub.send(number, timeout_s=0)
