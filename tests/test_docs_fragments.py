@@ -94,6 +94,8 @@ class Fragment:
 ON_LOOPBACK = (("10.0.0.7:40123", "127.0.0.1:{port}"),)
 TYPES = """
 import msgspec
+import numpy as np
+import pandas as pd
 import pyarrow as pa
 import rstream
 
@@ -125,11 +127,29 @@ FRAGMENTS = (
         after="end.finish()",
         shown="{'px': 1.0}\n",
     ),
-    Fragment(page="docs/how-to/codecs.md", number=0, before=TYPES, needs="pyarrow"),
+    Fragment(page="docs/how-to/codecs.md", number=0, before=TYPES, needs="pandas"),
     Fragment(page="docs/how-to/codecs.md", number=1, needs="numpy"),
     Fragment(
         page="docs/how-to/codecs.md",
         number=2,
+        before=f"{TYPES}\nsub = rstream.subscriber('frames', np.ndarray)",
+        after="print(sub.get(timeout_s=20).shape)",
+        shown="(48, 64, 3)\n",
+        changed=(("480, 640, 3", "48, 64, 3"),),
+        needs="pandas",
+    ),
+    Fragment(
+        page="docs/how-to/codecs.md",
+        number=3,
+        before=f"{TYPES}\nframe = pd.DataFrame({{'px': [1.0]}}, index=['a'])\n"
+        "early = rstream.subscriber('rows', pa.Table)",
+        after="print(early.get(timeout_s=20).to_pydict())",
+        shown="{'px': [1.0], '__index_level_0__': ['a']}\n",
+        needs="pandas",
+    ),
+    Fragment(
+        page="docs/how-to/codecs.md",
+        number=4,
         before="import msgspec, rstream",
         after="""
 pub = rstream.publisher("orders")
@@ -139,7 +159,7 @@ print(sub.get(timeout_s=20))
         shown="Order(price=Decimal('1.10'), at=datetime.datetime(2026, 1, 2, 0, 0), "
         "tags={'new'})\n",
     ),
-    Fragment(page="docs/how-to/codecs.md", number=3),
+    Fragment(page="docs/how-to/codecs.md", number=5),
     Fragment(
         page="docs/how-to/kubernetes.md",
         number=0,
@@ -185,6 +205,14 @@ print(sub.get(timeout_s=20))
         "self.end.finish(); print(self.scores)",
         shown="[{'px': 1}, {'px': 2}]\n",
         needs="reactivex",
+    ),
+    Fragment(
+        page="docs/how-to/ray.md",
+        number=2,
+        before="import numpy as np, rstream\non_frame = lambda frame: print(frame.shape)",
+        after="end.finish()",
+        shown="(100000,)\n",
+        needs="numpy",
     ),
     Fragment(
         page="docs/how-to/rxpy.md",

@@ -69,6 +69,17 @@ def test_async_read(driver_dir: str) -> None:
 
 
 @pytest.mark.integration
+def test_arrays(driver_dir: str) -> None:
+    for module in ("numpy", "pyarrow"):
+        pytest.importorskip(module, reason=f"{module} is not installed")
+    assert run("arrays.py", driver_dir).splitlines() == [
+        *[f"uint8 (100, 40, 3) {number}" for number in range(3)],
+        "[('id', '<u4'), ('px', '<f8')] (1,) (1, 2.5)",
+        "{'symbol': ['a', 'b'], 'px': [1.0, 2.0]}",
+    ]
+
+
+@pytest.mark.integration
 def test_rx_pipeline(driver_dir: str) -> None:
     pytest.importorskip("reactivex", reason="reactivex is not installed")
     lines = run("rx_pipeline.py", driver_dir).splitlines()

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import builtins
-import sys
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
 
-from rstream.codecs._arrow import arrow
-from rstream.codecs._base import CODEC_ID_MOST, CODEC_NAMES, USER_CODEC_ID, describe_codec
+from rstream.codecs._arrow import arrow, form_of
+from rstream.codecs._base import (
+    CODEC_ID_MOST,
+    CODEC_NAMES,
+    USER_CODEC_ID,
+    describe_codec,
+    name_of,
+)
 from rstream.codecs._formats import msgpack, pickle, raw
+from rstream.codecs._numpy import dtype_in, is_array_type, numpy
 from rstream.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -21,7 +27,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_NAMES = ("raw", "msgpack", "arrow", "pickle")
+_NAMES = ("raw", "msgpack", "arrow", "numpy", "pickle")
+#: Their types that no codec carries would be taken for classes of the user.
+_TABLE_PACKAGES = ("pandas", "polars", "pyarrow")
 
 
 @overload
@@ -31,50 +39,61 @@ def codec_for(type: TypeForm[T]) -> Codec[T]: ...
 def codec_for(type: Any = None) -> Codec[Any]:
     """The codec for a type.
 
-    ``bytes``, ``bytearray`` and ``memoryview``: raw; ``pyarrow.RecordBatch``: arrow; all others:
-    msgpack of the type.
+    ``bytes``, ``bytearray`` and ``memoryview``: raw; ``numpy.ndarray`` and ``NDArray[float32]``:
+    numpy (of that dtype); ``RecordBatch`` and ``Table`` of pyarrow, ``DataFrame`` of pandas and of
+    polars: arrow; all others: msgpack of the type.
 
     Raises:
-        ConfigError: numpy arrays, whose codec needs dtype and shape; or msgpack cannot handle the
-            type.
+        ConfigError: no codec can handle the type.
     """
     if type is bytes or type is bytearray or type is memoryview:
         return raw()
-    # A caller that names the class has imported pyarrow: no need to import it for comparing.
-    pyarrow = sys.modules.get("pyarrow")
-    if pyarrow is not None and type is pyarrow.RecordBatch:
-        return arrow()
-    numpy = sys.modules.get("numpy")
-    if numpy is not None and type is numpy.ndarray:
+    if form_of(type):
+        return arrow(type)
+    if is_array_type(type):
+        return numpy(dtype_in(type))
+    package = str(getattr(type, "__module__", "")).partition(".")[0]
+    if package in _TABLE_PACKAGES:
         raise ConfigError(
-            "arrays need their dtype and shape: codec=rstream.codecs.numpy(dtype, shape)"
+            f"type {package}.{name_of(type)}: no codec carries it",
+            hint="open both ends with DataFrame, pyarrow.Table or numpy.ndarray, and send "
+            "Series.to_frame(), LazyFrame.collect() or Series.to_numpy()",
         )
     return msgpack() if type is None else msgpack(type)
 
 
 def named(name: str, type: Any = None, *, trusted_network: bool = False) -> Codec[Any]:
-    """The codec of a name: ``raw``, ``msgpack``, ``arrow``, ``pickle``.
+    """The codec of a name: ``raw``, ``msgpack``, ``arrow``, ``numpy``, ``pickle``.
 
     By writing ``"pickle"`` you say that you trust all writers of the stream.
 
     Args:
         name: the name.
-        type: the type of the objects, for ``msgpack``; the other codecs know theirs.
+        type: the type of the objects: any for ``msgpack`` and ``pickle``, of the other codecs one
+            that :func:`codec_for` gives to them.
         trusted_network: as for :func:`rstream.codecs.pickle`.
     Raises:
-        ConfigError: there is no codec of that name.
+        ConfigError: there is no codec of that name, or it does not carry the type.
     """
     match name:
-        case "raw":
-            return raw()
         case "msgpack":
             return msgpack() if type is None else msgpack(type)
-        case "arrow":
-            return arrow()
         case "pickle":
             return pickle(trusted=True, trusted_network=trusted_network)
+        case "raw" | "arrow" | "numpy":
+            made = {"raw": raw, "arrow": arrow, "numpy": numpy}[name]
+            if type is None:
+                return made()
+            chosen = codec_for(type)
+            if CODEC_NAMES[chosen.codec_id] != name:
+                raise ConfigError(
+                    f"codec={name!r} does not carry type={name_of(type)}",
+                    hint=f"leave one of the two out; the codec of that type is "
+                    f"{CODEC_NAMES[chosen.codec_id]}",
+                )
+            return chosen
         case _:
-            raise ConfigError(f"codec {name!r}: known names are raw, msgpack, arrow, pickle")
+            raise ConfigError(f"codec {name!r}: known names are {', '.join(_NAMES)}")
 
 
 def choose(type: Any, codec: CodecLike) -> Codec[Any]:
@@ -82,8 +101,8 @@ def choose(type: Any, codec: CodecLike) -> Codec[Any]:
 
     Args:
         type: the type of the objects, or None.
-        codec: overrides ``type``: a codec, its name (``"raw"``, ``"msgpack"``, ``"arrow"``), or a
-            type as for :func:`codec_for`; None: as ``type`` says.
+        codec: overrides ``type``: a codec, its name (``"raw"``, ``"msgpack"``, ``"arrow"``,
+            ``"numpy"``), or a type as for :func:`codec_for`; None: as ``type`` says.
     Raises:
         ConfigError: there is no such codec, ``"pickle"`` was given by its name, or a codec of the
             user has an id of rstream.
@@ -118,41 +137,46 @@ def _check_id_of_user(codec: Any) -> None:
         )
 
 
-def choose_for_handle(codec: CodecLike, *, trusted_network: bool = False) -> tuple[Codec[Any], str]:
+def choose_for_handle(
+    type: Any, codec: CodecLike, *, trusted_network: bool = False
+) -> tuple[Codec[Any], str]:
     """The codec of a reader, and its name for the reader's handle.
 
-    A handle carries a name and no object. Of a codec that no name can make (numpy, a user's own)
-    it carries the id, and writers pass the codec themselves.
+    A handle carries a name and no object. Of a codec that no name can make (a user's own) it
+    carries the id, and writers pass the codec themselves.
 
     Args:
-        codec: a codec, its name or a type.
+        type, codec: as for :func:`choose`; also ``"pickle"`` by its name.
         trusted_network: as for :func:`rstream.codecs.pickle`, of a codec given by its name.
     Raises:
         ConfigError: there is no such codec.
     """
-    if isinstance(codec, str):
-        return named(codec, trusted_network=trusted_network), codec
-    chosen = choose(None, codec)
+    if codec == "pickle":
+        return named("pickle", type, trusted_network=trusted_network), "pickle"
+    chosen = choose(type, codec)
     name = CODEC_NAMES.get(chosen.codec_id, "")
     return chosen, name if name in _NAMES else f"id {chosen.codec_id}"
 
 
-def choose_of_handle(name: str, codec: CodecLike) -> Codec[Any]:
+def choose_of_handle(name: str, type: Any, codec: CodecLike) -> Codec[Any]:
     """The codec of a writer: the one given, else the one that the handle names.
 
     Raises:
         ConfigError: the handle's codec has no name, and none was given; or it is another one.
     """
     wanted = int(name.removeprefix("id ")) if name.startswith("id ") else named(name).codec_id
-    if codec is None and name.startswith("id "):
-        raise ConfigError(
-            f"the reader has a codec of its own, {describe_codec(wanted)}: pass the same one, "
-            "publisher(codec=...)"
-        )
-    chosen = named(name) if codec is None else choose_for_handle(codec)[0]
+    if codec is None and type is None:
+        if name.startswith("id "):
+            raise ConfigError(
+                f"the reader has a codec of its own, {describe_codec(wanted)}: pass the same one, "
+                "publisher(codec=...)"
+            )
+        return named(name)
+    chosen = choose_for_handle(type, codec)[0]
     if chosen.codec_id != wanted:
+        given = f"type={name_of(type)}" if codec is None else f"codec={codec!r}"
         raise ConfigError(
-            f"codec={codec!r} is {describe_codec(chosen.codec_id)}, the reader of the handle has "
+            f"{given} is {describe_codec(chosen.codec_id)}, the reader of the handle has "
             f"{describe_codec(wanted)}; pass the same one"
         )
     return chosen

@@ -89,6 +89,7 @@ class StreamHandle:
 
     def publisher(
         self,
+        type: Any = None,
         *,
         codec: CodecLike = None,
         driver_dir: str | None = None,
@@ -97,7 +98,8 @@ class StreamHandle:
         """Open the writing end: shared memory on the reader's host, UDP elsewhere.
 
         Args:
-            codec: the reader's codec, where the handle cannot name it; None: as the handle says.
+            type, codec: as for :func:`rstream.publisher`; both None: as the handle says. Needed
+                where the handle cannot name the reader's codec.
             driver_dir: the writer's driver directory, where it differs from the reader's (on
                 another host).
             options: ``connect_timeout_s``, ``linger_s`` and ``rate``, as for
@@ -109,7 +111,7 @@ class StreamHandle:
         from rstream import stream
         from rstream.codecs._choose import choose_of_handle
 
-        chosen = choose_of_handle(self.codec, codec)
+        chosen = choose_of_handle(self.codec, type, codec)
         if self.is_local(driver_dir):
             return stream.publisher(
                 self.name,

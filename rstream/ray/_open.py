@@ -47,8 +47,9 @@ REJOIN_TIMEOUT_S = 20.0
 @names_keywords
 def open_reader(
     name: str,
+    type: Any = None,
     *,
-    codec: CodecLike = "msgpack",
+    codec: CodecLike = None,
     dir: str | None = None,
     udp: bool = True,
     port: int = 0,
@@ -68,9 +69,11 @@ def open_reader(
 
     Args:
         name: the stream's name.
-        codec: ``raw``, ``msgpack``, ``arrow``, or ``pickle``, which runs code that writers choose;
-            or a type, or a codec object. The handle carries a name: where the codec has none
-            (numpy, your own), writers pass it to ``handle.publisher(codec=...)``.
+        type: the type of the objects; it chooses the codec, as for :func:`rstream.subscriber`.
+        codec: overrides ``type``: ``raw``, ``msgpack``, ``arrow``, ``numpy``, or ``pickle``, which
+            runs code that writers choose; or a type, or a codec object. The handle carries a
+            name: where the codec has none (your own), writers pass it to
+            ``handle.publisher(codec=...)``.
         dir: driver directory; default: the host's shared one.
         udp: also bind a UDP port, so that writers on other hosts can reach this reader.
         port: UDP port; 0: any free one (a restarted Ray actor gets its old one again).
@@ -97,7 +100,7 @@ def open_reader(
         DriverError: there is no driver, or it refused a channel (the port may be taken).
     """
     check_prefetch(prefetch)
-    reader_codec, codec_name = choose_for_handle(codec, trusted_network=trusted_network)
+    reader_codec, codec_name = choose_for_handle(type, codec, trusted_network=trusted_network)
     seat = Seat(name)
     try:
         place = seat.recall() or Place(new_stream_id())

@@ -86,8 +86,8 @@ def publisher(
     Args:
         name: the stream's name, or a stream id for raw channels.
         type: the type of the objects; it chooses the codec (:func:`rstream.codecs.codec_for`).
-        codec: overrides ``type``: a codec, its name (``"raw"``, ``"msgpack"``, ``"arrow"``), or a
-            type.
+        codec: overrides ``type``: a codec, its name (``"raw"``, ``"msgpack"``, ``"numpy"``,
+            ``"arrow"``), or a type.
         options: ``channel``, ``stream_id``, ``dir``, ``client``, ``connect_timeout_s``,
             ``wait_for``, ``linger_s`` and ``rate``, as :class:`rstream.stream.PublisherOptions`
             explains them.
@@ -189,8 +189,8 @@ def subscriber(
     Args:
         name: the stream's name, or a stream id for raw channels.
         type: the type of the objects; it chooses the codec (:func:`rstream.codecs.codec_for`).
-        codec: overrides ``type``: a codec, its name (``"raw"``, ``"msgpack"``, ``"arrow"``), or a
-            type.
+        codec: overrides ``type``: a codec, its name (``"raw"``, ``"msgpack"``, ``"numpy"``,
+            ``"arrow"``), or a type.
         options: ``channel``, ``stream_id``, ``prefetch``, ``on_slow``, ``on_lost``, ``on_gap``,
             ``dir`` and ``client``, as :class:`rstream.stream.SubscriberOptions` explains them.
     Raises:

@@ -99,92 +99,10 @@ def test_msgpack_refuses_what_it_cannot_encode():
         codecs.msgpack().encode(object())
 
 
-def test_numpy_arrays_without_dimensions():
-    np = pytest.importorskip("numpy")
-    codec = codecs.numpy("f8", ())
-    (array,) = codec.decode_many([bytes(codec.encode(np.array(5.0)))])
-    assert (array.shape, array[()]) == ((), 5.0)
-
-
-def test_msgpack_says_what_to_send_instead_of_numpy():
-    np = pytest.importorskip("numpy")
-    for scalar in (np.float64(1.5), {"px": np.int32(2)}, [np.bool_(True)]):
-        with pytest.raises(CodecError, match=r"numpy\.\w+ is unsupported; .*value\.item\(\)"):
-            codecs.msgpack().encode(scalar)
-    for array in (np.zeros(3), {"px": np.zeros(3)}):
-        with pytest.raises(CodecError, match=r"tolist\(\).*codecs\.numpy\(dtype, shape\)"):
-            codecs.msgpack().encode(array)
-
-
 @pytest.mark.parametrize("junk", [b"", b"\xc1", b"\x81", b"\xa5ab"])
 def test_msgpack_junk_is_a_codec_error(junk):
     with pytest.raises(CodecError):
         codecs.msgpack().decode_many([junk])
-
-
-def test_arrow_round_trip_with_schema_metadata_and_dictionary():
-    pa = pytest.importorskip("pyarrow")
-    batch = pa.record_batch(
-        {"a": pa.array([1, None, 3]), "d": pa.array(["x", "y", "x"]).dictionary_encode()}
-    ).replace_schema_metadata({b"k": b"v"})
-    (back,) = round_trip(codecs.codec_for(pa.RecordBatch), [batch])
-    assert back.equals(batch, check_metadata=True)
-
-
-def test_arrow_sends_a_slice_as_its_rows_alone():
-    pa = pytest.importorskip("pyarrow")
-    batch = pa.record_batch({"a": list(range(100_000))})
-    encoded = as_bytes(codecs.arrow().encode(batch.slice(10, 3)))
-    assert len(encoded) < 1000
-    assert codecs.arrow().decode_many([encoded])[0].to_pydict() == {"a": [10, 11, 12]}
-
-
-def test_arrow_refuses_other_objects_and_junk():
-    pa = pytest.importorskip("pyarrow")
-    with pytest.raises(CodecError, match="to_batches"):
-        codecs.arrow().encode(pa.table({"a": [1]}))
-    whole = as_bytes(codecs.arrow().encode(pa.record_batch({"a": [1]})))
-    for junk in (b"", b"junk", whole[: len(whole) // 2]):
-        with pytest.raises(CodecError):
-            codecs.arrow().decode_many([junk])
-
-
-def test_numpy_round_trip_and_refusals():
-    np = pytest.importorskip("numpy")
-    codec = codecs.numpy("u1", (2, -1))
-    image = np.arange(10, dtype="u1").reshape(2, 5)
-    (back,) = round_trip(codec, [image])
-    assert (back == image).all()
-    assert not back.flags.writeable
-    with pytest.raises(CodecError, match="float64"):
-        codec.encode(np.zeros((2, 5)))
-    with pytest.raises(CodecError, match=r"cannot send an array.*; convert it with astype"):
-        codec.encode(np.zeros((3, 5), "u1"))
-    with pytest.raises(CodecError):
-        codec.decode_many([b"123"])
-    with pytest.raises(ConfigError, match="objects"):
-        codecs.numpy("O", (1,))
-    with pytest.raises(ConfigError, match="-1"):
-        codecs.numpy("u1", (-1, -1))
-
-
-def test_numpy_dtypes_have_ids_of_their_own():
-    pytest.importorskip("numpy")
-    texts = "? i1 u1 <i2 <u2 <i4 <u4 <i8 <u8 <f2 <f4 <f8 <c8 <c16"
-    big = ">i2 >u2 >i4 >u4 >i8 >u8 >f2 >f4 >f8 >c8 >c16"
-    ids = [codecs.numpy(text, (1,)).codec_id for text in (*texts.split(), *big.split())]
-    assert ids == [*range(32, 46), *range(51, 62)]
-    assert codecs.describe_codec(ids[-4]) == "numpy big-endian float32 (id 58)"
-    assert all(codec_id in codecs.CODEC_NAMES for codec_id in ids)
-    others = [codecs.numpy(dtype, (1,)).codec_id for dtype in ("M8[ns]", "U3", [("a", "u1")])]
-    assert others == [4, 4, 4]
-
-
-def test_numpy_sends_what_is_not_contiguous():
-    np = pytest.importorskip("numpy")
-    part = np.arange(12, dtype="<i4").reshape(3, 4)[:, ::2]
-    (back,) = round_trip(codecs.numpy("<i4", (3, 2)), [part])
-    assert back.tolist() == part.tolist()
 
 
 def test_pickle_needs_explicit_trust():
@@ -203,12 +121,6 @@ def test_the_type_chooses():
     assert codecs.codec_for(pa.RecordBatch).codec_id == 3
     with pytest.raises(ConfigError):
         codecs.codec_for(list[int] | tuple[int])
-
-
-def test_arrays_need_their_shape():
-    np = pytest.importorskip("numpy")
-    with pytest.raises(ConfigError, match="dtype and shape"):
-        codecs.codec_for(np.ndarray)
 
 
 def test_names():
@@ -297,18 +209,3 @@ def test_a_codec_of_a_user_has_an_id_of_his_own(codec_id):
 def test_a_refused_object_gets_a_hint_what_to_send(codec, obj, hint):
     with pytest.raises(CodecError, match=f"^{type(obj).__name__} cannot be .*; {hint}"):
         codec.encode(obj)
-
-
-@pytest.mark.parametrize(
-    ("dtype", "shape", "text"),
-    [
-        ("zz", (3,), "dtype='zz': .*; give a dtype of numpy, such as"),
-        ("f4", 3, r"shape=3: must be a tuple of whole numbers, such as \(3,\)"),
-        ("f4", ("3",), r"shape=\('3',\): must be a tuple of whole numbers"),
-        ("f4", (2.0,), r"shape=\(2\.0,\): must be a tuple of whole numbers"),
-    ],
-)
-def test_numpy_refuses_a_dtype_or_shape_that_is_none(dtype, shape, text):
-    pytest.importorskip("numpy")
-    with pytest.raises(ConfigError, match=text):
-        codecs.numpy(dtype, shape)

@@ -275,6 +275,6 @@ def test_an_open_endpoint_says_nothing_at_a_normal_exit(driver_dir, end):
 
 
 def test_a_misspelled_option_is_an_error_that_names_all():
-    text = r"open_reader\(\) .*'codc': did you mean 'codec'\? it takes name, codec, .*on_slow"
+    text = r"open_reader\(\) .*'codc': did you mean 'codec'\? it takes name, type, codec, .*on_slow"
     with pytest.raises(TypeError, match=text):
         open_reader("ticks", codc="raw")

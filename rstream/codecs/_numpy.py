@@ -1,0 +1,281 @@
+"""The codec of NumPy arrays."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, get_args, get_origin
+
+from rstream._checks import is_whole
+from rstream.codecs._array_header import (
+    PREFIX,
+    Layout,
+    header_length,
+    header_of,
+    layout_of,
+)
+from rstream.codecs._base import NUMPY_ID, decode_error, name_of
+from rstream.errors import CodecError, ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    import numpy.typing as npt
+    from typing_extensions import Buffer
+
+    from rstream.codecs._base import Codec, Encoded
+
+__all__ = ("dtype_in", "is_array_type", "numpy")
+
+#: Up to so many bytes an array is joined with its header: one copy costs less than two parts.
+JOINED_MAX = 4096
+#: Headers that a codec remembers. A stream whose arrays have more shapes than that makes them anew.
+HEADERS_MAX = 256
+#: Kinds of scalars that are no dtype.
+_ABSTRACT = (
+    "generic",
+    "number",
+    "integer",
+    "signedinteger",
+    "unsignedinteger",
+    "inexact",
+    "floating",
+    "complexfloating",
+    "flexible",
+    "character",
+)
+
+
+class _Numpy:
+    """Arrays that describe themselves; see :mod:`rstream.codecs._array_header`."""
+
+    codec_id = NUMPY_ID
+
+    def __init__(
+        self,
+        dtype: npt.DTypeLike | None,
+        shape: tuple[int, ...] | None,
+        view: bool,
+        writable: bool,
+    ) -> None:
+        import numpy
+
+        self._np = numpy
+        self._dtype = None if dtype is None else _checked_dtype(numpy, dtype)
+        self._shape = None if shape is None else _checked_shape(shape)
+        self.takes_views = view
+        self._is_writable = writable
+        self._headers: dict[tuple[Any, tuple[int, ...], bool], bytes] = {}
+        self._layouts: dict[bytes, Layout] = {}
+
+    # ---- writing ----
+
+    def encode(self, obj: npt.NDArray[Any]) -> Encoded:
+        np = self._np
+        array = obj if type(obj) is np.ndarray else self._as_array(obj)
+        is_fortran = array.flags.fnc
+        key = (array.dtype, array.shape, is_fortran)
+        header = self._headers.get(key) or self._make_header(array, is_fortran)
+        if array.nbytes <= JOINED_MAX:
+            return header + array.tobytes("A")
+        if is_fortran:
+            array = array.T
+        return [header, np.ascontiguousarray(array).reshape(-1).view(np.uint8).data]
+
+    def _as_array(self, obj: Any) -> npt.NDArray[Any]:
+        np: Any = self._np
+        is_masked = isinstance(obj, np.ma.MaskedArray)
+        if is_masked or not (hasattr(obj, "__array__") or isinstance(obj, (list, tuple))):
+            raise CodecError(
+                f"the numpy codec sends arrays, not {name_of(type(obj))}",
+                hint="send array.filled(value), or its data and its mask"
+                if is_masked
+                else "send numpy.asarray(it), or open both ends with another codec",
+            )
+        return np.asarray(obj)
+
+    def _make_header(self, array: npt.NDArray[Any], is_fortran: bool) -> bytes:
+        dtype, shape = array.dtype, array.shape
+        if dtype.hasobject:
+            raise CodecError(
+                f"an array of dtype {dtype} holds Python objects, not their bytes",
+                hint='convert it: astype("f8"), astype("U"), tolist() for codec="msgpack"; mixed '
+                "columns are a structured dtype or a DataFrame",
+            )
+        if not self._fits(dtype, shape):
+            raise CodecError(
+                f"numpy codec of {self._expected()} cannot send an array of "
+                f"{_describe(dtype, shape)}",
+                hint="convert it with astype and reshape, or give both ends its dtype and shape",
+            )
+        try:
+            header = header_of(dtype, shape, is_fortran=is_fortran)
+        except ValueError as error:
+            raise CodecError(
+                f"an array of {_describe(dtype, shape)}: {error}",
+                hint='send it as one of numpy\'s dtypes: astype("f4"), or view("u2") of its bytes',
+            ) from error
+        if len(self._headers) >= HEADERS_MAX:
+            self._headers.clear()
+        self._headers[dtype, shape, is_fortran] = header
+        return header
+
+    def _fits(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> bool:
+        if self._dtype is not None and dtype != self._dtype:
+            return False
+        wanted = self._shape
+        return wanted is None or (
+            len(shape) == len(wanted)
+            and all(most in (-1, size) for most, size in zip(wanted, shape, strict=True))
+        )
+
+    def _expected(self) -> str:
+        return _describe(self._dtype, self._shape)
+
+    # ---- reading ----
+
+    def decode_many(self, messages: Sequence[Buffer]) -> list[npt.NDArray[Any]]:
+        return [self._decode_one(index, message) for index, message in enumerate(messages)]
+
+    def _decode_one(self, index: int, message: Buffer) -> npt.NDArray[Any]:
+        np = self._np
+        try:
+            # Of a leased message the array holds the memory view, and that the lease.
+            data = message if isinstance(message, bytes) else memoryview(message)
+            _, second, text_length = PREFIX.unpack_from(data)
+            header = bytes(data[: header_length(second, text_length)])
+            layout = self._layouts.get(header) or self._learn(header)
+            if len(data) != layout.length:
+                raise ValueError(
+                    f"an array of {_describe(layout.dtype, layout.shape)} takes {layout.length} "
+                    "bytes with its header"
+                )
+            if layout.length == layout.offset:
+                array = np.empty(layout.shape, layout.dtype, layout.order)
+                array.flags.writeable = self._is_writable
+                return array
+            flat = np.frombuffer(data, layout.dtype, layout.count, layout.offset)
+            array = flat.reshape(layout.shape, order=layout.order)
+            return array.copy("K") if self._is_writable else array
+        except CodecError:
+            raise
+        except Exception as error:  # struct.error, and what numpy has against a dtype or a size
+            raise decode_error("array of numpy", index, message, error) from error
+
+    def _learn(self, header: bytes) -> Layout:
+        layout = layout_of(header)
+        if not self._fits(layout.dtype, layout.shape):
+            raise CodecError(
+                f"the publisher sends an array of {_describe(layout.dtype, layout.shape)}, this "
+                f"reader expects {self._expected()}",
+                hint="open both ends with the same dtype and shape, or this one without",
+            )
+        if len(self._layouts) >= HEADERS_MAX:
+            self._layouts.clear()
+        self._layouts[header] = layout
+        return layout
+
+
+def _describe(dtype: np.dtype[Any] | None, shape: tuple[int, ...] | None) -> str:
+    kind = "any dtype" if dtype is None else str(dtype)
+    return kind if shape is None else f"{kind} {shape}"
+
+
+def _checked_dtype(numpy: Any, dtype: npt.DTypeLike) -> np.dtype[Any]:
+    try:
+        checked: np.dtype[Any] = numpy.dtype(dtype)
+    except (TypeError, ValueError, SyntaxError) as error:
+        raise ConfigError(
+            f"numpy codec: dtype={dtype!r}: {error}",
+            hint='give a dtype of numpy, such as "f4" or numpy.float32',
+        ) from error
+    if checked.hasobject:
+        raise ConfigError(
+            f"numpy codec: dtype {checked} holds Python objects",
+            hint='name the type of the elements, such as "f8" or "U10"; objects need '
+            'codec="msgpack"',
+        )
+    return checked
+
+
+def _checked_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
+    try:
+        sizes = tuple(shape)
+    except TypeError:
+        sizes = (None,)
+    if not all(map(is_whole, sizes)):
+        raise ConfigError(
+            f"numpy codec: shape={shape!r}: must be a tuple of whole numbers, such as (3,)"
+        )
+    if any(size < -1 for size in shape):
+        raise ConfigError(
+            f"numpy codec: shape {shape}: a size is -1 (any) or more",
+        )
+    return tuple(map(int, shape))
+
+
+def numpy(
+    dtype: npt.DTypeLike | None = None,
+    shape: tuple[int, ...] | None = None,
+    *,
+    view: bool = False,
+    writable: bool = False,
+) -> Codec[npt.NDArray[Any]]:
+    """NumPy arrays; dtype, shape and order travel in each message.
+
+    Any array goes: of numbers, texts, times, structured dtypes, either byte order, without
+    dimensions or elements. What is contiguous (C or Fortran order) is sent without a copy of its
+    own. Not sent: object dtypes, masks, what a subclass adds.
+
+    Args:
+        dtype: if given, arrays of another dtype are an error at both ends; the reader's says what
+            the publisher sends and what was expected.
+        shape: likewise; a size of -1 stands for any.
+        view: False: each array is a copy that you may keep. True: an array of 4 KiB or more lies in
+            the transport's memory, without that copy, and holds it for as long as it, or anything
+            made of it by slicing, is there. Readers only.
+        writable: True copies each array once more, so that it can be changed in place; False:
+            arrays are read-only.
+    Raises:
+        ConfigError: numpy is not installed, or an argument cannot be used.
+
+    Example::
+
+        with rstream.subscriber("frames", codec=rstream.codecs.numpy("u1", (-1, -1, 3))) as sub:
+            for frame in sub:
+                print(frame.shape, frame.mean())
+    """
+    if view and writable:
+        raise ConfigError(
+            "numpy codec: view=True and writable=True: a view is the memory of all readers",
+            hint="leave view out, or copy the arrays that you change: array.copy()",
+        )
+    try:
+        return _Numpy(dtype, shape, view, writable)
+    except ImportError as error:
+        raise ConfigError(
+            'the numpy codec needs numpy: pip install "rstream-transport[numpy]"'
+        ) from error
+
+
+def is_array_type(type_: Any) -> bool:
+    """Whether it is ``numpy.ndarray`` or such a type with parameters, ``NDArray[numpy.float64]``.
+
+    Does not import numpy.
+    """
+    origin = get_origin(type_) or type_
+    return getattr(origin, "__module__", "") == "numpy" and name_of(origin) == "ndarray"
+
+
+def dtype_in(type_: Any) -> npt.DTypeLike | None:
+    """The dtype that an array type asks for; None: any."""
+    import numpy
+
+    np: Any = numpy  # the types of its abstract kinds are incomplete
+    for argument in get_args(type_)[1:]:
+        for kind in get_args(argument):
+            if not isinstance(kind, type) or not issubclass(kind, np.generic):
+                continue
+            abstract = [getattr(np, name) for name in _ABSTRACT]
+            dtype = None if kind in abstract else np.dtype(kind)
+            return dtype if dtype is not None and dtype.itemsize else None
+    return None

@@ -1,0 +1,152 @@
+"""type= and codec= mean the same on every face: what one face sends, each other one reads."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import pytest
+
+import rstream
+from rstream import codecs, ray, stream
+from rstream.errors import CodecError, ConfigError
+from tests.support import until
+
+np = pytest.importorskip("numpy")
+npt = pytest.importorskip("numpy.typing")
+pa = pytest.importorskip("pyarrow")
+
+
+@pytest.fixture
+def driver_dir(module_driver_dir):
+    return module_driver_dir
+
+
+ARRAY = np.arange(6, dtype=">f4").reshape(2, 3)
+TABLE = pa.table({"px": [1.0, 2.0]})
+
+CHOICES = {
+    "array by type": ({"type": np.ndarray}, ARRAY),
+    "array by dtype": ({"type": npt.NDArray[np.float64]}, np.ones(3)),
+    "array by name": ({"codec": "numpy"}, ARRAY),
+    "array by codec=type": ({"codec": np.ndarray}, ARRAY),
+    "array by object": ({"codec": codecs.numpy(">f4", (2, -1))}, ARRAY),
+    "table by type": ({"type": pa.Table}, TABLE),
+    "table by name and type": ({"type": pa.Table, "codec": "arrow"}, TABLE),
+    "table by codec=type": ({"codec": pa.Table}, TABLE),
+    "batch by name": ({"codec": "arrow"}, pa.record_batch({"px": [1.0, 2.0]})),
+}
+choices = pytest.mark.parametrize(("arguments", "item"), CHOICES.values(), ids=CHOICES)
+
+
+def assert_is(got, item):
+    assert type(got) is type(item)
+    if isinstance(item, np.ndarray):
+        assert (got.dtype, got.tolist()) == (item.dtype, item.tolist())
+    else:
+        assert got == item
+
+
+@choices
+def test_publisher_and_subscriber(driver_dir, name, arguments, item):
+    with (
+        rstream.subscriber(name, dir=driver_dir, **arguments) as sub,
+        rstream.publisher(name, dir=driver_dir, linger_s=0, **arguments) as pub,
+    ):
+        pub.send(item)
+        pub.send_many([item, item])
+        for _ in range(3):
+            assert_is(sub.get(timeout_s=10), item)
+
+
+@choices
+def test_a_reader_and_an_async_publisher(driver_dir, name, arguments, item):
+    pytest.importorskip("anyio")
+
+    async def send():
+        async with rstream.aio.publisher(name, dir=driver_dir, linger_s=0, **arguments) as pub:
+            await pub.send(item)
+            await pub.send_many([item, item])
+            await asyncio.to_thread(lambda: [assert_is(sub.get(timeout_s=10), item)] * 3)
+
+    with stream.reader(name, dir=driver_dir, **arguments) as sub:
+        asyncio.run(send())
+
+
+@choices
+def test_rx_from_and_to_a_stream(driver_dir, name, arguments, item):
+    rx = pytest.importorskip("rstream.rx")
+    reactivex = pytest.importorskip("reactivex")
+    got, ended = [], threading.Event()
+    rx.from_stream(name, dir=driver_dir, **arguments).subscribe(
+        got.append, on_completed=ended.set, on_error=lambda error: got.append(error)
+    )
+    reactivex.of(item, item).pipe(rx.to_stream(name, dir=driver_dir, **arguments)).run()
+    assert ended.wait(10)
+    assert len(got) == 2
+    for each in got:
+        assert_is(each, item)
+
+
+@choices
+def test_a_ray_endpoint_and_the_writers_of_its_handle(driver_dir, name, arguments, item):
+    end = ray.open_reader(name, dir=driver_dir, udp=False, **arguments)
+    try:
+        handle = ray.StreamHandle.from_text(end.handle.to_text())
+        assert handle.codec == ("numpy" if isinstance(item, np.ndarray) else "arrow")
+        for given in ({}, arguments):
+            with handle.publisher(linger_s=0, **given) as pub:
+                pub.send(item)
+                assert_is(end.source.get(timeout_s=10), item)
+    finally:
+        end.close()
+
+
+def test_a_100_000_float_array_in_ray_without_a_word_about_it(driver_dir, name):
+    """The complaint: arrays of this size between actors need the object store, or pickle."""
+    end = ray.open_reader(name, np.ndarray, dir=driver_dir, udp=False, term_length=8 << 20)
+    try:
+        array = np.random.default_rng(7).random(100_000)
+        with end.handle.publisher(linger_s=0) as pub:
+            for _ in range(3):
+                pub.send(array)
+                assert (end.source.get(timeout_s=10) == array).all()
+    finally:
+        end.close()
+
+
+def test_a_handle_refuses_a_writer_of_another_kind(driver_dir, name):
+    end = ray.open_reader(name, np.ndarray, dir=driver_dir, udp=False)
+    try:
+        with pytest.raises(
+            ConfigError, match=r"type=Table is arrow \(id 3\), the reader .*numpy \(id 4\)"
+        ):
+            end.handle.publisher(pa.Table)
+    finally:
+        end.close()
+
+
+@pytest.mark.parametrize(
+    ("sends", "item", "reads", "text"),
+    [
+        (np.ndarray, ARRAY, pa.Table, r"codec numpy \(id 4\), this reader has arrow \(id 3\)"),
+        (None, {"px": 1.0}, np.ndarray, r"codec msgpack \(id 2\), this reader has numpy \(id 4\)"),
+        (
+            np.ndarray,
+            ARRAY,
+            npt.NDArray[np.int8],
+            r"array of >f4 \(2, 3\), this reader expects int8",
+        ),
+    ],
+    ids=["table", "array", "dtype"],
+)
+def test_the_first_message_of_another_kind_is_an_error_that_shows_both_sides(
+    driver_dir, name, sends, item, reads, text
+):
+    with (
+        rstream.subscriber(name, reads, dir=driver_dir) as sub,
+        rstream.publisher(name, sends, dir=driver_dir, linger_s=0) as pub,
+    ):
+        pub.send(item)
+        with pytest.raises(CodecError, match=text):
+            until(lambda: sub.poll())
