@@ -32,7 +32,7 @@ ELSEWHERE = {
 #: The same for single fragments: page, and number on the page.
 ELSEWHERE_SINGLY = {
     ("README.md", 0): "test_the_first_program_sends_and_reads",
-    ("README.md", 5): "tests/integration/spark/test_docs.py",
+    ("README.md", 6): "tests/integration/spark/test_docs.py",
     ("docs/how-to/ray.md", 0): "tests/integration/ray/test_docs.py",
 }
 
@@ -116,6 +116,14 @@ FRAGMENTS = (
     Fragment(
         page="README.md",
         number=3,
+        before=THREADS + "start(send, 'ticks')",
+        shown="{'px': 0}\n{'px': 1}\n{'px': 2}\n",
+        needs="anyio",
+        is_async=True,
+    ),
+    Fragment(
+        page="README.md",
+        number=4,
         before=THREADS + "start(send, 'ticks'); reader = start(take, 'copy')",
         after="reader.join(20); print(got)",
         shown="[{'px': 0}, {'px': 1}, {'px': 2}]\n",
@@ -123,7 +131,7 @@ FRAGMENTS = (
     ),
     Fragment(
         page="README.md",
-        number=4,
+        number=5,
         after="end.finish()",
         shown="{'px': 1.0}\n",
     ),
