@@ -120,9 +120,9 @@ class Publisher(Sender[T]):
     ) -> int:
         """Send all objects in order; the fastest call for many.
 
-        A list, tuple or range is sent in chunks of up to 256 objects or 1 MiB. Any other iterable, also an
-        async one, is asked for the next object when the last one is sent, so readers without room
-        slow it down.
+        A list, tuple or range is sent in chunks of up to 256 objects or 1 MiB. Any other iterable,
+        also an async one, is asked for the next object when the last one is sent, so readers
+        without room slow it down.
 
         Args:
             objects: objects that the codec takes.
@@ -495,9 +495,11 @@ class Publisher(Sender[T]):
 
 def _chunks_of(messages: list[Encoded]) -> Iterator[list[Encoded]]:
     """The messages in lists that end with the message with which they reach ``CHUNK_BYTES``."""
-    if set(map(type, messages)) == {bytes} and sum(map(len, messages)) <= CHUNK_BYTES:
-        yield messages  # the usual case: the loop below costs as much as the sending
-        return
+    if set(map(type, messages)) == {bytes}:
+        whole: list[bytes] = messages  # pyright: ignore[reportAssignmentType] - as was just seen
+        if sum(map(len, whole)) <= CHUNK_BYTES:
+            yield messages  # the usual case: the loop below costs as much as the sending
+            return
     chunk: list[Encoded] = []
     left = CHUNK_BYTES
     for data in messages:

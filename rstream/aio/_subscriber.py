@@ -358,8 +358,13 @@ class Subscriber(Generic[T]):
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if isinstance(exc, Exception):
+        if isinstance(exc, Exception) and self._leave_with is not None:
             self._error = exc
+            if not (self._is_reading or self._closed):
+                self._closed = True
+                self._source.stop_joining()
+                await ThreadCall(self._leave).result()  # telling the publishers may take seconds
+                return
         if exc is not None and not isinstance(exc, Exception):
             self.abandon()  # a thread that starts a driver would hold the cancelled task
         else:

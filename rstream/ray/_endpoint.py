@@ -1,7 +1,7 @@
 """Reading ends inside Ray actors.
 
 A blocking loop in an actor method would lock the actor, so an endpoint reads on a thread of its
-own. :mod:`rstream.ray._open` opens it.
+own, or in the event loop of an async actor. :mod:`rstream.ray._open` opens it.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from rstream.errors import ClosedError, ConfigError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from rstream.aio import Subscriber as AioSubscriber
     from rstream.ray._handle import StreamHandle
     from rstream.stream import Reader, StreamEvent, Subscriber
 
@@ -28,13 +29,15 @@ CLOSE_TIMEOUT_S = 10.0
 
 
 class Endpoint:
-    """A reading end with its handle, and a background thread after :meth:`start`.
+    """A reading end with its handle. It reads on a thread after :meth:`start`, or in an event loop
+    by :meth:`aio_subscriber`.
 
     Many writers come and go. The death or the error of one concerns its session: it is an event
     (:meth:`events`), and the endpoint reads on for the others.
 
-    Thread rules: call ``start`` once; call ``close`` and the properties from any thread. Without
-    ``start`` the owner polls ``source`` itself.
+    Thread rules: call ``start`` or ``aio_subscriber`` once; call ``close`` and the properties from
+    any thread, or, if it reads in an event loop, from the loop's. Without both the owner polls
+    ``source`` itself.
 
     Attributes:
         reader: reads the transport.
@@ -54,6 +57,7 @@ class Endpoint:
         self.source: Subscriber[Any] = reader if source is None else source
         self.handle: StreamHandle = handle
         self._loop: _Loop | None = None
+        self._awaited: AioSubscriber[Any] | None = None
         self._on_closed = on_closed
         self._closing = threading.Event()
         self._finishing = threading.Event()
@@ -87,13 +91,40 @@ class Endpoint:
         Raises:
             ConfigError: it was started before.
         """
-        if self._loop is not None:
-            raise ConfigError(f"stream {self.handle.name!r}: its endpoint is already started")
+        self._check_not_started()
         self._loop = _Loop(
             f"rstream-{self.handle.name}", lambda: self._run(on_item, on_end), self._stop
         )
         watch_loop(self._loop)
         self._loop.thread.start()
+
+    def aio_subscriber(self) -> AioSubscriber[Any]:
+        """Read in the event loop, in place of :meth:`start`: nothing needs a thread.
+
+        Leaving the block closes the endpoint. By an exception, the writers get its text
+        (:class:`rstream.errors.RemoteError`). The loop goes on when all writers have completed,
+        because others may come; :meth:`finish` ends it. An item counts as consumed when the loop
+        asks for the next one.
+
+        Raises:
+            ConfigError: it was started before.
+
+        Example::
+
+            async def run(self):  # a method of an async actor; its other methods go on meanwhile
+                async with self.end.aio_subscriber() as items:
+                    async for item in items:
+                        await self.on_item(item)
+        """
+        from rstream.aio import Subscriber
+
+        self._check_not_started()
+        self._awaited = Subscriber(self.source, is_ended=self._is_finished, leave=self._leave)
+        return self._awaited
+
+    def _check_not_started(self) -> None:
+        if self._loop is not None or self._awaited is not None:
+            raise ConfigError(f"stream {self.handle.name!r}: its endpoint is already started")
 
     def _run(
         self,
@@ -149,7 +180,8 @@ class Endpoint:
     def finish(self, timeout_s: float = 60.0) -> None:
         """Read everything that has arrived, then end, close the reader, and call ``on_end``.
 
-        Writers must have finished before.
+        Writers must have finished before. In an event loop it returns at once, and ends the loop
+        over :meth:`aio_subscriber` when all is read.
 
         Raises:
             TimeoutError: it is still reading after ``timeout_s`` seconds.
@@ -173,7 +205,10 @@ class Endpoint:
             if self._loop is not None and self._loop.thread is not threading.current_thread():
                 self._join(CLOSE_TIMEOUT_S)
         finally:
-            self._leave(None)
+            if self._awaited is not None:
+                self._awaited.abandon()  # a task that sleeps must leave before the reader is closed
+            else:
+                self._leave(None)
 
     def _stop(self) -> None:
         """Stop reading after the item of now; waits for nothing and closes nothing."""

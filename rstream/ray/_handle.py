@@ -16,6 +16,8 @@ from rstream import _core
 from rstream.errors import ConfigError
 
 if TYPE_CHECKING:
+    from rstream.aio import Publisher as AioPublisher
+    from rstream.aio._open import Opening
     from rstream.codecs import CodecLike
     from rstream.stream import Publisher, SendOptions
 
@@ -109,31 +111,56 @@ class StreamHandle:
             DriverError: there is no driver, or it refused the channel.
         """
         from rstream import stream
+
+        return stream.publisher(**self._address(type, codec, driver_dir), **options)
+
+    def aio_publisher(
+        self,
+        type: Any = None,
+        *,
+        codec: CodecLike = None,
+        driver_dir: str | None = None,
+        **options: Unpack[SendOptions],
+    ) -> Opening[AioPublisher[Any]]:
+        """The writing end for an event loop: ``async with handle.aio_publisher() as pub:``, or
+        ``pub = await handle.aio_publisher()``, which the caller closes.
+
+        Args:
+            type, codec, driver_dir, options: as for :meth:`publisher`.
+        Raises:
+            ConfigError: as for :meth:`publisher`, at once.
+            DriverError: raised when the result is awaited or entered.
+
+        Example::
+
+            async with handle.aio_publisher() as pub:
+                await pub.send({"px": 1.0})
+        """
+        from rstream import aio
+
+        return aio.publisher(**self._address(type, codec, driver_dir), **options)
+
+    def _address(self, type: Any, codec: CodecLike, driver_dir: str | None) -> dict[str, Any]:
+        """What a publisher of this process opens.
+
+        Raises:
+            ConfigError: it is on another host than the reader, and the handle has no UDP address.
+        """
         from rstream.codecs._choose import choose_of_handle
 
-        chosen = choose_of_handle(self.codec, type, codec)
+        address: dict[str, Any] = {
+            "name": self.name,
+            "stream_id": self.stream_id,
+            "codec": choose_of_handle(self.codec, type, codec),
+        }
         if self.is_local(driver_dir):
-            return stream.publisher(
-                self.name,
-                channel=self.ipc_channel,
-                stream_id=self.stream_id,
-                codec=chosen,
-                dir=self.driver_dir,
-                **options,
-            )
+            return address | {"channel": self.ipc_channel, "dir": self.driver_dir}
         if not self.udp_channel:
             raise ConfigError(
                 f"stream {self.name!r}: its reader (node {self.node}) is on another host and its "
                 "handle has no UDP address; open the reader with udp=True"
             )
-        return stream.publisher(
-            self.name,
-            channel=self.udp_channel,
-            stream_id=self.stream_id,
-            codec=chosen,
-            dir=driver_dir,
-            **options,
-        )
+        return address | {"channel": self.udp_channel, "dir": driver_dir}
 
 
 def host_token(driver_dir: str) -> str:
