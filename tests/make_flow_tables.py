@@ -46,7 +46,9 @@ def text_of(name: str, value: float | str | None) -> str:
     if name.endswith("_bytes"):
         return f"{value:.0f}"
     digits = (
-        1 if name.endswith("per_round_trip") else next(count for part, count in DIGITS if part in name)
+        1
+        if name.endswith("per_round_trip")
+        else next(count for part, count in DIGITS if part in name)
     )
     return f"{value:.{digits}f}"
 
