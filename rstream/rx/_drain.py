@@ -15,13 +15,13 @@ gets it by ``on_error``. It never reaches the thread that emits.
 
 from __future__ import annotations
 
-import logging
 import threading
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from reactivex import Observable, abc
 from reactivex.disposable import Disposable, SingleAssignmentDisposable
 
+from rstream.rx._ends import tell_end
 from rstream.rx._queue import BoundedQueue
 from rstream.rx._schedulers import Kind, OwnThread, is_own_thread, kind_of
 
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rstream import policy
-
-log = logging.getLogger("rstream")
 
 T = TypeVar("T")
 
@@ -201,7 +199,7 @@ class Drain(Generic[T]):
         else:
             return True
         if is_end:
-            self._tell_end(queue.error)
+            tell_end(queue.what, self._observer, queue.error)
         return False
 
     def _deliver_here(self) -> bool:
@@ -231,13 +229,4 @@ class Drain(Generic[T]):
         self._queue.close()
         self.upstream.dispose()
         if is_first:
-            self._tell_end(error)
-
-    def _tell_end(self, error: Exception | None) -> None:
-        try:
-            if error is None:
-                self._observer.on_completed()
-            else:
-                self._observer.on_error(error)
-        except Exception:
-            log.exception("%s: the observer's handler of the end raised", self._scheduler)
+            tell_end(self._queue.what, self._observer, error)

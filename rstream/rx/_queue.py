@@ -55,7 +55,7 @@ class BoundedQueue(Generic[T]):
         queue = queue_of(on_slow)
         if queue is None:
             raise ConfigError(f"{what}: {on_slow!r} has no queue", hint="use policy.Buffer(n)")
-        self._what = what
+        self.what = what
         self._queue = queue
         self._is_blocking = isinstance(on_slow, policy.Buffer) and on_slow.overflow == "block"
         self._low = queue.capacity - 1 if low is None else low
@@ -117,7 +117,7 @@ class BoundedQueue(Generic[T]):
                 if self.make_room():
                     continue
                 failure = SlowConsumer(
-                    f"{self._what}: {self._queue.capacity} items wait, and the source emits in the "
+                    f"{self.what}: {self._queue.capacity} items wait, and the source emits in the "
                     "thread that should take them, so that waiting for room would never end",
                     hint="emit in another thread, take a larger capacity, or a policy that drops",
                 )
@@ -135,7 +135,7 @@ class BoundedQueue(Generic[T]):
             self._queue.put(item)
         except FullError as error:
             return SlowConsumer(
-                f"{self._what}: {error}, and one more has come",
+                f"{self.what}: {error}, and one more has come",
                 hint="consume faster, take a larger capacity, or a policy that drops or waits",
             )
         except Exception as error:  # the user's key or merge function
@@ -151,7 +151,7 @@ class BoundedQueue(Generic[T]):
                     log.warning(
                         "%s: %d items have waited for %.0f s, and nobody takes them: is the "
                         "scheduler running, and has it a free thread?",
-                        self._what,
+                        self.what,
                         len(self._queue),
                         time.monotonic() - since_s,
                     )
