@@ -19,15 +19,20 @@ from rstream.rx._backpressure import (
     on_backpressure_latest,
 )
 from rstream.rx._endpoint import EndpointLike, from_endpoint
+from rstream.rx._from_async import from_async_iterable
 from rstream.rx._from_publisher import from_publisher
 from rstream.rx._limit_rate import limit_rate
 from rstream.rx._observable import from_reader, from_stream
 from rstream.rx._observe_on import observe_on_bounded
 from rstream.rx._operators import to_stream
+from rstream.rx._to_async import AsyncItems, AsyncItemsIterator, to_async_iterable
 from rstream.rx._to_publisher import to_publisher
 
 __all__ = (
+    "AsyncItems",
+    "AsyncItemsIterator",
     "EndpointLike",
+    "from_async_iterable",
     "from_endpoint",
     "from_publisher",
     "from_reader",
@@ -38,6 +43,7 @@ __all__ = (
     "on_backpressure_drop",
     "on_backpressure_error",
     "on_backpressure_latest",
+    "to_async_iterable",
     "to_publisher",
     "to_stream",
 )

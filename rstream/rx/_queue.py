@@ -67,6 +67,8 @@ class BoundedQueue(Generic[T]):
         self.error: Exception | None = None  # of the end
         #: Called after each change that the taker should see; not under the lock.
         self.on_change: Callable[[], None] = _nothing
+        #: Called under the lock when items were taken, or nothing is wanted any more.
+        self.on_room: Callable[[], None] = _nothing
         #: Called under the lock before a producer waits; False: its wait would never end.
         self.can_wait: Callable[[], bool] = _yes
         #: Called where ``can_wait`` was False; True: there is room now.
@@ -158,6 +160,11 @@ class BoundedQueue(Generic[T]):
         finally:
             self._waiting_producers -= 1
 
+    def has_room(self) -> bool:
+        """Whether ``put`` would not wait now; it does not once nothing is wanted any more."""
+        with self.changed:
+            return self.is_closed or self.is_ended or self._queue.room() > 0
+
     def end(self, error: Exception | None) -> None:
         """The source has ended; the first end counts."""
         with self.changed:
@@ -178,6 +185,8 @@ class BoundedQueue(Generic[T]):
     def take_locked(self, limit: int) -> list[T]:
         """The same for a caller that holds the lock."""
         items: list[T] = self._queue.take(limit)
+        if items:
+            self.on_room()
         if self._is_held and len(self._queue) <= self._low:
             self._is_held = False
             if self._waiting_producers:
@@ -189,6 +198,7 @@ class BoundedQueue(Generic[T]):
         with self.changed:
             self.is_closed = True
             self._queue.take(len(self._queue))
+            self.on_room()
             self.changed.notify_all()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from reactivex import Observable, abc
 from reactivex.disposable import SingleAssignmentDisposable
@@ -29,6 +29,8 @@ def subscribe_into(
     """
     upstream = SingleAssignmentDisposable()
     queue.leave = upstream.dispose
+    if queue.is_closed:
+        return
 
     # Inside another Observable: RxPY then runs a source such as ``range`` only after this has
     # returned, so that dispose reaches it while it emits.
@@ -44,39 +46,31 @@ def subscribe_into(
         queue.end(error)
 
 
-class ApartSubscription(Generic[T]):
-    """A subscription made in a thread of its own, so that the source may hold that thread.
+def subscribe_apart(
+    queue: BoundedQueue[T],
+    source: Observable[T],
+    put: Callable[[T], None] | None = None,
+    *,
+    begin_s: float = BEGIN_S,
+) -> None:
+    """Subscribe in a thread of its own, so that the source may hold that thread.
 
     A source such as ``range`` emits inside ``subscribe``, and waits there while the queue is full.
     The caller goes on when ``subscribe`` has returned (so it misses nothing of a hot source), when
-    the source waits for room, or after 0.1 s. The thread ends with ``subscribe``; it is a daemon.
+    the source waits for room, or after ``begin_s`` seconds. The thread ends with ``subscribe``; it
+    is a daemon.
     """
+    begun = threading.Event()
 
-    def __init__(
-        self,
-        queue: BoundedQueue[T],
-        source: Observable[T],
-        put: Callable[[T], None] | None = None,
-    ) -> None:
-        self._queue = queue
-        self._source = source
-        self._put = put
-        self._begun = threading.Event()
-        queue.can_wait = self._can_wait
-        threading.Thread(
-            target=self._subscribe, name=f"rstream-rx-{queue.what}", daemon=True
-        ).start()
-        self._begun.wait(BEGIN_S)
-
-    def dispose(self) -> None:
-        """Leave the source; a thread of it that waits for room goes on. Idempotent."""
-        self._queue.close()
-        self._queue.leave()
-
-    def _can_wait(self) -> bool:
-        self._begun.set()
+    def can_wait() -> bool:
+        begun.set()
         return True
 
-    def _subscribe(self) -> None:
-        subscribe_into(self._queue, self._source, self._put)
-        self._begun.set()
+    def subscribe() -> None:
+        subscribe_into(queue, source, put)
+        begun.set()
+
+    queue.can_wait = can_wait
+    name = f"rstream-rx-{queue.what}"
+    threading.Thread(target=subscribe, name=name, daemon=True).start()
+    begun.wait(begin_s)

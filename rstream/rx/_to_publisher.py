@@ -14,7 +14,7 @@ from rstream._checks import check_timeout
 from rstream._unclosed import call_site
 from rstream.errors import ClosedError
 from rstream.rx._queue import BoundedQueue, check_capacity
-from rstream.rx._subscribing import ApartSubscription
+from rstream.rx._subscribing import subscribe_apart
 from rstream.stream import StreamSource, Subscriber
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class ObservableReader(Subscriber[T], Generic[T]):
         self._is_waiting = self._is_woken = False
         self._queue.on_change = self._notify
         self._closed = False
-        self._upstream = ApartSubscription(self._queue, source, self._put)
+        subscribe_apart(self._queue, source, self._put)
 
     def __repr__(self) -> str:
         return "<reader of an Observable>"
@@ -159,5 +159,6 @@ class ObservableReader(Subscriber[T], Generic[T]):
 
     def close(self) -> None:
         self._closed = True
-        self._upstream.dispose()
+        self._queue.close()
+        self._queue.leave()
         self.wake()

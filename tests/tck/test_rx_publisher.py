@@ -10,12 +10,13 @@ import threading
 
 import pytest
 
-reactivex = pytest.importorskip("reactivex")
-from reactivex.disposable import Disposable  # noqa: E402
+pytest.importorskip("reactivex")
+import reactivex
+from reactivex.disposable import Disposable
 
-from rstream import rx  # noqa: E402
+from rstream import rx
 
-from .publisher_verification import INFINITE, PublisherVerification  # noqa: E402
+from .publisher_verification import INFINITE, PublisherVerification
 
 
 def numbers(elements):

@@ -12,18 +12,18 @@ from rstream import stream
 from rstream.errors import PublisherLost
 from tests.support import until
 
-reactivex = pytest.importorskip("reactivex")
-from reactivex import operators as ops  # noqa: E402
-from reactivex.scheduler import (  # noqa: E402
+pytest.importorskip("reactivex")
+from reactivex import operators as ops
+from reactivex.scheduler import (
     CurrentThreadScheduler,
     EventLoopScheduler,
     NewThreadScheduler,
     ThreadPoolScheduler,
 )
-from reactivex.scheduler.eventloop import AsyncIOThreadSafeScheduler  # noqa: E402
-from reactivex.testing import TestScheduler  # noqa: E402
+from reactivex.scheduler.eventloop import AsyncIOThreadSafeScheduler
+from reactivex.testing import TestScheduler
 
-from rstream import rx  # noqa: E402
+from rstream import rx
 
 pytestmark = pytest.mark.integration
 

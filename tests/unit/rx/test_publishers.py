@@ -11,16 +11,17 @@ import weakref
 
 import pytest
 
-reactivex = pytest.importorskip("reactivex")
-from reactivex import operators as ops  # noqa: E402
-from reactivex.subject import Subject  # noqa: E402
+pytest.importorskip("reactivex")
+import reactivex
+from reactivex import operators as ops
+from reactivex.subject import Subject
 
-from rstream import abc, rx, stream  # noqa: E402
-from rstream.errors import ConfigError  # noqa: E402
-from tests.support import until  # noqa: E402
-from tests.tck.environment import ManualSubscriber, ManualUpstream  # noqa: E402
+from rstream import abc, rx, stream
+from rstream.errors import ConfigError
+from tests.support import until
+from tests.tck.environment import ManualSubscriber, ManualUpstream
 
-from .sources import Collector, Items, ThreadSource  # noqa: E402
+from .sources import Collector, Items, ThreadSource
 
 
 class Manual(abc.Publisher):
@@ -56,9 +57,9 @@ def test_no_more_is_made_than_was_requested_and_the_capacity():
 
 def test_memory_stays_flat_through_both_conversions():
     items, taken = Items(), Collector(keep=lambda item: item.number)
-    source = ThreadSource(items.make(number) for number in range(100_000))
+    source = ThreadSource(items.make(number) for number in range(20_000))
     rx.from_publisher(source.observable.pipe(rx.to_publisher(16)), prefetch=16).subscribe(taken)
-    assert taken.wait().items == list(range(100_000))
+    assert taken.wait().items == list(range(20_000))
     assert items.alive_most <= 16 + 16 + 4
 
 
