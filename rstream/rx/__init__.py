@@ -1,17 +1,49 @@
-"""RxPY: streams as Observables, and an operator that sends.
+"""RxPY: streams as Observables, an operator that sends, and operators with bounded queues.
 
 The Observables are plain ``reactivex.Observable``. Items are delivered in the reading thread, so a
 slow pipeline slows the publisher down: while it works nothing is read, the window fills, and the
-publisher waits. ``observe_on`` and asynchronous ``flat_map`` queue without a limit and hide that;
-give the stream ``on_slow=rstream.policy.Buffer(n)`` instead::
+publisher waits. RxPY's ``observe_on`` and asynchronous ``flat_map`` queue without a limit and hide
+that. Here are operators that do not::
 
-    rx.from_stream("ticks").pipe(ops.map(score), rx.to_stream("scores")).run()
+    rx.from_stream("ticks").pipe(
+        rx.observe_on_bounded(EventLoopScheduler(), 1000), ops.map(score), rx.to_stream("scores")
+    ).run()
 """
 
 from __future__ import annotations
 
+from rstream.rx._backpressure import (
+    on_backpressure_buffer,
+    on_backpressure_drop,
+    on_backpressure_error,
+    on_backpressure_latest,
+)
 from rstream.rx._endpoint import EndpointLike, from_endpoint
+from rstream.rx._from_async import from_async_iterable
+from rstream.rx._from_publisher import from_publisher
+from rstream.rx._limit_rate import limit_rate
 from rstream.rx._observable import from_reader, from_stream
+from rstream.rx._observe_on import observe_on_bounded
 from rstream.rx._operators import to_stream
+from rstream.rx._to_async import AsyncItems, AsyncItemsIterator, to_async_iterable
+from rstream.rx._to_publisher import to_publisher
 
-__all__ = ("EndpointLike", "from_endpoint", "from_reader", "from_stream", "to_stream")
+__all__ = (
+    "AsyncItems",
+    "AsyncItemsIterator",
+    "EndpointLike",
+    "from_async_iterable",
+    "from_endpoint",
+    "from_publisher",
+    "from_reader",
+    "from_stream",
+    "limit_rate",
+    "observe_on_bounded",
+    "on_backpressure_buffer",
+    "on_backpressure_drop",
+    "on_backpressure_error",
+    "on_backpressure_latest",
+    "to_async_iterable",
+    "to_publisher",
+    "to_stream",
+)

@@ -1,0 +1,232 @@
+"""The taking side of a bounded queue: delivers its items on a scheduler, one after the other.
+
+    source ──on_next──▶ BoundedQueue ──action of the scheduler──▶ observer
+
+An action is scheduled when an item or the end comes and none is scheduled yet. It delivers until
+the queue is empty; on a loop, which serves others too, it takes turns with them.
+
+Who delivers. One thread at a time, ``_deliverer``. As a rule it is the thread of the action. A
+producer whose wait would never end, because it is in the thread of the scheduler itself, delivers
+the oldest item instead of waiting. That keeps the order and the thread.
+
+Errors. What the observer raises ends the subscription: the source is disposed, and the observer
+gets it by ``on_error``. It never reaches the thread that emits.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+
+from reactivex import Observable, abc
+from reactivex.disposable import Disposable, SingleAssignmentDisposable
+
+from rstream.rx._ends import tell_end
+from rstream.rx._queue import BoundedQueue
+from rstream.rx._schedulers import Kind, OwnThread, is_own_thread, kind_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rstream import policy
+
+T = TypeVar("T")
+
+#: Items that one action delivers on a loop before others get their turn.
+ITEMS_PER_TURN: Final = 64
+
+
+def through_queue(
+    what: str,
+    scheduler: abc.SchedulerBase | None,
+    on_slow: policy.SlowPolicy,
+    *,
+    low: int | None = None,
+    on_lost: Callable[[int], object] | None = None,
+) -> Callable[[Observable[T]], Observable[T]]:
+    """An operator that delivers on another thread, through one bounded queue.
+
+    Args:
+        what: the name of the operator, for errors and threads.
+        scheduler: delivers; None: a thread of its own.
+        on_slow, low: as for :class:`BoundedQueue`.
+        on_lost: called in the thread that emits, after the policy has dropped or merged items,
+            with their number since the subscription began.
+    Raises:
+        ConfigError: the policy cannot be used.
+    """
+    BoundedQueue[Any](what, on_slow, low)  # what is wrong is said here, not at subscribe
+
+    def operator(source: Observable[T]) -> Observable[T]:
+        def subscribe(
+            observer: abc.ObserverBase[T], scheduler_: abc.SchedulerBase | None = None
+        ) -> abc.DisposableBase:
+            queue = BoundedQueue[T](what, on_slow, low)
+            drain = Drain(queue, observer, scheduler or OwnThread(f"rstream-rx-{what}"))
+            put = queue.put if on_lost is None else _telling(queue, on_lost)
+            drain.upstream.disposable = source.subscribe(
+                put, queue.end, lambda: queue.end(None), scheduler=scheduler_
+            )
+            return Disposable(drain.dispose)
+
+        return Observable(subscribe)
+
+    return operator
+
+
+def _telling(queue: BoundedQueue[T], on_lost: Callable[[int], object]) -> Callable[[T], None]:
+    """``queue.put`` that calls ``on_lost`` when items were lost."""
+    told = 0
+
+    def put(item: T) -> None:
+        nonlocal told
+        queue.put(item)
+        lost = queue.lost
+        if lost == told:
+            return
+        told = lost
+        try:
+            on_lost(lost)
+        except Exception as error:
+            queue.end(error)
+            queue.leave()
+
+    return put
+
+
+class Drain(Generic[T]):
+    """See the module. All attributes are guarded by the lock of the queue."""
+
+    def __init__(
+        self,
+        queue: BoundedQueue[T],
+        observer: abc.ObserverBase[T],
+        scheduler: abc.SchedulerBase | OwnThread,
+    ) -> None:
+        self.upstream = SingleAssignmentDisposable()
+        self._queue = queue
+        self._observer = observer
+        self._scheduler = scheduler
+        self._kind = Kind.THREAD if isinstance(scheduler, OwnThread) else kind_of(scheduler)
+        self._is_scheduled = False
+        self._deliverer: int | None = None  # the thread that delivers just now
+        self._last_thread: int | None = None  # the thread of the last action
+        self._is_done = False  # the end was delivered, or dispose was called
+        queue.on_change = self._wake
+        queue.can_wait = self._can_wait
+        queue.make_room = self._deliver_here
+        queue.is_idle = self._is_idle
+        queue.leave = self.upstream.dispose
+
+    def dispose(self) -> None:
+        """Deliver nothing more, leave the source, and let a producer that waits go on."""
+        self._is_done = True
+        self._queue.close()
+        self.upstream.dispose()
+
+    # ---- scheduling ----
+
+    def _wake(self) -> None:
+        # Read without the lock: an action that has not seen the item yet leaves it True.
+        if self._is_scheduled:
+            return
+        with self._queue.changed:
+            if self._is_scheduled or self._is_done:
+                return
+            self._is_scheduled = True
+        self._schedule()
+
+    def _schedule(self) -> None:
+        try:
+            self._scheduler.schedule(self._run)
+        except Exception as error:  # it is shut down: no other thread can tell the observer
+            self._fail(error)
+
+    def _is_idle(self) -> bool:
+        return self._deliverer is None
+
+    def _can_wait(self) -> bool:
+        here = threading.get_ident()
+        if self._deliverer is not None:
+            return self._deliverer != here
+        if self._kind in (Kind.VIRTUAL, Kind.CALLER):
+            return False
+        return self._last_thread != here and not is_own_thread(self._scheduler)
+
+    # ---- delivering ----
+
+    def _run(self, _scheduler: Any = None, _state: Any = None) -> None:
+        """One action."""
+        queue, here = self._queue, threading.get_ident()
+        with queue.changed:
+            if self._deliverer == here:  # the observer has made its scheduler run
+                self._is_scheduled = False
+                return
+            while self._deliverer is not None:
+                queue.changed.wait()
+            self._deliverer = self._last_thread = here
+        is_left = False
+        try:
+            is_left = self._deliver(ITEMS_PER_TURN if self._kind is Kind.LOOP else None)
+        except BaseException:  # Ctrl-C or an exit in the observer: nobody delivers any more
+            self.dispose()
+            raise
+        finally:
+            with queue.changed:
+                self._deliverer = None
+                queue.changed.notify_all()
+        if is_left:
+            self._schedule()
+
+    def _deliver(self, most: int | None) -> bool:
+        """Deliver up to ``most`` items, and the end; True: there is more."""
+        queue, on_next = self._queue, self._observer.on_next
+        while most != 0:
+            with queue.changed:
+                items = queue.take_locked(1)
+                if not items:
+                    self._is_scheduled = False
+                    is_end = queue.is_ended and not self._is_done
+                    self._is_done |= is_end
+                    break
+            try:
+                on_next(items[0])
+            except Exception as error:
+                self._fail(error)
+                return False
+            if most is not None:
+                most -= 1
+        else:
+            return True
+        if is_end:
+            tell_end(queue.what, self._observer, queue.error)
+        return False
+
+    def _deliver_here(self) -> bool:
+        """Deliver one item in the thread that emits; False: it is inside a delivery already."""
+        queue, here = self._queue, threading.get_ident()
+        with queue.changed:
+            if self._deliverer is not None:
+                # Another thread delivers: look again, and wait for it.
+                return self._deliverer != here
+            items = queue.take_locked(1)
+            self._deliverer = here
+        try:
+            for item in items:
+                self._observer.on_next(item)
+        except Exception as error:
+            self._fail(error)
+        finally:
+            with queue.changed:
+                self._deliverer = None
+                queue.changed.notify_all()
+        return True
+
+    def _fail(self, error: Exception) -> None:
+        """The observer or the scheduler has failed: leave the source, and tell it."""
+        with self._queue.changed:
+            is_first, self._is_done = not self._is_done, True
+        self._queue.close()
+        self.upstream.dispose()
+        if is_first:
+            tell_end(self._queue.what, self._observer, error)

@@ -1,0 +1,218 @@
+"""The queue between the thread that emits items and the thread that takes them.
+
+Law: at most ``capacity`` items wait. At the limit the thread that emits waits until ``low`` items
+are left, or the policy of the queue decides (flow/queues.py). The end of the source waits behind
+the items. Once ``close`` was called nothing waits any more, and what is put is dropped.
+
+One lock guards all of it; no code of the user runs under it but a policy's key or merge function.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+
+from rstream import policy
+from rstream._checks import is_whole
+from rstream.errors import ConfigError, SlowConsumer
+from rstream.flow.queues import FullError
+from rstream.stream._buffered import queue_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+log = logging.getLogger("rstream")
+
+T = TypeVar("T")
+
+#: A producer that has waited so long says so when nobody has begun to take.
+NOTICE_AFTER_S: Final = 2.0
+
+
+def check_capacity(function: str, name: str, value: object) -> None:
+    """Refuse what is no number of items.
+
+    Raises:
+        ConfigError: says what it must be.
+    """
+    if not is_whole(value) or not isinstance(value, int) or value < 1:
+        raise ConfigError(f"{function}: {name}={value!r}: must be a number of items, at least 1")
+
+
+class BoundedQueue(Generic[T]):
+    """See the module.
+
+    Args:
+        what: for errors and notices: which operator it belongs to.
+        on_slow: what happens at the limit; ``Buffer(n)``: the producer waits.
+        low: a producer that waits goes on when so few items are left; None: one less than the
+            capacity.
+    """
+
+    def __init__(self, what: str, on_slow: policy.SlowPolicy, low: int | None = None) -> None:
+        queue = queue_of(on_slow)
+        if queue is None:
+            raise ConfigError(f"{what}: {on_slow!r} has no queue", hint="use policy.Buffer(n)")
+        self.what = what
+        self._queue = queue
+        self._is_blocking = isinstance(on_slow, policy.Buffer) and on_slow.overflow == "block"
+        self._low = queue.capacity - 1 if low is None else low
+        self.changed = threading.Condition()  # guards the attributes below, and the owner's state
+        self._is_held = False  # full, and not down to ``low`` again
+        self._waiting_producers = 0
+        self.is_ended = False  # the source has ended, or its policy failed
+        self.is_closed = False
+        self.error: Exception | None = None  # of the end
+        #: Called after each change that the taker should see; not under the lock.
+        self.on_change: Callable[[], None] = _nothing
+        #: Called under the lock when items were taken, or nothing is wanted any more.
+        self.on_room: Callable[[], None] = _nothing
+        #: Called under the lock before a producer waits; False: its wait would never end.
+        self.can_wait: Callable[[], bool] = _yes
+        #: Called where ``can_wait`` was False; True: there is room now.
+        self.make_room: Callable[[], bool] = _no
+        #: Called every two seconds while a producer waits; True: nobody has begun to take.
+        self.is_idle: Callable[[], bool] = _no
+        #: Called when the policy has failed, to leave the source.
+        self.leave: Callable[[], None] = _nothing
+
+    def __len__(self) -> int:
+        return len(self._queue)
+
+    @property
+    def lost(self) -> int:
+        """Items that the policy has dropped or merged."""
+        return self._queue.dropped + self._queue.conflated
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing is left but the end."""
+        return self.is_closed or (self.is_ended and not len(self._queue))
+
+    def statistics(self) -> dict[str, int | float | bool]:
+        """The same names as of a stream's subscriber."""
+        queue = self._queue
+        return {
+            "waiting": len(queue),
+            "capacity": queue.capacity,
+            "dropped": queue.dropped,
+            "conflated": queue.conflated,
+        }
+
+    # ---- the producer's side ----
+
+    def put(self, item: T) -> None:
+        """Add an item; wait for room, or do what the policy says. Raises nothing."""
+        while True:
+            with self.changed:
+                if self.is_ended or self.is_closed:
+                    return
+                failure = self._try_to_put(item)
+                if failure is None:
+                    break
+                if failure is _FULL and self.can_wait():
+                    self._wait_for_room()
+                    continue
+            if failure is _FULL:
+                if self.make_room():
+                    continue
+                failure = SlowConsumer(
+                    f"{self.what}: {self._queue.capacity} items wait, and the source emits in the "
+                    "thread that should take them, so that waiting for room would never end",
+                    hint="emit in another thread, take a larger capacity, or a policy that drops",
+                )
+            self.end(failure)
+            self.leave()
+            return
+        self.on_change()
+
+    def _try_to_put(self, item: T) -> Exception | None:
+        """None: it is in. ``_FULL``: the producer must wait. Else the policy has failed."""
+        if self._is_blocking and (self._is_held or self._queue.room() < 1):
+            self._is_held = True
+            return _FULL
+        try:
+            self._queue.put(item)
+        except FullError as error:
+            return SlowConsumer(
+                f"{self.what}: {error}, and one more has come",
+                hint="consume faster, take a larger capacity, or a policy that drops or waits",
+            )
+        except Exception as error:  # the user's key or merge function
+            return error
+        return None
+
+    def _wait_for_room(self) -> None:
+        self._waiting_producers += 1
+        since_s = time.monotonic()
+        try:
+            while self._is_held and not self.is_closed and not self.is_ended:
+                if not self.changed.wait(NOTICE_AFTER_S) and self.is_idle():
+                    log.warning(
+                        "%s: %d items have waited for %.0f s, and nobody takes them: is the "
+                        "scheduler running, and has it a free thread?",
+                        self.what,
+                        len(self._queue),
+                        time.monotonic() - since_s,
+                    )
+        finally:
+            self._waiting_producers -= 1
+
+    def has_room(self) -> bool:
+        """Whether ``put`` would not wait now; it does not once nothing is wanted any more."""
+        with self.changed:
+            return self.is_closed or self.is_ended or self._queue.room() > 0
+
+    def end(self, error: Exception | None) -> None:
+        """The source has ended; the first end counts."""
+        with self.changed:
+            if self.is_ended or self.is_closed:
+                return
+            self.is_ended = True
+            self.error = error
+            self.changed.notify_all()
+        self.on_change()
+
+    # ---- the taker's side ----
+
+    def take(self, limit: int) -> list[T]:
+        """Take up to ``limit`` items, oldest first; never waits."""
+        with self.changed:
+            return self.take_locked(limit)
+
+    def take_locked(self, limit: int) -> list[T]:
+        """The same for a caller that holds the lock."""
+        items: list[T] = self._queue.take(limit)
+        if items:
+            self.on_room()
+        if self._is_held and len(self._queue) <= self._low:
+            self._is_held = False
+            if self._waiting_producers:
+                self.changed.notify_all()
+        return items
+
+    def close(self) -> None:
+        """Nothing is wanted any more; producers that wait go on. Idempotent."""
+        with self.changed:
+            self.is_closed = True
+            self._queue.take(len(self._queue))
+            self.on_room()
+            self.changed.notify_all()
+
+
+#: Not raised.
+_FULL: Final[Any] = FullError("full")
+
+
+def _nothing() -> None:
+    """Nobody has asked to be called."""
+
+
+def _yes() -> bool:
+    return True
+
+
+def _no() -> bool:
+    return False

@@ -1,0 +1,282 @@
+"""Reading a subscriber for an observer: on a thread, or step by step on a scheduler.
+
+    ThreadReading      waits in the transport; a thread of its own, or one of the scheduler's
+    ScheduledReading   never waits: it looks, delivers what is there, and schedules its next step
+
+Both deliver an item, or a batch, by ``on_next`` and read on when that has returned. What it raises
+ends the reading and reaches ``on_error``.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+from typing import TYPE_CHECKING, Any, Final
+
+from rstream.driver import watch_loop
+from rstream.rx._schedulers import Kind, kind_of
+from rstream.stream._pump import batches, items
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from reactivex import abc
+
+    from rstream.stream import Subscriber
+
+log = logging.getLogger("rstream")
+
+WAIT_S: Final = 0.5
+#: A step on a loop handles so many messages before others get their turn.
+STEP_MOST: Final = 64
+#: A step in virtual time handles all that is there, up to so many messages.
+VIRTUAL_STEP_MOST: Final = 65_536
+#: A loop looks again after PAUSE_S when nothing was there, then after twice as long, up to
+#: PAUSE_MOST_S.
+PAUSE_S: Final = 0.0005
+PAUSE_MOST_S: Final = 0.01
+#: The same in virtual time, always.
+VIRTUAL_PAUSE_S: Final = 0.1
+
+
+class Reading:
+    """What both ways share: the end."""
+
+    def __init__(
+        self, source: Subscriber[Any], observer: abc.ObserverBase[Any], is_batched: bool
+    ) -> None:
+        self._source = source
+        self._observer = observer
+        self._is_batched = is_batched
+        self._is_stopped = False
+
+    def _end(self, error: Exception | None) -> None:
+        """Close the reader, then tell the observer: it may open the stream again at once."""
+        self._source.close()
+        if self._is_stopped:
+            if error is not None:
+                log.error("%r: failed while it was being disposed: %s", self._source, error)
+        elif error is None:
+            self._observer.on_completed()
+        else:
+            self._observer.on_error(error)
+
+
+class ThreadReading(Reading):
+    """Reads until the end in one thread, which waits while nothing comes."""
+
+    def __init__(
+        self, source: Subscriber[Any], observer: abc.ObserverBase[Any], is_batched: bool
+    ) -> None:
+        super().__init__(source, observer, is_batched)
+        self._is_done = threading.Event()
+        watch_loop(self)
+
+    def start(self, name: str) -> None:
+        """Read on a thread of its own."""
+        # None: as the subscribing thread is; so RxPY's own daemon threads make this one a daemon.
+        daemon = True if _is_under_run() else None
+        threading.Thread(target=self._run, name=name, daemon=daemon).start()
+
+    def start_on(self, scheduler: abc.SchedulerBase) -> None:
+        """Read in one action of a scheduler that gives it a thread."""
+        try:
+            scheduler.schedule(lambda _scheduler, _state: self._run())
+        except BaseException:
+            self._source.close()
+            raise
+
+    def stop(self) -> None:
+        """Dispose: the item being delivered is the last one."""
+        self._is_stopped = True
+        self._source.wake()
+
+    def join(self, timeout_s: float) -> None:
+        """Wait until the reader is closed."""
+        self._is_done.wait(timeout_s)
+
+    def _run(self) -> None:
+        error: Exception | None = None
+        try:
+            try:
+                self._read()
+            except Exception as raised:
+                error = raised
+            except BaseException:
+                self._source.close()
+                raise
+            self._end(error)
+        finally:
+            self._is_done.set()
+
+    def _read(self) -> None:
+        on_next = self._observer.on_next
+        each: Any = batches if self._is_batched else items
+        for item in each(self._source, lambda: self._is_stopped, wait_s=WAIT_S):
+            on_next(item)
+            if self._is_stopped:
+                return
+
+
+class ScheduledReading(Reading):
+    """Reads in steps, each an action of a scheduler that others use too.
+
+    ``_lock`` guards the flags. One step runs at a time, and it alone touches the reader; a dispose
+    between two steps closes it at once, because the next one may never come.
+    """
+
+    def __init__(
+        self,
+        source: Subscriber[Any],
+        observer: abc.ObserverBase[Any],
+        is_batched: bool,
+        scheduler: abc.SchedulerBase,
+    ) -> None:
+        super().__init__(source, observer, is_batched)
+        self._scheduler = scheduler
+        self._is_virtual = kind_of(scheduler) is Kind.VIRTUAL
+        self._pause_s = PAUSE_S
+        self._lock = threading.Lock()
+        self._is_stepping = False
+        watch_loop(self)
+
+    def start(self) -> None:
+        """Schedule the first step."""
+        self._go_on(0.0)
+
+    def stop(self) -> None:
+        """Dispose: the item being delivered is the last one."""
+        with self._lock:
+            self._is_stopped = True
+            if self._is_stepping:
+                return
+        self._source.close()
+
+    def join(self, timeout_s: float) -> None:
+        """Nothing to wait for: no step begins any more."""
+
+    def _go_on(self, pause_s: float) -> None:
+        try:
+            if pause_s > 0:
+                self._scheduler.schedule_relative(pause_s, self._step)
+            else:
+                self._scheduler.schedule(self._step)
+        except Exception as error:  # it is shut down
+            self._end(error)
+
+    def _step(self, _scheduler: Any = None, _state: Any = None) -> None:
+        with self._lock:
+            if self._is_stopped or self._is_stepping:
+                return
+            self._is_stepping = True
+        pause_s: float | None = None
+        error: Exception | None = None
+        try:
+            pause_s = self._advance()
+        except Exception as raised:
+            error = raised
+        except BaseException:
+            self._source.close()
+            raise
+        with self._lock:
+            self._is_stepping = False
+            is_stopped = self._is_stopped
+        if is_stopped or pause_s is None:
+            self._end(error)
+        else:
+            self._go_on(pause_s)
+
+    def _advance(self) -> float | None:
+        """Deliver what is there. Returns seconds to the next step; None: the stream has ended."""
+        source = self._source
+        left = VIRTUAL_STEP_MOST if self._is_virtual else STEP_MOST
+        while left > 0 and not self._is_stopped:
+            most = min(left, source.prefetch)
+            found = source.take_rest(most) or source.poll_held(most)
+            if not found:
+                return None if source.is_ended else self._next_pause()
+            self._pause_s = PAUSE_S
+            self._deliver(found)
+            left -= len(found)
+        return 0.0
+
+    def _deliver(self, found: list[Any]) -> None:
+        on_next = self._observer.on_next
+        count = 0
+        try:
+            if self._is_batched:
+                count = len(found)
+                on_next(found)
+                return
+            for item in found:
+                if self._is_stopped:
+                    return
+                count += 1
+                on_next(item)
+        finally:
+            self._source.consume(count)
+
+    def _next_pause(self) -> float:
+        if self._is_virtual:
+            return VIRTUAL_PAUSE_S
+        pause_s, self._pause_s = self._pause_s, min(2 * self._pause_s, PAUSE_MOST_S)
+        return pause_s
+
+
+def read(
+    source: Subscriber[Any],
+    observer: abc.ObserverBase[Any],
+    is_batched: bool,
+    scheduler: abc.SchedulerBase | None,
+    name: str,
+) -> Callable[[], None]:
+    """Begin to read.
+
+    Args:
+        source, observer: from and to.
+        is_batched: deliver the list of each poll.
+        scheduler: where; None: on a thread of its own.
+        name: of that thread.
+    Returns:
+        What disposes it.
+    """
+    if scheduler is None:
+        reading = ThreadReading(source, observer, is_batched)
+        reading.start(name)
+        return reading.stop
+    if kind_of(scheduler) in (Kind.THREAD, Kind.CALLER):
+        reading = ThreadReading(source, observer, is_batched)
+        reading.start_on(scheduler)
+        return reading.stop
+    stepwise = ScheduledReading(source, observer, is_batched, scheduler)
+    stepwise.start()
+    return stepwise.stop
+
+
+def chosen_scheduler(
+    own: abc.SchedulerBase | None, subscribed: abc.SchedulerBase | None
+) -> abc.SchedulerBase | None:
+    """The scheduler given to the source, else that of ``subscribe``; None: a thread of its own.
+
+    Operators and ``run()`` pass on schedulers that mean "a thread, any" or "the caller's thread"
+    where the user has named none. These would be no better than a thread of its own, or would
+    block ``subscribe``.
+    """
+    if own is not None or subscribed is None:
+        return own
+    return None if kind_of(subscribed) in (Kind.THREAD, Kind.CALLER) else subscribed
+
+
+def _is_under_run() -> bool:
+    """Whether ``Observable.run()`` of RxPY is among the callers.
+
+    It waits for the end itself. If the reading thread kept the program alive, Ctrl-C would seem to
+    do nothing there.
+    """
+    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+    while frame is not None:
+        if frame.f_globals.get("__name__") == "reactivex.run":
+            return True
+        frame = frame.f_back
+    return False

@@ -1,0 +1,164 @@
+"""An Observable as a Reactive Streams publisher: its thread waits for ``request(n)``.
+
+The demand is kept by the runtime that serves streams too (``stream/_source.py``). Here is only
+what it reads: the queue between the thread that emits and the loop that delivers.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
+
+from rstream import abc, policy
+from rstream._checks import check_timeout
+from rstream._unclosed import call_site
+from rstream.errors import ClosedError
+from rstream.rx._queue import BoundedQueue, check_capacity
+from rstream.rx._subscribing import subscribe_apart
+from rstream.stream import StreamSource, Subscriber
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from reactivex import Observable
+
+    from rstream.stream import Executor, StreamEvent
+
+T = TypeVar("T")
+
+CAPACITY: Final = 256
+#: Most items that the loop takes at once.
+TAKE_MOST: Final = 256
+
+
+def to_publisher(
+    capacity: int = CAPACITY, *, executor: Executor | None = None
+) -> Callable[[Observable[T]], abc.Publisher[T]]:
+    """The Observable as a :class:`rstream.abc.Publisher`, which delivers what was requested.
+
+    Here with a capacity of 2::
+
+        source        -1-2-3- - - - - -4-5- - - |
+                          to_publisher(2)
+        request(n)     - - - - -2- - - - -9- - -
+        on_next        - - - - -1-2- - - -3-4-5-|
+
+    ``capacity`` items wait beyond the demand, then the thread that emits waits. So a stream is read
+    only as fast as the subscriber asks. For another policy, pipe one of ``on_backpressure_…``
+    before it.
+
+    Args:
+        capacity: most items that wait for demand.
+        executor: runs the loops that deliver; None: a daemon thread for each subscriber.
+    Returns:
+        An operator. Each ``subscribe`` of the publisher subscribes the Observable, on a thread of
+        its own, so that a source that emits inside ``subscribe`` does not hold the caller. An item
+        that is None fails (§2.13 forbids it).
+    Raises:
+        ConfigError: ``capacity`` cannot be used.
+
+    Example::
+
+        rx.from_stream("ticks").pipe(ops.map(score), rx.to_publisher()).subscribe(subscriber)
+    """
+    check_capacity("to_publisher", "capacity", capacity)
+
+    def operator(source: Observable[T]) -> abc.Publisher[T]:
+        return StreamSource(lambda: ObservableReader(source, capacity), "observable", executor)
+
+    return operator
+
+
+class ObservableReader(Subscriber[T], Generic[T]):
+    """Reads an Observable as a subscriber reads a stream; the runtime's loop calls it."""
+
+    def __init__(self, source: Observable[T], capacity: int) -> None:
+        self.prefetch = min(capacity, TAKE_MOST)
+        self._made_at = call_site()
+        self._queue: BoundedQueue[T] = BoundedQueue("to_publisher", policy.Buffer(capacity))
+        self._demand: int | None = None  # of a reactive subscriber; None: the caller polls itself
+        self._is_waiting = self._is_woken = False
+        self._queue.on_change = self._notify
+        self._closed = False
+        subscribe_apart(self._queue, source, self._put)
+
+    def __repr__(self) -> str:
+        return "<reader of an Observable>"
+
+    def _put(self, item: T) -> None:
+        if item is None:
+            self._queue.end(TypeError("§2.13: to_publisher: None is no element of a publisher"))
+            self._queue.leave()
+        else:
+            self._queue.put(item)
+
+    def _notify(self) -> None:
+        # Read without the lock: a waiter sets it before it looks for the last time.
+        if self._is_waiting:
+            with self._queue.changed:
+                self._queue.changed.notify_all()
+
+    def poll(self, limit: int | None = None) -> list[T]:
+        limit = limit or self.prefetch
+        return self.take_rest(limit) or self._take(limit)
+
+    def poll_demanded(self, demand: int) -> list[T]:
+        self._demand = demand
+        return self._take(min(demand, TAKE_MOST))
+
+    def _take(self, limit: int) -> list[T]:
+        if self._closed:
+            raise ClosedError(f"{self!r} is closed")
+        queue = self._queue
+        with queue.changed:
+            self._is_woken = False
+            items = queue.take_locked(limit)
+            if not items and not len(queue) and queue.error is not None:
+                raise queue.error
+            return items
+
+    def wait(self, timeout_s: float | None = None) -> bool:
+        check_timeout(timeout_s)
+        deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
+        with self._queue.changed:
+            self._is_waiting = True
+            try:
+                while not self._is_ready():
+                    left_s = None if deadline_s is None else deadline_s - time.monotonic()
+                    if left_s is not None and left_s <= 0:
+                        return False
+                    self._queue.changed.wait(left_s)
+            finally:
+                self._is_waiting = False
+            self._is_woken = False
+        return True
+
+    def _is_ready(self) -> bool:
+        if self._is_woken or self._closed or self.has_rest():
+            return True
+        return self._demand != 0 if len(self._queue) else self._queue.is_ended
+
+    def wake(self) -> None:
+        with self._queue.changed:
+            self._is_woken = True
+            self._queue.changed.notify_all()
+
+    def events(self) -> list[StreamEvent]:
+        return []
+
+    def statistics(self) -> dict[str, int | float | bool]:
+        return self._queue.statistics()
+
+    @property
+    def is_connected(self) -> bool:
+        return not self._queue.is_ended
+
+    @property
+    def is_ended(self) -> bool:
+        return self._queue.is_over and self._queue.error is None and not self.has_rest()
+
+    def close(self) -> None:
+        self._closed = True
+        self._queue.close()
+        self._queue.leave()
+        self.wake()
