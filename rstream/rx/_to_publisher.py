@@ -16,6 +16,7 @@ from rstream.errors import ClosedError
 from rstream.rx._queue import BoundedQueue, check_capacity
 from rstream.rx._subscribing import subscribe_apart
 from rstream.stream import StreamSource, Subscriber
+from rstream.stream._watched import Bell
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -74,10 +75,11 @@ class ObservableReader(Subscriber[T], Generic[T]):
 
     def __init__(self, source: Observable[T], capacity: int) -> None:
         self.prefetch = min(capacity, TAKE_MOST)
-        self._made_at = call_site()
+        self.made_at = call_site()
         self._queue: BoundedQueue[T] = BoundedQueue("to_publisher", policy.Buffer(capacity))
         self._demand: int | None = None  # of a reactive subscriber; None: the caller polls itself
         self._is_waiting = self._is_woken = False
+        self._bell: Bell | None = None  # of an event loop that watches
         self._queue.on_change = self._notify
         self._closed = False
         subscribe_apart(self._queue, source, self._put)
@@ -94,9 +96,14 @@ class ObservableReader(Subscriber[T], Generic[T]):
 
     def _notify(self) -> None:
         # Read without the lock: a waiter sets it before it looks for the last time.
-        if self._is_waiting:
+        if self._is_waiting or self._bell is not None:
             with self._queue.changed:
-                self._queue.changed.notify_all()
+                self._wake_locked()
+
+    def _wake_locked(self) -> None:
+        self._queue.changed.notify_all()
+        if self._bell is not None:
+            self._bell.wake()
 
     def poll(self, limit: int | None = None) -> list[T]:
         limit = limit or self.prefetch
@@ -123,7 +130,7 @@ class ObservableReader(Subscriber[T], Generic[T]):
         with self._queue.changed:
             self._is_waiting = True
             try:
-                while not self._is_ready():
+                while not self.is_ready():
                     left_s = None if deadline_s is None else deadline_s - time.monotonic()
                     if left_s is not None and left_s <= 0:
                         return False
@@ -133,7 +140,7 @@ class ObservableReader(Subscriber[T], Generic[T]):
             self._is_woken = False
         return True
 
-    def _is_ready(self) -> bool:
+    def is_ready(self) -> bool:
         if self._is_woken or self._closed or self.has_rest():
             return True
         return self._demand != 0 if len(self._queue) else self._queue.is_ended
@@ -141,7 +148,13 @@ class ObservableReader(Subscriber[T], Generic[T]):
     def wake(self) -> None:
         with self._queue.changed:
             self._is_woken = True
-            self._queue.changed.notify_all()
+            self._wake_locked()
+
+    @property
+    def watched(self) -> Bell:
+        if self._bell is None:
+            self._bell = Bell(self._queue.changed, self.is_ready)
+        return self._bell
 
     def events(self) -> list[StreamEvent]:
         return []
@@ -162,3 +175,5 @@ class ObservableReader(Subscriber[T], Generic[T]):
         self._queue.close()
         self._queue.leave()
         self.wake()
+        if self._bell is not None:
+            self._bell.close()
