@@ -56,11 +56,17 @@ class Opening(Generic[T]):
 
     async def _open(self) -> Publisher[T]:
         send_lock = anyio.Lock(fast_acquire=True)
+        large_lock = anyio.Lock(fast_acquire=True)
 
         def make_it() -> Publisher[T]:
             link = _session.acquire(self._dir, self._client)
             return make(
-                Publisher[T], link, send_lock=send_lock, made_at=self._made_at, **self._address
+                Publisher[T],
+                link,
+                send_lock=send_lock,
+                large_lock=large_lock,
+                made_at=self._made_at,
+                **self._address,
             )
 
         return await ThreadCall(make_it, Publisher[T].abandon).result()

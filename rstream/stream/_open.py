@@ -27,6 +27,7 @@ from rstream.stream._options import (
     check_prefetch,
     settings,
 )
+from rstream.stream._parts import MESSAGE_LENGTH, check_message_length
 from rstream.stream._processor import MapProcessor
 from rstream.stream._publisher import Publisher
 from rstream.stream._reader import Reader
@@ -89,8 +90,8 @@ def publisher(
         codec: overrides ``type``: a codec, its name (``"raw"``, ``"msgpack"``, ``"arrow"``), or a
             type.
         options: ``channel``, ``stream_id``, ``dir``, ``client``, ``connect_timeout_s``,
-            ``wait_for``, ``linger_s`` and ``rate``, as :class:`rstream.stream.PublisherOptions`
-            explains them.
+            ``wait_for``, ``linger_s``, ``rate`` and ``max_message_length``, as
+            :class:`rstream.stream.PublisherOptions` explains them.
     Raises:
         ConfigError: an argument cannot be used, or this release does not serve it.
         DriverError: there is no driver, or it refused the channel.
@@ -123,6 +124,7 @@ def publisher_address(
         "connect_timeout_s": chosen.connect_timeout_s,
         "wait_for": chosen.wait_for,
         "linger_s": chosen.linger_s,
+        "max_message_length": chosen.max_message_length,
     }
 
 
@@ -192,7 +194,8 @@ def subscriber(
         codec: overrides ``type``: a codec, its name (``"raw"``, ``"msgpack"``, ``"arrow"``), or a
             type.
         options: ``channel``, ``stream_id``, ``prefetch``, ``on_slow``, ``on_lost``, ``on_gap``,
-            ``dir`` and ``client``, as :class:`rstream.stream.SubscriberOptions` explains them.
+            ``max_message_length``, ``dir`` and ``client``, as
+            :class:`rstream.stream.SubscriberOptions` explains them.
     Raises:
         ConfigError: an argument cannot be used, or this release does not serve it.
         DriverError: there is no driver, or it refused the channel.
@@ -215,6 +218,7 @@ def subscriber(
             prefetch=chosen.prefetch,
             on_lost=chosen.on_lost,
             on_gap=chosen.on_gap,
+            max_message_length=chosen.max_message_length,
             evict=evict,
             link=lambda: _session.acquire(chosen.dir, chosen.client),
         ),
@@ -250,6 +254,7 @@ def reader(
     on_gap: OnGap = "raise",
     hold: bool = False,
     evict: policy.Evict | None = None,
+    max_message_length: int = MESSAGE_LENGTH,
     dir: str | None = None,
     client: Client | None = None,
 ) -> Reader[Any]:
@@ -270,7 +275,7 @@ def reader(
             processed.
         evict: let the stream go on without this reader when it holds the stream and stands still.
             The other policies are queues in front of a reader: :func:`under_policy`.
-        dir, client: as for :func:`rstream.subscriber`.
+        max_message_length, dir, client: as for :func:`rstream.subscriber`.
     Raises:
         ConfigError, DriverError: as for :func:`rstream.subscriber`.
     """
@@ -284,6 +289,7 @@ def reader(
         on_gap=on_gap,
         hold=hold,
         evict=evict,
+        max_message_length=max_message_length,
         link=lambda: _session.acquire(dir, client),
     )
 
@@ -301,8 +307,10 @@ def _open_reader(
     is_demanded: bool = False,
     hold: bool = False,
     evict: policy.Evict | None = None,
+    max_message_length: int = MESSAGE_LENGTH,
 ) -> Reader[Any]:
     check_prefetch(prefetch)
+    check_message_length(max_message_length)
     if on_lost not in ("raise", "event"):
         raise ConfigError(f'on_lost={on_lost!r}: must be "raise" or "event"')
     check_on_gap(on_gap)
@@ -328,6 +336,7 @@ def _open_reader(
             is_demanded=is_demanded,
             hold=hold,
             evict=evict,
+            max_message_length=max_message_length,
         )
     except BaseException:
         _session.release(taken)
@@ -417,6 +426,7 @@ def source(
                 prefetch=chosen.prefetch,
                 on_lost=chosen.on_lost,
                 on_gap=chosen.on_gap,
+                max_message_length=chosen.max_message_length,
                 link=lambda: _session.acquire(chosen.dir, chosen.client),
                 is_demanded=not has_queue,
                 evict=evict,
