@@ -328,6 +328,9 @@ class Subscription:
     def fill(self) -> tuple[int, int]:
         """(bytes received and not consumed, window) of the fullest image."""
     @property
+    def partial_bytes(self) -> int:
+        """Bytes held of messages whose last part has not come."""
+    @property
     def events_lost(self) -> int:
         """Image events lost because the bounded queue was full; normally 0."""
     def poll(self, limit: int, bytes_max: int = 0, /) -> Batch: ...
@@ -348,12 +351,18 @@ class Subscription:
         """Add to the demand, which saturates at 2**63 - 1; ``n`` < 1 raises ValueError."""
     def tell_demand(self, n: int, /) -> None:
         """Tell publishers that ``n`` more are wanted; it limits no poll. As request() otherwise."""
+    def take_parts(self, name_hash: int, length_max: int, /) -> None:
+        """Put messages together that come in parts, from the next poll on; call it once.
+
+        ``name_hash`` is that of the stream's name; 0: parts of any named stream. A message longer
+        than ``length_max`` bytes is skipped, and an event tells it.
+        """
     def wait(self, timeout_s: float, /) -> bool: ...
     def next_event(
         self,
     ) -> (
         tuple[
-            Literal["available", "unavailable", "gap"],
+            Literal["available", "unavailable", "gap", "skipped"],
             int,
             int,
             int,
@@ -362,16 +371,20 @@ class Subscription:
             str,
             int,
             int,
+            int,
+            int,
         ]
         | None
     ):
-        """The next image event: (kind "available" | "unavailable" | "gap", session_id,
-        correlation_id, position, end_position, received_position, source, evicted_ms, goes_on_at).
+        """The next image event: (kind "available" | "unavailable" | "gap" | "skipped", session_id,
+        correlation_id, position, end_position, received_position, source, evicted_ms, goes_on_at,
+        message_length, skip_reason).
 
         ``end_position`` is None when the stream did not end in good order. ``evicted_ms`` is the
         time, in ms since 1970, from which the stream goes on without this reader; 0 when it was
         not evicted. ``goes_on_at`` is the position of an image that follows because its group has
-        left this reader behind; 0: another reason.
+        left this reader behind; 0: another reason. ``"skipped"``: a message that came in parts is
+        not handed out; ``message_length`` is its length, ``skip_reason`` a ``rst_skip_reason_t``.
         """
     def close(self) -> None: ...
 
@@ -404,7 +417,8 @@ class Batch:
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[bytes]:
         """Each message copied to bytes."""
-    def to_list(self) -> list[bytes]: ...
+    def to_list(self) -> list[bytes]:
+        """Each message as bytes: copied, unless it came in parts."""
     def messages(self) -> list[Message]: ...
     def headers(self) -> list[int]:
         """The reserved value of each message."""
@@ -482,6 +496,9 @@ class Turn:
     def __new__(cls) -> Self: ...
     def __enter__(self) -> None: ...
     def __exit__(self, *exc: object) -> None: ...
+    @property
+    def is_contended(self) -> bool:
+        """Whether another thread waits to enter."""
 
 # The engines of the laboratory (rstream.lab).
 def lab_records() -> list[tuple[str, list[tuple[str, float, float]]]]:

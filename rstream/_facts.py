@@ -33,7 +33,8 @@ class ImageEvent:
 
     Attributes:
         kind: ``"available"`` or ``"unavailable"``; the latter comes after the last message.
-            ``"gap"``: an unreliable stream has lost messages.
+            ``"gap"``: an unreliable stream has lost messages. ``"skipped"``: a message that came in
+            parts is not handed out.
         session_id: the publisher's session.
         correlation_id: the driver's number of the image.
         position: available: reading starts here; unavailable: everything below was consumed; gap:
@@ -47,9 +48,11 @@ class ImageEvent:
             back and stood still for its ``rs-evict``; milliseconds since 1970. 0: not evicted.
         goes_on_at: unavailable: where the stream goes on in an image that follows, because its
             group has left this reader behind: what lies between is lost. 0: not left behind.
+        message_length: skipped: bytes of the message; 0: not known.
+        skip_reason: skipped: number of the reason, as ``rst_skip_reason_t`` in ``rstream.h``.
     """
 
-    kind: Literal["available", "unavailable", "gap"]
+    kind: Literal["available", "unavailable", "gap", "skipped"]
     session_id: int
     correlation_id: int
     position: int
@@ -58,6 +61,8 @@ class ImageEvent:
     source: str
     evicted_ms: int = 0
     goes_on_at: int = 0
+    message_length: int = 0
+    skip_reason: int = 0
 
     @property
     def is_available(self) -> bool:

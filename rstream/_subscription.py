@@ -143,6 +143,8 @@ class Subscription(Handle[_core.Subscription]):
             source=event[6],
             evicted_ms=event[7],
             goes_on_at=event[8],
+            message_length=event[9],
+            skip_reason=event[10],
         )
 
     def events(self) -> Iterator[ImageEvent]:

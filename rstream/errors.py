@@ -267,7 +267,9 @@ class MaxPositionExceeded(TransportError):
 
 
 class MessageTooLarge(TransportError, ValueError):
-    """The message is longer than ``max_message_length``: an eighth of the term, at most 16 MiB."""
+    """The message is longer than ``max_message_length``: 1 GiB unless set; without a name an eighth
+    of the term, at most 16 MiB.
+    """
 
     default_code = "RST_ETOOLARGE"
 

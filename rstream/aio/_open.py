@@ -109,10 +109,18 @@ def publisher(
 
     def prepare() -> Callable[[], Publisher[Any]]:
         send_lock = anyio.Lock(fast_acquire=True)
+        large_lock = anyio.Lock(fast_acquire=True)
 
         def open_it() -> Publisher[Any]:
             link = _session.acquire(chosen.dir, chosen.client)
-            return make(Publisher[Any], link, send_lock=send_lock, made_at=made_at, **address)
+            return make(
+                Publisher[Any],
+                link,
+                send_lock=send_lock,
+                large_lock=large_lock,
+                made_at=made_at,
+                **address,
+            )
 
         return open_it
 

@@ -17,8 +17,9 @@ from rstream.aio._turns import Parts, Turns
 from rstream.errors import ClosedError, CodecError, DriverLost, RStreamError
 from rstream.stream import _steps
 from rstream.stream._end import error_text, is_failure, linger_after
+from rstream.stream._large import LargeSender
 from rstream.stream._names import KIND_COMPLETE, KIND_ERROR
-from rstream.stream._sender import CHUNK, SET_RATE_TIMEOUT_S, Sender, at_hand, length_of
+from rstream.stream._sender import CHUNK, SET_RATE_TIMEOUT_S, at_hand, length_of
 from rstream.stream._unsendable import NO_BUFFER, add_index
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ PART_BYTES = 1 << 16
 CHUNK_BYTES = 1 << 20
 
 
-class Publisher(Sender[T]):
+class Publisher(LargeSender[T]):
     """Sends objects into a stream without blocking the event loop.
 
     :func:`rstream.aio.publisher` makes it::
@@ -52,12 +53,18 @@ class Publisher(Sender[T]):
     Any number of tasks of one loop may send: messages go out whole, in the order of the calls of
     ``send``. A cancelled ``send`` has sent nothing. Only the loop's thread may use it.
 
+    A message longer than :attr:`max_unparted_length` travels in parts of 64 KiB; messages of other
+    tasks pass between them. Of two such long messages the second one waits for the first.
+
     When the media driver dies, the next ``send`` starts it again and joins with a new session. A
     :class:`rstream.stream.Gap` in :meth:`events` reports data not known to be consumed.
     """
 
-    def __init__(self, link: Link, *, send_lock: anyio.Lock, **address: Any) -> None:
+    def __init__(
+        self, link: Link, *, send_lock: anyio.Lock, large_lock: anyio.Lock, **address: Any
+    ) -> None:
         self._send_lock = send_lock  # held while one call sends
+        self._large_lock = large_lock  # held while a message travels in parts
         self._turns = Turns()
         self._parts = Parts(PART_BYTES, 1024)  # of what send sends, in bytes
         self._part_end = 0  # its position; 0: the next send looks at the clock, or must wait
@@ -79,7 +86,7 @@ class Publisher(Sender[T]):
         Args:
             obj: an object that the codec takes.
             timeout_s: most seconds to wait for room and for other tasks; None: no limit while
-                readers are connected.
+                readers are connected. Of a message in parts, for each part.
         Returns:
             The position after it, in bytes of the stream.
         Raises:
@@ -113,7 +120,28 @@ class Publisher(Sender[T]):
                 if self._sent >= self._look_again:
                     self._note_sent(position, 0)
                 return position
+        if self._is_large(data):
+            return await self._send_large(data, timeout_s)
         return await self._in_turn(lambda left_s: self._send_steps(data, left_s), timeout_s)
+
+    async def _send_large(self, data: Encoded, timeout_s: float | None) -> int:
+        """Send a message in parts; the tasks that wait for their turn get it between them."""
+        check_timeout(timeout_s)
+        self._check_open()
+        await self._await_lock(self._large_lock, timeout_s)
+        try:
+            position = 0
+            message = self._take_up(data)
+            try:
+                while not message.is_sent:
+                    position = await self._in_turn(
+                        lambda left_s: self._part_steps(message, left_s), timeout_s
+                    )
+            finally:
+                self._put_down(message)
+            return position
+        finally:
+            self._large_lock.release()
 
     async def send_many(
         self, objects: Iterable[T] | AsyncIterable[T], *, timeout_s: float | None = None
@@ -168,12 +196,21 @@ class Publisher(Sender[T]):
         self, messages: list[Encoded], timeout_s: float | None, first: int
     ) -> None:
         if self._bucket is None:
-            await self._in_turn(
-                lambda _: self._send_many_steps(messages, timeout_s, first), timeout_s
-            )
+            start = 0
+            while start < len(messages):
+                start = await self._in_turn(
+                    lambda _, start=start: self._send_many_steps(messages, start, timeout_s, first),
+                    timeout_s,
+                )
+                if start < len(messages):
+                    await self._send_large(messages[start], timeout_s)
+                    start += 1
             return
         for index, data in enumerate(messages, first):
             try:
+                if self._is_large(data):
+                    await self._send_large(data, timeout_s)
+                    continue
                 await self._in_turn(
                     lambda left_s, data=data: self._send_steps(data, left_s), timeout_s
                 )
@@ -184,7 +221,8 @@ class Publisher(Sender[T]):
     def offer(self, obj: T) -> int:
         """Try to send one object at once.
 
-        It never waits, gives the loop no turn, and never overtakes a ``send`` that waits.
+        It never waits, gives the loop no turn, and never overtakes a ``send`` that waits. So it
+        takes no message that travels in parts: ``await send``.
 
         Returns:
             The position after it, or a negative reason: :data:`rstream.NOT_CONNECTED` (-1),
@@ -204,6 +242,10 @@ class Publisher(Sender[T]):
         if self._is_over_rate():
             return _core.RATE_LIMITED
         position = self._offer(data)
+        if position <= _core.CLOSED and self._is_large(data):
+            error = self._too_large(length_of(data))
+            error.hint = "`await` its send(), which sends it in parts"
+            raise error
         if position <= _core.CLOSED and self._must_join_again(position, length_of(data)):
             raise DriverLost(
                 f"{self._where()}: the driver was lost",
@@ -397,7 +439,7 @@ class Publisher(Sender[T]):
         try:
             self._send_lock.acquire_nowait()
         except anyio.WouldBlock:
-            left_s = await self._await_turn(timeout_s)
+            left_s = await self._await_lock(self._send_lock, timeout_s)
         self._part_end = 0  # until this call and those that wait are finished
         try:
             await self._turns.give_if_due()
@@ -406,14 +448,14 @@ class Publisher(Sender[T]):
         finally:
             self._send_lock.release()
 
-    async def _await_turn(self, timeout_s: float | None) -> float | None:
+    async def _await_lock(self, lock: anyio.Lock, timeout_s: float | None) -> float | None:
         """Wait for other tasks; returns the seconds that are left."""
         if timeout_s is None:
-            await self._send_lock.acquire()
+            await lock.acquire()
             return None
         began_s = time.monotonic()
         with anyio.move_on_after(timeout_s) as waiting:
-            await self._send_lock.acquire()
+            await lock.acquire()
         if waiting.cancelled_caught:
             self._check_open()
             raise self._late_error(timeout_s)

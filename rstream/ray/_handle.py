@@ -104,8 +104,8 @@ class StreamHandle:
                 where the handle cannot name the reader's codec.
             driver_dir: the writer's driver directory, where it differs from the reader's (on
                 another host).
-            options: ``connect_timeout_s``, ``linger_s`` and ``rate``, as for
-                :func:`rstream.publisher`.
+            options: ``connect_timeout_s``, ``linger_s``, ``rate`` and ``max_message_length``, as
+                for :func:`rstream.publisher`.
         Raises:
             ConfigError: the writer is on another host, and the handle has no UDP address.
             DriverError: there is no driver, or it refused the channel.

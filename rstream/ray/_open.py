@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from rstream.stream._options import Prefetch
     from rstream.stream._report import OnLost
 
-#: Terms of handle streams: 1 MiB, so a window of 512 KiB and messages of up to 128 KiB.
+#: Terms of handle streams: 1 MiB, so a window of 512 KiB; messages over 128 KiB go in parts.
 DEFAULT_TERM_LENGTH = 1 << 20
 #: Largest receiver window in bytes.
 WINDOW_MAX = 1 << 20

@@ -338,7 +338,7 @@ class _Task:
 
     def _send_piece(self, index: int, piece: RecordBatch) -> None:
         publisher = self.publishers[index]
-        room = publisher.max_message_length - FRAMING_BYTES
+        room = publisher.max_unparted_length - FRAMING_BYTES
         if piece.nbytes > room and piece.num_rows > 1:
             half = piece.num_rows // 2
             self._send_piece(index, piece.slice(0, half))

@@ -5,8 +5,17 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from rstream.errors import PublisherLost
-from rstream.stream._events import EVENTS_MAX, Available, Gap, Lost, Unavailable
+from rstream.errors import CodecError, MessageTooLarge, PublisherLost
+from rstream.stream._events import EVENTS_MAX, Available, Gap, Lost, Refused, Unavailable
+from rstream.stream._parts import (
+    ABANDONED,
+    ENDED,
+    GIVEN_BACK,
+    INVALID,
+    NO_MEMORY,
+    PART_LOST,
+    TOO_LONG,
+)
 from rstream.stream._peers import Peer
 
 if TYPE_CHECKING:
@@ -15,6 +24,21 @@ if TYPE_CHECKING:
     from rstream.stream._report import Report
 
 log = logging.getLogger("rstream")
+
+
+SKIP_TEXTS = {
+    TOO_LONG: "longer than max_message_length of this reader",
+    NO_MEMORY: "no memory for it",
+    PART_LOST: "a part of it is lost",
+    ABANDONED: "its publisher gave it up",
+    INVALID: "its parts contradict each other",
+    ENDED: "the stream ended or was cut off before its last part",
+    GIVEN_BACK: "this reader left before it was consumed",
+}
+SKIP_HINTS = {
+    TOO_LONG: "open the reader with a larger max_message_length",
+    NO_MEMORY: "give the process more memory; it holds 4 GiB of partial messages at most",
+}
 
 
 class Images:
@@ -116,6 +140,34 @@ class Images:
                 to_position=to_position,
                 reason="lost on the way; the stream is unreliable",
             )
+        )
+
+    def on_message_skipped(self, source: Input, event: tuple[Any, ...]) -> None:
+        """A message that came in parts is not handed out.
+
+        What this reader could have had with other settings counts as a message that it cannot use;
+        what is gone counts as a gap.
+        """
+        session_id, begin, end, received = event[1], event[3], event[4], event[5]
+        length, number = event[9], event[10]
+        reason = f"a message of {length} bytes in parts: {SKIP_TEXTS[number]}"
+        report = self._report
+        if number not in (TOO_LONG, NO_MEMORY, INVALID):
+            report.gaps += 1
+            report.skipped_bytes += received
+            report.events.append(
+                Gap(session_id=session_id, from_position=begin, to_position=end, reason=reason)
+            )
+            return
+        report.refused += 1
+        peer = source.peers.get(session_id)
+        is_first, peer.is_warned = not peer.is_warned, True
+        error = MessageTooLarge if number == TOO_LONG else CodecError
+        place = f"{report.where(source, session_id)}, position {begin}"
+        report.tell(
+            Refused(session_id=session_id, position=end, source=peer.source, reason=reason),
+            error(f"{place}: {reason}", hint=SKIP_HINTS.get(number)),
+            is_first=is_first,
         )
 
     def on_unavailable(

@@ -6,16 +6,17 @@ import logging
 import time
 from typing import TYPE_CHECKING
 
+from rstream import _core
 from rstream.errors import DriverLost, RStreamError
 from rstream.flow.chunk import Chunk
 from rstream.stream import _session
 from rstream.stream._events import SessionChanged
 from rstream.stream._input import Input
+from rstream.stream._parts import MESSAGE_LENGTH
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rstream import _core
     from rstream.stream._images import Images
     from rstream.stream._options import Prefetch
     from rstream.stream._report import Report
@@ -62,6 +63,7 @@ class Inputs:
         *,
         channels: Sequence[str],
         prefetch: Prefetch | None,
+        max_message_length: int = MESSAGE_LENGTH,
     ) -> None:
         self.link = link
         self.joined: list[Input] = []
@@ -71,12 +73,15 @@ class Inputs:
         self._report = report
         self._images = images
         self._prefetch: Prefetch | None = prefetch
+        self._length_max = max_message_length
+        self._name_hash = _core.name_hash(report.name) if report.name else 0
         self.waiter: _core.Waiter
         self._join()
 
     def _subscribe(self, channel: str) -> Input:
         # Without demand at first: publishers learn a number, and at no time that there is no limit.
         added = self.link.client.add_subscription(channel, self._report.stream_id, on_demand=True)
+        added.core.take_parts(self._name_hash, self._length_max)
         return Input(added.core, channel, chunk_of(self._prefetch))
 
     def _join(self) -> None:

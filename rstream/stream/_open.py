@@ -27,6 +27,7 @@ from rstream.stream._options import (
     check_prefetch,
     settings,
 )
+from rstream.stream._parts import MESSAGE_LENGTH, check_message_length
 from rstream.stream._processor import MapProcessor
 from rstream.stream._publisher import Publisher
 from rstream.stream._reader import Reader
@@ -89,8 +90,8 @@ def publisher(
         codec: overrides ``type``: a codec, its name (``"raw"``, ``"msgpack"``, ``"numpy"``,
             ``"arrow"``), or a type.
         options: ``channel``, ``stream_id``, ``dir``, ``client``, ``connect_timeout_s``,
-            ``wait_for``, ``linger_s`` and ``rate``, as :class:`rstream.stream.PublisherOptions`
-            explains them.
+            ``wait_for``, ``linger_s``, ``rate`` and ``max_message_length``, as
+            :class:`rstream.stream.PublisherOptions` explains them.
     Raises:
         ConfigError: an argument cannot be used, or this release does not serve it.
         DriverError: there is no driver, or it refused the channel.
@@ -123,6 +124,7 @@ def publisher_address(
         "connect_timeout_s": chosen.connect_timeout_s,
         "wait_for": chosen.wait_for,
         "linger_s": chosen.linger_s,
+        "max_message_length": chosen.max_message_length,
     }
 
 
@@ -192,7 +194,8 @@ def subscriber(
         codec: overrides ``type``: a codec, its name (``"raw"``, ``"msgpack"``, ``"numpy"``,
             ``"arrow"``), or a type.
         options: ``channel``, ``stream_id``, ``prefetch``, ``on_slow``, ``on_lost``, ``on_gap``,
-            ``dir`` and ``client``, as :class:`rstream.stream.SubscriberOptions` explains them.
+            ``max_message_length``, ``dir`` and ``client``, as
+            :class:`rstream.stream.SubscriberOptions` explains them.
     Raises:
         ConfigError: an argument cannot be used, or this release does not serve it.
         DriverError: there is no driver, or it refused the channel.
@@ -234,6 +237,7 @@ def reader_opener(
             on_lost=chosen.on_lost,
             on_gap=chosen.on_gap,
             is_demanded=is_reactive and not has_queue,
+            max_message_length=chosen.max_message_length,
             evict=evict,
             link=lambda: _session.acquire(chosen.dir, chosen.client),
         )
@@ -270,6 +274,7 @@ def reader(
     on_gap: OnGap = "raise",
     hold: bool = False,
     evict: policy.Evict | None = None,
+    max_message_length: int = MESSAGE_LENGTH,
     dir: str | None = None,
     client: Client | None = None,
 ) -> Reader[Any]:
@@ -290,7 +295,7 @@ def reader(
             processed.
         evict: let the stream go on without this reader when it holds the stream and stands still.
             The other policies are queues in front of a reader: :func:`under_policy`.
-        dir, client: as for :func:`rstream.subscriber`.
+        max_message_length, dir, client: as for :func:`rstream.subscriber`.
     Raises:
         ConfigError, DriverError: as for :func:`rstream.subscriber`.
     """
@@ -304,6 +309,7 @@ def reader(
         on_gap=on_gap,
         hold=hold,
         evict=evict,
+        max_message_length=max_message_length,
         link=lambda: _session.acquire(dir, client),
     )
 
@@ -321,8 +327,10 @@ def _open_reader(
     is_demanded: bool = False,
     hold: bool = False,
     evict: policy.Evict | None = None,
+    max_message_length: int = MESSAGE_LENGTH,
 ) -> Reader[Any]:
     check_prefetch(prefetch)
+    check_message_length(max_message_length)
     _check_losses(on_lost, on_gap)
     if evict is not None:
         check_evict(evict)
@@ -346,6 +354,7 @@ def _open_reader(
             is_demanded=is_demanded,
             hold=hold,
             evict=evict,
+            max_message_length=max_message_length,
         )
     except BaseException:
         _session.release(taken)

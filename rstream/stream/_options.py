@@ -13,6 +13,7 @@ from rstream import policy
 from rstream._keywords import unknown_keyword
 from rstream.errors import ConfigError
 from rstream.flow.chunk import MOST
+from rstream.stream._parts import MESSAGE_LENGTH, check_message_length
 from rstream.stream._session import check_client
 
 if TYPE_CHECKING:
@@ -45,12 +46,16 @@ class SendOptions(TypedDict, total=False):
         rate: how fast it may send, such as ``rate.Fixed("200MB/s")`` or ``rate.Adaptive()``
             (:mod:`rstream.rate`), whatever the channel says. None (default): as the channel says,
             else as the driver's option ``rate`` says, which is unlimited unless set.
+        max_message_length: longest object that it sends, in bytes when encoded (1 GiB; at most 2
+            GiB - 1). Objects longer than an eighth of a term travel in parts. A stream without a
+            name takes no more than that eighth.
     """
 
     connect_timeout_s: float | None
     wait_for: int
     linger_s: float
     rate: RateLimit | None
+    max_message_length: int
 
 
 class PublisherOptions(SendOptions, total=False):
@@ -103,6 +108,10 @@ class SubscriberOptions(TypedDict, total=False):
             poll goes on behind it. ``"resume"`` only adds a :class:`Gap` event. A function gets
             the :class:`Gap` and may return objects, such as a snapshot, which are handed out in
             its place; it runs in the thread that reads.
+        max_message_length: longest message that is put together from its parts, in bytes (1 GiB; at
+            most 2 GiB - 1). A longer one is skipped, which counts as a message that this reader
+            cannot use: ``on_lost``. Parts come to memory of their own, one message of each
+            publisher at a time.
         dir: driver directory. None (default): ``$RSTREAM_DIR``, else
             ``/dev/shm/rstream-<user>``.
         client: use this client instead of the process's own. Then a lost driver is an error, and
@@ -115,6 +124,7 @@ class SubscriberOptions(TypedDict, total=False):
     on_slow: policy.SlowPolicy
     on_lost: OnLost
     on_gap: OnGap
+    max_message_length: int
     dir: str | None
     client: Client | None
 
@@ -127,10 +137,14 @@ class PublisherSettings:
     wait_for: int = 1
     linger_s: float = 5.0
     rate: RateLimit | None = None
+    max_message_length: int = MESSAGE_LENGTH
     channel: Channel | str | None = None
     stream_id: int | None = None
     dir: str | None = None
     client: Client | None = None
+
+    def __post_init__(self) -> None:
+        check_message_length(self.max_message_length)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,11 +157,13 @@ class SubscriberSettings:
     on_slow: policy.SlowPolicy = policy.Block()
     on_lost: OnLost = "raise"
     on_gap: OnGap = "raise"
+    max_message_length: int = MESSAGE_LENGTH
     dir: str | None = None
     client: Client | None = None
 
     def __post_init__(self) -> None:
         check_prefetch(self.prefetch)
+        check_message_length(self.max_message_length)
 
 
 def check_prefetch(prefetch: object) -> None:

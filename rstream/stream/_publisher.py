@@ -18,19 +18,22 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from rstream import _core
 from rstream._checks import check_seconds, check_timeout
-from rstream.errors import ClosedError, CodecError, RStreamError
+from rstream.errors import ClosedError, CodecError, ConcurrentUseError, RStreamError
 from rstream.stream import _steps
 from rstream.stream._end import error_text, is_failure, linger_after
+from rstream.stream._large import GIVE_WAY_PAUSE_S, LargeSender
 from rstream.stream._names import KIND_COMPLETE, KIND_ERROR
-from rstream.stream._sender import CHUNK, SET_RATE_TIMEOUT_S, Sender, at_hand, length_of
+from rstream.stream._sender import CHUNK, SET_RATE_TIMEOUT_S, at_hand, length_of
 from rstream.stream._unsendable import NO_BUFFER, add_index
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from types import TracebackType
 
+    from rstream.codecs import Encoded
     from rstream.rate import RateLimit
     from rstream.stream._events import StreamEvent
+    from rstream.stream._parts import PartedMessage
     from rstream.stream._session import Link
     from rstream.stream._steps import Pause, Room, Steps
 
@@ -38,12 +41,16 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-class Publisher(Sender[T]):
+class Publisher(LargeSender[T]):
     """Sends objects into a stream; made by :func:`rstream.publisher`.
 
     Threads may share it. Messages go out whole, and those of one thread in its order. A call that
     waits holds no other one up: meanwhile they send, or wait too. The lock costs a ``send`` about
     75 ns (docs/reference/performance.md).
+
+    A message longer than :attr:`max_unparted_length` travels in parts of 64 KiB; messages of other
+    threads pass between them, also a shorter one that another thread sends later. Of two such
+    long messages the second one waits for the first.
 
     Each publisher is a session of its own, so several of one name may live in one process or in
     many. When the media driver dies, the next call starts it again and joins with a new session.
@@ -60,6 +67,8 @@ class Publisher(Sender[T]):
         """New locks: in a forked child the threads that held the old ones do not exist."""
         self._lock = _core.Turn()
         self._room = threading.Lock()
+        self._large_lock = threading.Lock()  # held while a message travels in parts
+        self._large_owner = 0  # the thread that holds it
 
     def _run(self, steps: Steps[R]) -> R:
         return _steps.run(steps, self._wait, self._lock)
@@ -133,7 +142,8 @@ class Publisher(Sender[T]):
 
         Args:
             obj: what the codec takes.
-            timeout_s: most seconds to wait for room; None: as long as readers are there.
+            timeout_s: most seconds to wait for room; None: as long as readers are there. Of a
+                message in parts, for each part.
         Returns:
             The position after it, in bytes of the stream.
         Raises:
@@ -144,7 +154,10 @@ class Publisher(Sender[T]):
             BackPressured: no room within ``timeout_s``.
             StorageError: the driver directory has had no room for two seconds, or for
                 ``timeout_s``; the text says how much is missing.
-            ClosedError: closed here.
+            ClosedError: closed here. A message in parts is then lost to its readers, which are
+                told so; likewise after any other error or Ctrl-C.
+            ConcurrentUseError: a signal handler interrupted a message in parts of its own thread,
+                and sends another one.
         """
         with self._lock:
             try:
@@ -168,10 +181,53 @@ class Publisher(Sender[T]):
                     if self._sent >= self._look_again:
                         self._note_sent(position, 0)
                     return position
+            is_large = self._is_large(data)
+        if is_large:
+            return self._send_large(data, timeout_s)
         return self._run(self._send_steps(data, timeout_s))
+
+    def _send_large(self, data: Encoded, timeout_s: float | None) -> int:
+        """Send a message in parts; the lock is free between them."""
+        check_timeout(timeout_s)
+        self._take_large_turn(timeout_s)
+        try:
+            with self._lock:
+                message = self._take_up(data)
+            return self._send_rest(message, timeout_s)
+        finally:
+            self._leave_large_turn()
+
+    def _send_rest(self, message: PartedMessage, timeout_s: float | None = None) -> int:
+        position = 0
+        try:
+            while not message.is_sent:
+                position = self._run(self._part_steps(message, timeout_s))
+                if self._lock.is_contended:
+                    time.sleep(GIVE_WAY_PAUSE_S)  # else this thread would be in again first
+        finally:
+            with self._lock:
+                self._put_down(message)
+        return position
+
+    def _take_large_turn(self, timeout_s: float | None) -> None:
+        if self._large_owner == threading.get_ident():
+            raise ConcurrentUseError(
+                f"{self._where()}: this thread is in the middle of a message that travels in parts",
+                hint="do not send such a message in a signal handler, or open another publisher",
+            )
+        if not self._large_lock.acquire(timeout=-1 if timeout_s is None else min(timeout_s, 1e6)):
+            raise self._late_error(timeout_s or 0.0)
+        self._large_owner = threading.get_ident()
+
+    def _leave_large_turn(self) -> None:
+        self._large_owner = 0
+        self._large_lock.release()
 
     def offer(self, obj: T) -> int:
         """Try to send one object at once.
+
+        A message in parts is begun only if there is room now and no other one is under way. Once
+        begun it is sent to its end, as :meth:`send` does: that waits as long as readers are there.
 
         Returns:
             The position after it, or below 0 when it was not taken: Aeron's reason
@@ -190,9 +246,27 @@ class Publisher(Sender[T]):
             position = self._offer(data)
             if position > _core.CLOSED:
                 return self._note_offered(position, data)
+            is_large = self._is_large(data)
+        if is_large:
+            return self._offer_large(data)
         self._run(self._recover_steps(position, length_of(data)))
         with self._lock:
             return self._note_offered(self._offer(data), data)
+
+    def _offer_large(self, data: Encoded) -> int:
+        if self._large_owner or not self._large_lock.acquire(blocking=False):
+            return _core.BACK_PRESSURED
+        self._large_owner = threading.get_ident()
+        try:
+            with self._lock:
+                message = self._take_up(data)
+                position = self._offer_part(message)
+                if _core.CLOSED < position < 0:
+                    self._put_down(message)
+                    return self._note_offered(position, data)
+            return self._send_rest(message)
+        finally:
+            self._leave_large_turn()
 
     def send_many(self, objects: Iterable[T], *, timeout_s: float | None = None) -> int:
         """Send all objects in order: the fastest way to send a list.
@@ -234,7 +308,12 @@ class Publisher(Sender[T]):
             return
         with self._lock:
             messages, failure = self._encode_all(chunk, first)
-        self._run(self._send_many_steps(messages, timeout_s, first))
+        start = 0
+        while start < len(messages):
+            start = self._run(self._send_many_steps(messages, start, timeout_s, first))
+            if start < len(messages):
+                self._send_large(messages[start], timeout_s)
+                start += 1
         if failure is not None:
             raise failure
 

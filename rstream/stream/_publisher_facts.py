@@ -26,6 +26,7 @@ from rstream.stream._events import (
     StreamEvent,
 )
 from rstream.stream._names import KIND_PLAIN, header_of, with_default_rate
+from rstream.stream._parts import MESSAGE_LENGTH
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,6 +64,7 @@ class PublisherFacts(Generic[T]):
         connect_timeout_s: float | None,
         wait_for: int,
         linger_s: float,
+        max_message_length: int = MESSAGE_LENGTH,
         made_at: str | None = None,
     ) -> None:
         self._closed = True  # __del__ runs even when the lines below raise
@@ -80,7 +82,9 @@ class PublisherFacts(Generic[T]):
         self._bucket: TokenBucket | None = None
         self._events: deque[StreamEvent] = deque(maxlen=EVENTS_MAX)
         self._sent = self._waits = self._rejoins = 0
-        self._waited_ns = 0
+        self._waited_ns: int = 0
+        self._waiting_count: int = 0  # messages that wait for room just now, parts apart
+        self._parted_length_max = max_message_length if name else 0
         self._reader_error = ""  # of one that rejected this session, until another is there
         self._reader_error_ns = 0
         self._reached = self._consumed = self._look_again = 0
@@ -153,7 +157,14 @@ class PublisherFacts(Generic[T]):
 
     @property
     def max_message_length(self) -> int:
-        """Longest encoded object, in bytes."""
+        """Longest encoded object, in bytes. Without a name: :attr:`max_unparted_length`."""
+        return max(self._parted_length_max, self._core.max_message_length)
+
+    @property
+    def max_unparted_length(self) -> int:
+        """Longest encoded object that travels as one message, in bytes: an eighth of a term, and 16
+        MiB at most. A longer one travels in parts.
+        """
         return self._core.max_message_length
 
     @property

@@ -51,6 +51,7 @@ from rstream.stream._gaps import EVICTED, Gaps, OnGap
 from rstream.stream._images import Images
 from rstream.stream._inputs import RETURN_S, Inputs
 from rstream.stream._options import PREFETCH
+from rstream.stream._parts import MESSAGE_LENGTH
 from rstream.stream._report import Report
 from rstream.stream._subscriber import WAIT_FOREVER_S, Subscriber
 
@@ -104,6 +105,7 @@ class Reader(Subscriber[T], Generic[T]):
         hold: bool = False,
         evict: Evict | None = None,
         on_gap: OnGap = "raise",
+        max_message_length: int = MESSAGE_LENGTH,
     ) -> None:
         self.name: str = name
         self.stream_id: int = stream_id
@@ -134,6 +136,7 @@ class Reader(Subscriber[T], Generic[T]):
             self._images,
             channels=channels,
             prefetch=None if is_demanded else prefetch,
+            max_message_length=max_message_length,
         )
         self._closed = False
 
@@ -208,7 +211,11 @@ class Reader(Subscriber[T], Generic[T]):
             "overruns": report.overruns,
             "gaps": report.gaps,
             "skipped_bytes": report.skipped_bytes,
+            "partial_bytes": 0 if self._closed else self._partial_bytes(),
         }
+
+    def _partial_bytes(self) -> int:
+        return sum(source.core.partial_bytes for source in self._inputs.joined)
 
     # ---- reading ----
 
@@ -327,6 +334,9 @@ class Reader(Subscriber[T], Generic[T]):
             while (event := source.core.next_event()) is not None:
                 if event[0] == "gap":
                     images.on_skipped(event[1], event[3], event[4], event[5])
+                    continue
+                if event[0] == "skipped":
+                    images.on_message_skipped(source, event)
                     continue
                 if event[0] != "available" and not inputs.link.is_alive:
                     continue  # its publisher may live: the rejoin reports the gap

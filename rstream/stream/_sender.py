@@ -81,6 +81,27 @@ class Alone:
         return (time.monotonic_ns() - self._since_ns) / 1e9
 
 
+class Waiting:
+    """How long a refused message has waited, and until when it may.
+
+    Attributes:
+        deadline_ns: monotonic time; None: as long as readers are there.
+        rounds: how often it has waited for room.
+        storage_since_ns: since when storage has been missing; 0: it is not.
+    """
+
+    def __init__(self, timeout_s: float | None) -> None:
+        self._since_ns = time.monotonic_ns()
+        self.deadline_ns = (
+            None if timeout_s is None else self._since_ns + int(min(timeout_s, 1e9) * 1e9)
+        )
+        self.rounds = self.storage_since_ns = 0
+
+    @property
+    def waited_s(self) -> float:
+        return (time.monotonic_ns() - self._since_ns) / 1e9
+
+
 class Sender(PublisherFacts[T]):
     """The sending and waiting that the blocking and the awaited publisher share.
 
@@ -162,54 +183,63 @@ class Sender(PublisherFacts[T]):
         Before each offer it waits until the cause of the last refusal is gone: no reader, no room,
         or a lost driver.
         """
-        started_ns = time.monotonic_ns()
-        deadline_ns = None if timeout_s is None else started_ns + int(min(timeout_s, 1e9) * 1e9)
-        rounds = 0
-        storage_since_ns = 0
+        waiting = Waiting(timeout_s)
         self._waits += 1
+        self._waiting_count += 1
         try:
             while True:
-                if reason == _core.NOT_CONNECTED:
-                    yield from self._wait_reader_steps(deadline_ns)
-                elif reason == _core.BACK_PRESSURED:
-                    storage_since_ns = self._check_storage(storage_since_ns)
-                    yield from self._wait_room_steps(deadline_ns, rounds)
-                    rounds += 1
-                elif reason != _core.ADMIN_ACTION:
-                    yield from self._recover_steps(reason, length_of(data))
+                yield from self._cause_steps(waiting, reason, length_of(data))
                 reason = self._offer(data, header)
                 if reason > 0:
                     return reason
         finally:
-            self._waited_ns += time.monotonic_ns() - started_ns
+            self._waiting_count -= 1
+            self._waited_ns += int(waiting.waited_s * 1e9)
+
+    def _cause_steps(self, waiting: Waiting, reason: int, length_bytes: int) -> Steps[None]:
+        """Wait until the cause of a refusal is gone: no reader, no room, or a lost driver."""
+        if reason == _core.NOT_CONNECTED:
+            yield from self._wait_reader_steps(waiting.deadline_ns)
+        elif reason == _core.BACK_PRESSURED:
+            waiting.storage_since_ns = self._check_storage(waiting.storage_since_ns)
+            yield from self._wait_room_steps(waiting.deadline_ns, waiting.rounds)
+            waiting.rounds += 1
+        elif reason != _core.ADMIN_ACTION:
+            yield from self._recover_steps(reason, length_bytes)
 
     def _send_many_steps(
-        self, messages: list[Encoded], timeout_s: float | None, first: int
-    ) -> Steps[None]:
+        self, messages: list[Encoded], start: int, timeout_s: float | None, first: int
+    ) -> Steps[int]:
         """Send messages in order, each time as many as there is room for.
 
         Args:
             messages: encoded objects.
+            start: the first of them to send.
             timeout_s: most seconds to wait for room for one.
             first: how many objects the call sent before these, for an error.
+        Returns:
+            The index of the first one that is not sent, because it travels in parts; or their
+            number.
         """
         check_timeout(timeout_s)
-        has_parts = any(type(message) is list for message in messages)
+        has_buffers = any(type(message) is list for message in messages)
         whole: list[Buffer] = messages  # pyright: ignore[reportAssignmentType] - no list among them
-        start = 0
         try:
             while start < len(messages):
-                if has_parts:
+                if has_buffers:
                     taken, position = 0, self._offer(messages[start])
                 else:
                     taken, position = self._offer_from(whole, start)
                 if position <= 0:
+                    if self._is_large(messages[start]):
+                        return start
                     position = yield from self._offer_again_steps(
                         messages[start], position, timeout_s
                     )
                 taken = taken or 1
                 start += taken
                 self._note_sent(position, taken)
+            return start
         except CodecError as error:
             add_index(error, first + start)
             raise
@@ -369,6 +399,21 @@ class Sender(PublisherFacts[T]):
         """The error of a message not sent in time: no room, or no reader."""
         return self._held_error() if self._has_readers() else self._alone_error(waited_s)
 
+    def _too_large(self, length_bytes: int) -> MessageTooLarge:
+        if self.name:
+            hint = "give the publisher and its readers a larger max_message_length, or cut it"
+        else:
+            hint = (
+                "a stream without a name takes an eighth of its term, and 16 MiB at most: raise "
+                "term-length, or give the stream a name, so that long messages travel in parts"
+            )
+        return MessageTooLarge(
+            f"{self._where()}: a message of {length_bytes} bytes; at most "
+            f"{self.max_message_length} fit",
+            hint=hint,
+            **self._place(),
+        )
+
     def _rate_error(self) -> BackPressured:
         error = BackPressured(
             f"{self._where()}: its rate left no room in time",
@@ -422,18 +467,25 @@ class Sender(PublisherFacts[T]):
         if not self._link.is_alive or (self._core.is_closed and self._link.is_shared):
             return True
         if length_bytes > self._core.max_message_length:
-            raise MessageTooLarge(
-                f"{self._where()}: a message of {length_bytes} bytes; at most "
-                f"{self._core.max_message_length} fit",
-                hint="the limit is an eighth of the term, and 16 MiB: raise term-length, "
-                "or cut the message",
-                **self._place(),
-            )
+            raise self._too_large(length_bytes)
         if reason == _core.CLOSED:
             raise ClosedError(f"{self._where()}: its publication was closed", **self._place())
         if reason == _core.ERROR:
             raise RStreamError(f"{self._where()}: the message was refused: {_core.last_error()}")
         return False
+
+    def _is_large(self, data: Encoded) -> bool:
+        """Whether a message travels in parts.
+
+        Raises:
+            MessageTooLarge: it is longer than this publisher may send.
+        """
+        length_bytes = length_of(data)
+        if length_bytes <= self._core.max_message_length:
+            return False
+        if length_bytes > self.max_message_length:
+            raise self._too_large(length_bytes)
+        return True
 
     def _recover_steps(self, reason: int, length_bytes: int) -> Steps[None]:
         """Raise the error of a refused offer, or join again when the driver was lost."""

@@ -2,6 +2,7 @@
 #include "client/batch.h"
 
 #include "client/demand.h"
+#include "client/parts.h"
 #include "util/alloc.h"
 #include "util/bits.h"
 #include "util/error.h"
@@ -45,6 +46,7 @@ static void free_batch(rst_batch_t *batch)
         rsti_free(batch->spare[i].data);
     }
     rsti_free(batch->owned);
+    rsti_free(batch->large);
     rsti_free(batch->leases);
     rsti_free(batch->messages);
     rsti_free(batch);
@@ -191,6 +193,30 @@ int rsti_batch_own(rst_batch_t *batch, rsti_assembler_t *assembler, const uint8_
     return 0;
 }
 
+int rsti_batch_own_large(rst_batch_t *batch, void *owner)
+{
+    if (batch->large_count == batch->large_capacity) {
+        const int32_t capacity = batch->large_capacity > 0 ? 2 * batch->large_capacity : 4;
+        void **large = rsti_realloc(batch->large, (size_t)batch->large_capacity * sizeof *large,
+            (size_t)capacity * sizeof *large);
+        if (large == NULL) {
+            return -RST_ENOMEM;
+        }
+        batch->large = large;
+        batch->large_capacity = capacity;
+    }
+    batch->large[batch->large_count++] = owner;
+    return 0;
+}
+
+static void free_large(rst_batch_t *batch, const rst_memory_t *memory)
+{
+    for (int32_t i = 0; i < batch->large_count; i++) {
+        memory->free(memory->arg, batch->large[i]);
+    }
+    batch->large_count = 0;
+}
+
 RST_API void rst_batch_release(rst_batch_t *batch)
 {
     if (batch == NULL) {
@@ -209,6 +235,7 @@ RST_API void rst_batch_release(rst_batch_t *batch)
         return;
     }
     batch->subscription = NULL;
+    free_large(batch, &subscription->parts.memory);
     pthread_mutex_lock(&subscription->lock);
     if (batch->lent > 0) { /* before the position moves, see rsti_position_ext_t */
         subscription->lent -= batch->lent;
@@ -264,6 +291,12 @@ RST_API void rst_batch_give_back(rst_batch_t *batch)
     }
     rst_subscription_t *subscription = batch->subscription;
     pthread_mutex_lock(&subscription->lock);
+    for (int32_t i = batch->consumed; i < batch->count; i++) {
+        if (batch->messages[i].owner != NULL) {
+            rsti_parts_given_back(batch->leases[batch->messages[i].image_index].image,
+                &batch->messages[i]);
+        }
+    }
     for (int32_t i = 0; i < batch->lease_count; i++) {
         rst_image_t *image = batch->leases[i].image;
         if (batch->leases[i].next == NULL) { /* no later batch has read on */

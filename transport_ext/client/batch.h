@@ -27,6 +27,9 @@ struct rst_batch_t {
     int32_t owned_capacity;
     rsti_buffer_t spare[4]; /* buffers for the next assembled messages */
     int32_t spare_count;
+    void **large; /* owners of the memory of messages that came in parts */
+    int32_t large_count;
+    int32_t large_capacity;
 };
 
 /* Makes room for leases on so many images. The batch holds no lease. 0, or -RST_ENOMEM. */
@@ -37,6 +40,9 @@ void rsti_batch_lease(rst_batch_t *batch, rst_image_t *image, int64_t begin);
 /* Takes the assembler's buffer into the batch and gives it a spare one. *data: the message. 0, or
  * -RST_ENOMEM. */
 int rsti_batch_own(rst_batch_t *batch, rsti_assembler_t *assembler, const uint8_t **data);
+/* Holds the memory of a message that came in parts; its owner is freed at the release. 0, or
+ * -RST_ENOMEM. */
+int rsti_batch_own_large(rst_batch_t *batch, void *owner);
 /* Ends the leases and moves the positions. True: wake the driver's conductor. The caller holds
  * subscription->lock, and calls rsti_batch_drop_images() after it has unlocked. */
 bool rsti_batch_unlease(rst_batch_t *batch);

@@ -71,6 +71,7 @@ rst_image_t *rsti_image_create(rst_subscription_t *subscription, const rsti_resp
     image->receiver_counter_id = RSTI_NULL_COUNTER;
     rsti_assembler_init(&image->assembler,
         rsti_max_message_length(image->log->file.log.term_length));
+    image->parts.next_position = -1;
     copy_source(image, &response->source_identity);
     rsti_image_gaps_init(image);
     if (!is_counter_ours(image)) { /* read after the position: then the position was the image's */
@@ -103,6 +104,7 @@ void rsti_image_unref(rst_image_t *image)
         return;
     }
     rst_subscription_t *subscription = image->subscription;
+    RST_ASSERT(image->parts.data == NULL);
     rsti_assembler_fini(&image->assembler);
     rsti_shared_log_unref(image->log);
     rsti_free(image);

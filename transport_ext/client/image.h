@@ -34,6 +34,18 @@ typedef struct rsti_image_gaps_t {
     int64_t message_begin; /* of a message of which only the first frames were seen; -1: none */
 } rsti_image_gaps_t;
 
+/* parts.h */
+typedef struct rsti_parts_t {
+    int64_t id;             /* of the message whose part was seen last; 0: none was seen */
+    int64_t total;          /* its bytes */
+    int64_t received;       /* of them, so many from the beginning are in `data` */
+    int64_t at;             /* where the next fragment of the part under way goes */
+    int64_t next_position;  /* of that fragment; -1: no part is under way */
+    int64_t begin_position; /* of its first part that was seen */
+    uint8_t *data;          /* NULL: it was handed out or skipped, or there was none */
+    void *owner;            /* of `data` */
+} rsti_parts_t;
+
 struct rst_image_t {
     int32_t refs; /* atomic; the rest is under subscription->lock */
     rsti_image_state_t state;
@@ -55,6 +67,7 @@ struct rst_image_t {
     rsti_lease_t *oldest_lease, *youngest_lease;
     rsti_assembler_t assembler;
     rsti_image_gaps_t gaps;
+    rsti_parts_t parts;
     int32_t receiver_counter_id; /* a cache; negative: not found yet */
     char source[sizeof((rst_image_event_t *)0)->source];
 };

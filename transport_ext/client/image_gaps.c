@@ -17,8 +17,7 @@ void rsti_image_gaps_init(rst_image_t *image)
     };
 }
 
-/* A full ring tells several gaps of one image as one; the bytes that are missing stay exact. */
-static void push(rst_image_t *image, int64_t begin, int64_t end)
+void rsti_image_gaps_keep(rst_image_t *image, const rst_image_event_t *event)
 {
     rst_subscription_t *subscription = image->subscription;
     if (subscription->gaps == NULL) {
@@ -32,9 +31,10 @@ static void push(rst_image_t *image, int64_t begin, int64_t end)
     const uint32_t tail = subscription->gaps_tail;
     if (tail - subscription->gaps_head == RSTI_GAPS_MAX) {
         rst_image_event_t *last = &subscription->gaps[(tail - 1) % RSTI_GAPS_MAX].event;
-        if (last->correlation_id == image->correlation_id) {
-            last->end_position = end;
-            last->received_position += end - begin;
+        if (event->kind == RST_IMAGE_GAP && last->kind == RST_IMAGE_GAP
+            && last->correlation_id == image->correlation_id) {
+            last->end_position = event->end_position;
+            last->received_position += event->received_position;
             return;
         }
         subscription->gaps_head++;
@@ -42,16 +42,21 @@ static void push(rst_image_t *image, int64_t begin, int64_t end)
     }
     rsti_kept_event_t *kept = &subscription->gaps[subscription->gaps_tail++ % RSTI_GAPS_MAX];
     kept->number = subscription->event_number++;
-    rst_image_event_t *event = &kept->event;
-    *event = (rst_image_event_t){
+    kept->event = *event;
+    kept->event.session_id = image->session_id;
+    kept->event.correlation_id = image->correlation_id;
+    (void)snprintf(kept->event.source, sizeof kept->event.source, "%s", image->source);
+}
+
+static void push(rst_image_t *image, int64_t begin, int64_t end)
+{
+    const rst_image_event_t event = {
         .kind = RST_IMAGE_GAP,
-        .session_id = image->session_id,
-        .correlation_id = image->correlation_id,
         .position = begin,
         .end_position = end,
         .received_position = end - begin,
     };
-    (void)snprintf(event->source, sizeof event->source, "%s", image->source);
+    rsti_image_gaps_keep(image, &event);
 }
 
 static void on_frame(rst_image_t *image, const rsti_data_header_t *header, int64_t position)

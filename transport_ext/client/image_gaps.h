@@ -11,6 +11,10 @@
 void rsti_image_gaps_init(rst_image_t *image);
 /* Before the position moves: looks at what was read since the last call. */
 void rsti_image_gaps_look(rst_image_t *image);
+/* Keeps an event of the image for rst_subscription_next_event; fills in the image. A full ring
+ * tells several gaps of one image as one, in which the bytes that are missing stay exact; else it
+ * drops its oldest event. */
+void rsti_image_gaps_keep(rst_image_t *image, const rst_image_event_t *event);
 /* The image ends: reports what was missing at its end. */
 void rsti_image_gaps_end(rst_image_t *image);
 

@@ -2,6 +2,8 @@
 #include "client/image_scan.h"
 
 #include "client/image_poll.h"
+#include "client/parts.h"
+#include "protocol/part.h"
 
 #define FRAGMENTS_MAX 64
 
@@ -98,9 +100,68 @@ static take_t take_fragment(rst_image_t *image, rsti_poll_t *poll, const rsti_fr
     return TAKE_DONE;
 }
 
+/* Puts the last fragment of a message in parts into the batch. */
+static take_t end_message(rst_image_t *image, rsti_poll_t *poll, const rsti_fragment_t *fragment,
+    const rsti_parts_t *before, int64_t end_position)
+{
+    rst_batch_t *batch = poll->batch;
+    rsti_parts_t *parts = &image->parts;
+    poll->error = rsti_batch_own_large(batch, parts->owner);
+    if (poll->error != 0) {
+        parts->at = before->at; /* the next poll copies this fragment again */
+        parts->next_position = before->next_position;
+        return TAKE_ERROR;
+    }
+    hand_out(image, poll, parts->data, (int32_t)parts->total,
+        rsti_stream_header_of_whole(fragment->header->reserved_value), RSTI_FLAG_UNFRAGMENTED,
+        end_position);
+    batch->messages[batch->count - 1].owner = parts->owner;
+    rsti_parts_hand_over(image);
+    return TAKE_DONE;
+}
+
+static take_t take_part(rst_image_t *image, rsti_poll_t *poll, const rsti_fragment_t *fragment,
+    int64_t position, int64_t end_position)
+{
+    rsti_parts_t *parts = &image->parts;
+    const uint8_t *bytes = fragment->payload;
+    int32_t length = fragment->payload_length;
+    const bool is_end = (fragment->flags & RSTI_FLAG_END) != 0;
+    rsti_assembler_reset(&image->assembler);
+    if ((fragment->flags & RSTI_FLAG_BEGIN) != 0) {
+        if (poll->is_demanded && poll->charged >= poll->demand) {
+            return TAKE_FULL;
+        }
+        rsti_parts_begin(image, bytes, length, position);
+        bytes += RSTI_PART_PREFIX_LENGTH;
+        length -= RSTI_PART_PREFIX_LENGTH;
+    }
+    const int64_t total = rsti_parts_would_be(image, length, position);
+    if (total >= 0) {
+        const rsti_parts_t before = *parts;
+        const bool is_last = is_end && total == parts->total;
+        const int64_t charged_before = poll->charged;
+        if (is_last && !admit(image, poll, (int32_t)total, 0)) {
+            return TAKE_FULL;
+        }
+        rsti_parts_copy(image, bytes, length, is_end ? -1 : end_position);
+        if (is_last && end_message(image, poll, fragment, &before, end_position) != TAKE_DONE) {
+            poll->charged = charged_before;
+            return TAKE_ERROR;
+        }
+    }
+    if (is_end) {
+        image->delivered_position = end_position;
+    }
+    return TAKE_DONE;
+}
+
 static inline take_t take(rst_image_t *image, rsti_poll_t *poll, const rsti_fragment_t *fragment,
     int64_t position, int64_t end_position)
 {
+    if (rsti_parts_take(image, fragment->header->reserved_value)) {
+        return take_part(image, poll, fragment, position, end_position);
+    }
     if ((fragment->flags & RSTI_FLAG_UNFRAGMENTED) != RSTI_FLAG_UNFRAGMENTED) {
         return take_fragment(image, poll, fragment, position, end_position);
     }
@@ -156,7 +217,7 @@ static rsti_stop_t scan_term(rst_image_t *image, rsti_poll_t *poll, scan_t *scan
     rsti_stop_t stop = RSTI_STOP_EMPTY;
     while (poll->room > 0) {
         rsti_fragment_t fragments[FRAGMENTS_MAX];
-        const int32_t capacity = image->assembler.next_position >= 0
+        const int32_t capacity = image->assembler.next_position >= 0 || image->parts.data != NULL
             ? FRAGMENTS_MAX
             : rsti_min_i32(poll->room, FRAGMENTS_MAX);
         int32_t next = scan->offset;
@@ -169,7 +230,8 @@ static rsti_stop_t scan_term(rst_image_t *image, rsti_poll_t *poll, scan_t *scan
         if (scan->term_position + scan->offset >= poll->limit_position) {
             return RSTI_STOP_FULL; /* padding that begins at the limit stays too */
         }
-        if (next > scan->offset && image->assembler.next_position < 0) {
+        if (next > scan->offset && image->assembler.next_position < 0
+            && image->parts.next_position < 0) {
             /* Padding is consumed with the message before it: a stream may end with it. */
             image->delivered_position = scan->term_position + next;
         }

@@ -49,6 +49,10 @@ struct rst_subscription_t {
     int64_t events_lost;
     rsti_kept_event_t *gaps; /* a ring of RSTI_GAPS_MAX, allocated at the first gap; image_gaps.h */
     uint32_t gaps_head, gaps_tail;
+    /* Messages in parts, see parts.h. Under lock. The memory's functions and argument belong to a
+     * higher floor: the Python binding gives bytes objects, so that no message is copied twice. */
+    bool takes_parts;
+    rst_parts_params_t parts;
 };
 
 typedef struct rsti_subscription_params_t {

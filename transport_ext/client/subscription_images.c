@@ -4,6 +4,7 @@
 #include "client/demand.h"
 #include "client/image_events.h"
 #include "client/image_gaps.h"
+#include "client/parts.h"
 #include "client/send.h"
 #include "concurrent/eviction.h"
 #include "util/alloc.h"
@@ -68,6 +69,7 @@ static void note_error(rst_subscription_t *subscription, int code, const char *t
 static void finish_image(rst_subscription_t *subscription, rst_image_t *image)
 {
     rsti_image_gaps_end(image);
+    rsti_parts_end(image);
     rsti_image_events_push(subscription, RST_IMAGE_UNAVAILABLE, image);
     if (image->is_corrupt) {
         char text[128];
@@ -254,6 +256,7 @@ void rsti_subscription_kill(rst_subscription_t *subscription)
     subscription->heirs = (rsti_ptr_array_t){0};
     for (size_t i = 0; i < images.count; i++) {
         ((rst_image_t *)images.items[i])->state = RSTI_IMAGE_GONE;
+        rsti_parts_drop(images.items[i]);
     }
     (void)rsti_fetch_add_i32(&subscription->version, 1);
     pthread_mutex_unlock(&subscription->lock);

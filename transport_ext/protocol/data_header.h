@@ -35,6 +35,18 @@ typedef struct rsti_stream_header_t {
     uint16_t name_hash;
 } rsti_stream_header_t;
 
+/* Whether a message is a part of a larger one. */
+static inline bool rsti_stream_header_is_part(int64_t reserved_value)
+{
+    return (uint64_t)reserved_value >> 48
+        == ((uint64_t)RSTI_DATA_HEADER_VERSION << 8 | RSTI_KIND_PART);
+}
+/* The value of the whole message, which is plain, from the value of one of its parts. */
+static inline int64_t rsti_stream_header_of_whole(int64_t reserved_value)
+{
+    const uint64_t cleared = (uint64_t)reserved_value & ~(UINT64_C(0xFF) << 48);
+    return (int64_t)(cleared | (uint64_t)RSTI_KIND_PLAIN << 48);
+}
 int64_t rsti_stream_header_encode(const rsti_stream_header_t *header);
 /* False for 0 and for an unknown version: treat it as a plain Aeron message. */
 bool rsti_stream_header_decode(int64_t reserved_value, rsti_stream_header_t *header);

@@ -1,6 +1,7 @@
 /* batch_type.c: see batch_type.h. */
 #include "batch_type.h"
 
+#include "large.h"
 #include "message_type.h"
 #include "types.h"
 
@@ -35,8 +36,10 @@ static PyObject *batch_to_list(PyObject *object, PyObject *unused)
         return NULL;
     }
     for (int32_t i = 0; i < self->count; i++) {
-        PyObject *data = PyBytes_FromStringAndSize((const char *)self->messages[i].data,
-            self->messages[i].length);
+        const rst_message_t *message = &self->messages[i];
+        PyObject *data = message->owner != NULL
+            ? rsti_py_large_bytes(message)
+            : PyBytes_FromStringAndSize((const char *)message->data, message->length);
         if (data == NULL) {
             Py_DECREF(list);
             return NULL;
@@ -233,7 +236,8 @@ static void batch_dealloc(PyObject *object)
 }
 
 static PyMethodDef batch_methods[] = {
-    {"to_list", batch_to_list, METH_NOARGS, "Each message copied to bytes."},
+    {"to_list", batch_to_list, METH_NOARGS,
+        "Each message as bytes: copied, unless it came in parts."},
     {"messages", batch_messages, METH_NOARGS, "Each message as a view, without a copy."},
     {"headers", batch_headers, METH_NOARGS, "The reserved value of each message."},
     {"positions", batch_positions, METH_NOARGS, "The position after each message."},

@@ -2,6 +2,7 @@
 #include "lease.h"
 
 #include "handle_life.h"
+#include "large.h"
 
 bool rsti_py_subscription_release(rsti_py_subscription_t *self)
 {
@@ -15,6 +16,7 @@ bool rsti_py_subscription_release(rsti_py_subscription_t *self)
         batch->messages = NULL;
         self->current = NULL;
         rst_batch_release(self->batch);
+        rsti_py_large_drain(self);
     }
     return true;
 }

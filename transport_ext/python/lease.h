@@ -15,6 +15,7 @@ typedef struct rsti_py_subscription_t {
     rst_batch_t *batch; /* used again by each poll */
     int32_t capacity;
     rsti_py_batch_t *current; /* borrowed: the open lease, or NULL */
+    int64_t released; /* atomic: a list of memory that C has let go of; see large.h */
 } rsti_py_subscription_t;
 
 struct rsti_py_batch_t {

@@ -1,6 +1,8 @@
 /* subscription.c: see subscription.h, and what a handle does as a subscription. */
 #include "subscription.h"
 
+#include "large.h"
+
 #include <string.h>
 
 static rst_subscription_t *of(rsti_py_handle_t *handle)
@@ -33,6 +35,7 @@ static void destroy(rsti_py_handle_t *handle)
     self->batch = NULL;
     rst_subscription_close(self->subscription);
     self->subscription = NULL;
+    rsti_py_large_drain(self);
 }
 
 static int64_t add_destination(rsti_py_handle_t *handle, const char *uri)

@@ -3,6 +3,7 @@
 #include "batch_type.h"
 #include "handle_addresses.h"
 #include "handle_life.h"
+#include "large.h"
 #include "lease.h"
 #include "subscription_commands.h"
 #include "types.h"
@@ -76,6 +77,7 @@ static bool prepare(rsti_py_subscription_t *self, int32_t limit)
         (void)raise_exported(self);
         return false;
     }
+    rsti_py_large_drain(self); /* of an image that has ended */
     return reserve(self, limit);
 }
 
@@ -177,17 +179,15 @@ static PyObject *subscription_tell_demand(PyObject *object, PyObject *argument)
 
 static PyObject *event_tuple(const rst_image_event_t *event)
 {
+    static const char *const kinds[] = {"", "available", "unavailable", "gap", "skipped"};
     bool is_available = event->kind == RST_IMAGE_AVAILABLE;
-    const char *kind = is_available            ? "available"
-        : event->kind == RST_IMAGE_UNAVAILABLE ? "unavailable"
-                                               : "gap";
     bool has_end = !is_available && event->end_position != INT64_MAX;
-    PyObject *tuple = PyTuple_New(9);
+    PyObject *tuple = PyTuple_New(11);
 
     if (tuple == NULL) {
         return NULL;
     }
-    if (rsti_py_put(tuple, 0, PyUnicode_InternFromString(kind))
+    if (rsti_py_put(tuple, 0, PyUnicode_InternFromString(kinds[event->kind]))
         && rsti_py_put(tuple, 1, PyLong_FromLong(event->session_id))
         && rsti_py_put(tuple, 2, PyLong_FromLongLong(event->correlation_id))
         && rsti_py_put(tuple, 3, PyLong_FromLongLong(event->position))
@@ -199,7 +199,9 @@ static PyObject *event_tuple(const rst_image_event_t *event)
             PyUnicode_DecodeUTF8(event->source,
                 (Py_ssize_t)strnlen(event->source, sizeof(event->source)), "replace"))
         && rsti_py_put(tuple, 7, PyLong_FromLongLong(event->evicted_ms))
-        && rsti_py_put(tuple, 8, PyLong_FromLongLong(event->goes_on_at))) {
+        && rsti_py_put(tuple, 8, PyLong_FromLongLong(event->goes_on_at))
+        && rsti_py_put(tuple, 9, PyLong_FromLongLong(event->message_length))
+        && rsti_py_put(tuple, 10, PyLong_FromLong(event->skip_reason))) {
         return tuple;
     }
     Py_DECREF(tuple);
@@ -297,6 +299,16 @@ static PyObject *subscription_get_fill(PyObject *object, void *closure)
     return Py_BuildValue("(LL)", (long long)fill_bytes, (long long)window_bytes);
 }
 
+static PyObject *subscription_get_partial_bytes(PyObject *object, void *closure)
+{
+    rsti_py_subscription_t *self = (rsti_py_subscription_t *)object;
+
+    (void)closure;
+    return PyLong_FromLongLong(self->handle.is_closed
+            ? 0
+            : rst_subscription_partial_bytes(self->subscription));
+}
+
 static PyObject *subscription_get_events_lost(PyObject *object, void *closure)
 {
     rsti_py_subscription_t *self = (rsti_py_subscription_t *)object;
@@ -340,6 +352,9 @@ static PyMethodDef subscription_methods[] = {
     {"tell_demand", subscription_tell_demand, METH_O,
         "tell_demand($self, n, /)\n--\n\n"
         "Tell publishers that n more are wanted; it limits no poll. Any thread."},
+    {"take_parts", RSTI_PY_FASTCALL(rsti_py_subscription_take_parts), METH_FASTCALL,
+        "take_parts($self, name_hash, length_max, /)\n--\n\n"
+        "Put messages together that come in parts; call it once, before the first poll."},
     {"wait", rsti_py_handle_wait, METH_O,
         "wait($self, timeout_s, /)\n--\n\nWait for messages, image events or the end."},
     {"next_event", subscription_next_event, METH_NOARGS, "The next image event, or None."},
@@ -362,6 +377,8 @@ static PyGetSetDef subscription_getset[] = {
     {"demand", subscription_get_demand, NULL, "Requested and not yet delivered.", NULL},
     {"fill", subscription_get_fill, NULL,
         "(bytes received and not consumed, window) of the fullest image.", NULL},
+    {"partial_bytes", subscription_get_partial_bytes, NULL,
+        "Bytes held of messages whose last part has not come.", NULL},
     {"events_lost", subscription_get_events_lost, NULL, "Image events dropped from the full queue.",
         NULL},
     {NULL, NULL, NULL, NULL, NULL},

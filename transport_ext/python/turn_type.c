@@ -107,10 +107,21 @@ static PyObject *turn_leave(PyObject *object, PyObject *const *args, Py_ssize_t 
     Py_RETURN_NONE;
 }
 
+static PyObject *turn_get_is_contended(PyObject *object, void *closure)
+{
+    (void)closure;
+    return PyBool_FromLong(((turn_t *)object)->rivals > 0);
+}
+
 static PyMethodDef turn_methods[] = {
     {"__enter__", turn_enter, METH_NOARGS, "Wait until no other thread is inside, and enter."},
     {"__exit__", RSTI_PY_FASTCALL(turn_leave), METH_FASTCALL, "Leave."},
     {NULL, NULL, 0, NULL},
+};
+
+static PyGetSetDef turn_getset[] = {
+    {"is_contended", turn_get_is_contended, NULL, "Whether another thread waits to enter.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
 };
 
 static PyType_Slot turn_slots[] = {
@@ -118,6 +129,7 @@ static PyType_Slot turn_slots[] = {
     {Py_tp_new, turn_new},
     {Py_tp_dealloc, turn_dealloc},
     {Py_tp_methods, turn_methods},
+    {Py_tp_getset, turn_getset},
     {0, NULL},
 };
 

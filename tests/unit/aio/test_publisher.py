@@ -554,7 +554,9 @@ async def test_an_error_of_a_send_names_the_cause(driver_dir, name):
     with pytest.raises(ConfigError, match="linger_s"):
         aio.publisher(name, dir=driver_dir, linger_s=-1)
     with stream.subscriber(name, bytes, dir=driver_dir) as sub:
-        async with aio.publisher(name, bytes, dir=driver_dir, linger_s=0) as pub:
+        async with aio.publisher(
+            name, bytes, dir=driver_dir, linger_s=0, max_message_length=200_000
+        ) as pub:
             for call in (pub.send, pub.offer):
                 with pytest.raises(MessageTooLarge, match="at most"):
                     result = call(bytes(pub.max_message_length + 1))

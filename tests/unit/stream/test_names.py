@@ -7,9 +7,9 @@ from rstream import aio, stream
 #: What both publishers have in common.
 PUBLISHER = {
     "close", "demand", "events", "fail", "has_new_demand", "has_session", "held_by", "is_closed",
-    "is_connected", "is_lost", "is_rate_limited", "max_message_length", "offer", "position",
-    "revive", "say_alone", "send", "send_many", "session_id", "set_rate", "slowest_reader",
-    "statistics", "wait_consumed",
+    "is_connected", "is_lost", "is_rate_limited", "max_message_length", "max_unparted_length",
+    "offer", "position", "progress", "revive", "say_alone", "send", "send_many", "session_id",
+    "set_rate", "slowest_reader", "statistics", "wait_consumed",
 }  # fmt: skip
 
 

@@ -325,7 +325,9 @@ def test_a_message_that_cannot_be_decoded_does_not_lose_its_neighbours(driver_di
 def test_the_error_of_too_long_a_message_names_the_limit(driver_dir, name):
     with (
         stream.subscriber(name, bytes, dir=driver_dir),
-        stream.publisher(name, bytes, dir=driver_dir, linger_s=0) as pub,
+        stream.publisher(
+            name, bytes, dir=driver_dir, linger_s=0, max_message_length=200_000
+        ) as pub,
     ):
         until(lambda: pub.is_connected)
         with pytest.raises(MessageTooLarge, match=str(pub.max_message_length)):

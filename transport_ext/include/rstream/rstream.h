@@ -254,6 +254,7 @@ typedef struct rst_message_t {
     int64_t reserved_value;
     int32_t image_index;    /* into the batch's images */
     int32_t flags;
+    void *owner;            /* of the memory of a message that came in parts; else NULL */
 } rst_message_t;
 
 typedef struct rst_batch_t rst_batch_t;
@@ -267,7 +268,8 @@ RST_API void rst_batch_release(rst_batch_t *batch);
  * rest stays on loan. */
 RST_API void rst_batch_consume(rst_batch_t *batch, int32_t count);
 /* Releases the batch, but counts only what rst_batch_consume has counted. The next poll reads the
- * rest again; after a close, the next reader does. */
+ * rest again; after a close, the next reader does. A message that came in parts does not come
+ * again, because the position has passed its first parts: it is told as RST_IMAGE_SKIPPED. */
 RST_API void rst_batch_give_back(rst_batch_t *batch);
 /* Whether everything read from the batch so far is as the publisher wrote it. False: the driver
  * evicted one of its readers (rs-evict) and may have changed the memory, so copies made since are
@@ -305,10 +307,46 @@ RST_API int64_t rst_subscription_demand(const rst_subscription_t *subscription);
 RST_API int rst_subscription_poll_demanded(rst_subscription_t *subscription, int32_t limit,
     int64_t bytes_max, rst_batch_t *batch);
 
+/* Messages that come in parts (docs/reference/wire.md, "Parts"). Each part is copied once, into the
+ * memory of its message, and the position moves on at once. The message is handed out in the place
+ * of its last part, and costs demand there; without demand no part is read. */
+
+/* Where the memory of such messages comes from. Neither function may call rstream. `free` is called
+ * once for each owner, in any thread that releases a batch, closes, or learns of the end of an
+ * image. All memory is given back when the subscription is closed and its batches are released. */
+typedef struct rst_memory_t {
+    /* In polls only. NULL: there is none. *owner: what `free` gets. Need not be zeroed. */
+    void *(*alloc)(void *arg, size_t length, void **owner);
+    void (*free)(void *arg, void *owner);
+    void *arg;
+} rst_memory_t;
+typedef struct rst_parts_params_t {
+    uint16_t name_hash;  /* parts of the stream with this name; 0: of any named stream */
+    int32_t length_max;  /* longer messages are skipped; at least 1 */
+    rst_memory_t memory; /* alloc NULL: the heap */
+} rst_parts_params_t;
+/* From the next poll on, parts are put together; before, each one is a message. Only for polls into
+ * a batch. 0, -RST_EINVAL, -RST_ECLOSED, -RST_EFORKED. */
+RST_API int rst_subscription_take_parts(rst_subscription_t *subscription,
+    const rst_parts_params_t *params);
+/* Bytes held of messages whose last part has not come. */
+RST_API int64_t rst_subscription_partial_bytes(const rst_subscription_t *subscription);
+
+typedef enum rst_skip_reason_t {
+    RST_SKIP_TOO_LONG = 1,  /* longer than length_max */
+    RST_SKIP_NO_MEMORY = 2, /* none was given, or this process holds 4 GiB of partial messages */
+    RST_SKIP_PART_LOST = 3,
+    RST_SKIP_ABANDONED = 4, /* its publisher gave it up */
+    RST_SKIP_INVALID = 5,   /* parts that contradict each other */
+    RST_SKIP_ENDED = 6,     /* the image ended before its last part */
+    RST_SKIP_GIVEN_BACK = 7 /* rst_batch_give_back */
+} rst_skip_reason_t;
+
 typedef enum rst_image_event_kind_t {
     RST_IMAGE_AVAILABLE = 1,
     RST_IMAGE_UNAVAILABLE = 2,
-    RST_IMAGE_GAP = 3 /* only on unreliable streams: messages are lost */
+    RST_IMAGE_GAP = 3,    /* only on unreliable streams: messages are lost */
+    RST_IMAGE_SKIPPED = 4 /* one message that comes in parts is not handed out */
 } rst_image_event_kind_t;
 typedef struct rst_image_event_t {
     int kind;
@@ -327,6 +365,11 @@ typedef struct rst_image_event_t {
     /* unavailable: where the stream goes on in an image that follows, because its group has left
      * this reader behind. What lies between `position` and there is lost. 0: another reason */
     int64_t goes_on_at;
+    /* skipped: its first part that was seen begins at `position`, and it was given up at
+     * `end_position`; `received_position` counts its bytes that had come. Other messages may lie
+     * between the two. */
+    int64_t message_length; /* skipped: 0 when it is not known */
+    int32_t skip_reason; /* skipped: rst_skip_reason_t */
 } rst_image_event_t;
 /* The next event. 1: stored; 0: none. The unavailable event of an image follows its last message. A
  * new image of the same session follows that event. */

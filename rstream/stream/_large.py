@@ -1,0 +1,139 @@
+"""Sending messages in parts, as steps that a thread and an event loop share."""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from rstream import _core
+from rstream._checks import check_timeout
+from rstream.errors import RStreamError
+from rstream.stream._names import KIND_PART, header_of
+from rstream.stream._parts import PartedMessage
+from rstream.stream._sender import NOTICE_AFTER_S, Sender, Waiting
+from rstream.stream._steps import Pause, Steps
+from rstream.stream._unsendable import NO_BUFFER
+
+if TYPE_CHECKING:
+    from rstream.codecs import Encoded
+
+log = logging.getLogger("rstream")
+
+T = TypeVar("T")
+
+#: Most seconds that a part gives way to messages of other threads that wait for room.
+GIVE_WAY_S = 0.005
+#: How often it looks meanwhile.
+GIVE_WAY_PAUSE_S = 0.0002
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """How far a message is that travels in parts.
+
+    Attributes:
+        sent_bytes: sent so far; 0 again when it begins anew, for other readers or another session.
+        total_bytes: its length.
+    """
+
+    sent_bytes: int
+    total_bytes: int
+
+
+class LargeSender(Sender[T]):
+    """Adds messages in parts; one such message at a time, which the faces take care of."""
+
+    _large: PartedMessage | None = None  # under way
+    _large_count = 0
+
+    @property
+    def progress(self) -> Progress | None:
+        """How far the message is that travels in parts just now; None: there is none. Any thread.
+
+        Longer messages than :attr:`max_unparted_length` travel in parts.
+        """
+        message = self._large
+        if message is None:
+            return None
+        return Progress(sent_bytes=message.sent, total_bytes=message.total)
+
+    def _take_up(self, data: Encoded) -> PartedMessage:
+        try:
+            message = PartedMessage(data)
+        except NO_BUFFER as error:
+            raise self._buffer_error(data, error) from error
+        self._part_header = header_of(KIND_PART, self._codec.codec_id, self.name)
+        self._begin_large(message)
+        self._large = message
+        return message
+
+    def _begin_large(self, message: PartedMessage) -> None:
+        self._large_count += 1
+        message.begin(self._core, self._large_count)
+
+    def _offer_part(self, message: PartedMessage) -> int:
+        """Offer the next part, or the first one again if nobody has it."""
+        if message.must_begin_again(self._core):
+            self._begin_large(message)
+        position = self._offer(message.next_part(), self._part_header)
+        if position > 0:
+            part_bytes = message.advance()
+            if self._bucket is not None:
+                self._bucket.spend(part_bytes)
+            self._note_sent(position, int(message.is_sent))
+        elif position == _core.NOT_CONNECTED:
+            self._begin_large(message)  # the next reader will not have seen its first parts
+        return position
+
+    def _part_steps(self, message: PartedMessage, timeout_s: float | None) -> Steps[int]:
+        """Send the next part; returns the position after it.
+
+        Args:
+            message: under way.
+            timeout_s: most seconds to wait for room for this part.
+        """
+        check_timeout(timeout_s)
+        yield from self._pace_steps(timeout_s)
+        yield from self._give_way_steps()
+        position = self._offer_part(message)
+        if position > 0:
+            return position
+        waiting = Waiting(timeout_s)
+        has_noticed = False
+        try:
+            while position <= 0:
+                yield from self._cause_steps(waiting, position, 0)
+                position = self._offer_part(message)
+                if waiting.waited_s >= NOTICE_AFTER_S and not has_noticed:
+                    has_noticed = True
+                    log.warning(
+                        "%s: a message of %d bytes waits for its readers; %d are sent",
+                        self._where(),
+                        message.total,
+                        message.sent,
+                    )
+            return position
+        finally:
+            self._waited_ns += int(waiting.waited_s * 1e9)
+
+    def _give_way_steps(self) -> Steps[None]:
+        until_s = 0.0
+        while self._waiting_count:
+            now_s = time.monotonic()
+            until_s = until_s or now_s + GIVE_WAY_S
+            if now_s >= until_s:
+                return
+            yield Pause(GIVE_WAY_PAUSE_S)
+
+    def _put_down(self, message: PartedMessage) -> None:
+        """No more of the message is sent. Tells the readers if they have the beginning."""
+        self._large = None
+        if not message.is_begun or message.core is not self._core or self._is_ending:
+            return
+        try:
+            # It need not wait for room. If it fails the next message in parts, or the end, tells.
+            self._core.offer_control(message.abandonment(), self._part_header)
+        except RStreamError as error:
+            log.debug("%s: readers were not told: %s", self._where(), error)
