@@ -101,6 +101,30 @@ class Tick(msgspec.Struct):
     px: float
 """
 FRAGMENTS = (
+    Fragment(
+        page="docs/how-to/errors.md",
+        number=0,
+        before="import contextlib, threading, rstream",
+        changed=(
+            (
+                "try:\n    read()",
+                "def start():\n"
+                "    with contextlib.suppress(ValueError):\n"
+                "        write()\n"
+                "writer = threading.Thread(target=start)\n"
+                "writer.start()\n"
+                "try:\n    read()",
+            ),
+        ),
+        after="writer.join(20)",
+        shown="{'px': 1.0}\nValueError - no such market\ncaused by \"'XETRA'\"\n",
+    ),
+    Fragment(
+        page="docs/how-to/errors.md",
+        number=1,
+        after="print(rstream.errors.register(UnknownSymbol, name='shop.UnknownSymbol').__name__)",
+        shown="UnknownSymbol\n",
+    ),
     Fragment(page="README.md", number=1, changed=ON_LOOPBACK),
     Fragment(
         page="README.md",
