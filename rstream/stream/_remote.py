@@ -80,7 +80,7 @@ def _chain(error: BaseException) -> list[Entry]:
 
 def _notes(error: BaseException) -> list[str]:
     try:
-        notes = list(getattr(error, "__notes__", ()))
+        notes: list[object] = list(getattr(error, "__notes__", ()))
     except TypeError:  # a program may put anything there
         return []
     return [note for note in notes[:NOTES_MAX] if isinstance(note, str)]
