@@ -22,6 +22,7 @@ RStreamError                       .code (stable text), .hint (what to do), .det
 │   ├── ClosedError                closed here
 │   ├── PublisherLost              the publisher vanished without completing the stream
 │   ├── RemoteError                the other end failed; the text is its own
+│   │   └── (ValueError, ...)      made on arrival for a class that both ends know (register)
 │   ├── StreamEnded(EOFError)      get() after the last message of the stream
 │   ├── ReadTimeout(TimeoutError)  get(): no message came in time
 │   ├── SlowConsumer               more messages wait than the policy allows
@@ -41,6 +42,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from rstream._held_by import HeldBy
+from rstream._known_errors import register
 
 if TYPE_CHECKING:
     from rstream.stream._events import Gap
@@ -82,6 +84,7 @@ __all__ = (
     "SystemCallError",
     "TransportError",
     "VersionMismatch",
+    "register",
 )
 
 
@@ -289,9 +292,26 @@ class PublisherLost(TransportError):
 class RemoteError(TransportError):
     """The other end failed: the publisher ended its stream with an error, or the last reader left
     with one. The text is its own.
+
+    An error of a publisher or of a server whose class is known here (a builtin, or one of
+    :func:`register`) is an instance of that class too, so ``except ValueError`` catches it. What
+    caused it is its ``__cause__`` or ``__context__``. Its notes end with its traceback there.
+    Nothing is unpickled.
+
+    Attributes:
+        remote_type: the name of its class there; empty: only a text has arrived.
+        remote_message: its message there.
+        remote_notes: the notes that it had there.
+        remote_traceback: the frames of its traceback there, as text; its middle is cut out when
+            it is long.
     """
 
     default_code = "RST_REMOTE"
+
+    remote_type: str = ""
+    remote_message: str = ""
+    remote_notes: tuple[str, ...] = ()
+    remote_traceback: str = ""
 
 
 class StreamEnded(TransportError, EOFError):

@@ -34,6 +34,7 @@ ELSEWHERE_SINGLY = {
     ("README.md", 0): "test_the_first_program_sends_and_reads",
     ("README.md", 6): "tests/integration/spark/test_docs.py",
     ("docs/how-to/ray.md", 0): "tests/integration/ray/test_docs.py",
+    ("docs/how-to/ray.md", 2): "tests/integration/ray/test_async_actors.py",
 }
 
 THREADS = """
@@ -103,6 +104,30 @@ class Tick(msgspec.Struct):
     px: float
 """
 FRAGMENTS = (
+    Fragment(
+        page="docs/how-to/errors.md",
+        number=0,
+        before="import contextlib, threading, rstream",
+        changed=(
+            (
+                "try:\n    read()",
+                "def start():\n"
+                "    with contextlib.suppress(ValueError):\n"
+                "        write()\n"
+                "writer = threading.Thread(target=start)\n"
+                "writer.start()\n"
+                "try:\n    read()",
+            ),
+        ),
+        after="writer.join(20)",
+        shown="{'px': 1.0}\nValueError - no such market\ncaused by \"'XETRA'\"\n",
+    ),
+    Fragment(
+        page="docs/how-to/errors.md",
+        number=1,
+        after="print(rstream.errors.register(UnknownSymbol, name='shop.UnknownSymbol').__name__)",
+        shown="UnknownSymbol\n",
+    ),
     Fragment(page="README.md", number=1, changed=ON_LOOPBACK),
     Fragment(
         page="README.md",
@@ -203,6 +228,8 @@ print(sub.get(timeout_s=20))
         after="print(publisher.channel.partition('rs-rate=')[2]); publisher.close()",
         shown="fixed,r:50000000\n",
     ),
+    Fragment(page="docs/how-to/large-messages.md", number=0),
+    Fragment(page="docs/how-to/large-messages.md", number=1),
     Fragment(
         page="docs/how-to/ray.md",
         number=1,
@@ -216,7 +243,7 @@ print(sub.get(timeout_s=20))
     ),
     Fragment(
         page="docs/how-to/ray.md",
-        number=2,
+        number=3,
         before="import numpy as np, rstream\non_frame = lambda frame: print(frame.shape)",
         after="end.finish()",
         shown="(100000,)\n",

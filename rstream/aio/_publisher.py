@@ -16,7 +16,7 @@ from rstream.aio._thread_call import ThreadCall
 from rstream.aio._turns import Parts, Turns
 from rstream.errors import ClosedError, CodecError, DriverLost, RStreamError
 from rstream.stream import _steps
-from rstream.stream._end import error_text, is_failure, linger_after
+from rstream.stream._end import is_failure, linger_after
 from rstream.stream._large import LargeSender
 from rstream.stream._names import KIND_COMPLETE, KIND_ERROR
 from rstream.stream._sender import CHUNK, SET_RATE_TIMEOUT_S, at_hand, length_of
@@ -341,13 +341,13 @@ class Publisher(LargeSender[T]):
         return await self._run(self._wait_consumed_steps(wanted, deadline_s, give_up_alone=False))
 
     async def fail(self, error: BaseException | str, *, linger_s: float | None = None) -> None:
-        """End the stream with an error; readers raise ``RemoteError`` with its text.
+        """End the stream with an error; readers raise it as ``RemoteError``.
 
         Args:
             error: the exception, or its text.
             linger_s: as for :meth:`close`.
         """
-        await self._end(KIND_ERROR, error_text(error), linger_s)
+        await self._end(KIND_ERROR, error, linger_s)
 
     async def close(self, *, linger_s: float | None = None) -> None:
         """Complete the stream, and wait until readers have consumed it. Idempotent.
@@ -361,7 +361,7 @@ class Publisher(LargeSender[T]):
         """
         await self._end(KIND_COMPLETE, self.name, linger_s)
 
-    async def _end(self, kind: int, text: str, linger_s: float | None) -> None:
+    async def _end(self, kind: int, end: BaseException | str, linger_s: float | None) -> None:
         linger_s = self.linger_s if linger_s is None else linger_s
         check_seconds("linger_s", linger_s)
         if self._is_ending:
@@ -382,7 +382,7 @@ class Publisher(LargeSender[T]):
                 for call in (self._rejoin_call, self._rate_call):
                     if call is not None:
                         await call.wait_done()
-                await self._run(self._end_steps(kind, text, linger_s), is_end=True)
+                await self._run(self._end_steps(kind, end, linger_s), is_end=True)
             finally:
                 self._send_lock.release()
         finally:

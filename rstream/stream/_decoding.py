@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from rstream import _core
 from rstream.codecs import describe_codec
-from rstream.errors import CodecError, NameMismatch, RemoteError
+from rstream.errors import CodecError, NameMismatch
 from rstream.stream._events import Completed, Failed, Refused
 from rstream.stream._names import (
     FLAG_ENCRYPTED,
@@ -20,6 +20,7 @@ from rstream.stream._names import (
     header_of,
     known_name,
 )
+from rstream.stream._remote import decode_failure, make_remote
 
 if TYPE_CHECKING:
     from rstream.codecs import Codec
@@ -105,7 +106,7 @@ class Decoder(Generic[T]):
             self._report.events.append(Completed(session_id=session_id, position=peer.position))
             return False
         if kind == KIND_ERROR:
-            self._on_failed(source, session_id, peer, payload.decode(errors="replace"))
+            self._on_failed(source, session_id, peer, payload)
             return False
         text = self._unreadable(kind, flags, codec_id)
         if text:
@@ -146,21 +147,27 @@ class Decoder(Generic[T]):
         )
         self._report.tell(event, error, is_first=is_first)
 
-    def _on_failed(self, source: Input, session_id: int, peer: Peer, reason: str) -> None:
+    def _on_failed(self, source: Input, session_id: int, peer: Peer, payload: bytes) -> None:
         # With on_lost="event" nothing is raised. So the failure must not look like a completion,
         # which would end the reader's loop without a word.
         source.peers.done(session_id, counts=self._report.is_raising)
-        position = peer.position
-        self._report.tell(
-            Failed(session_id=session_id, position=position, source=peer.source, reason=reason),
-            RemoteError(
-                f"{self._report.where(source, session_id)}: its publisher failed: {reason}",
-                channel=source.channel,
-                stream_id=self._report.stream_id,
-                session_id=session_id,
-                position=position,
-            ),
+        sent = decode_failure(payload)
+        error = make_remote(
+            sent,
+            f"{self._report.where(source, session_id)}: its publisher failed: ",
+            channel=source.channel,
+            stream_id=self._report.stream_id,
+            session_id=session_id,
+            position=peer.position,
         )
+        event = Failed(
+            session_id=session_id,
+            position=peer.position,
+            source=peer.source,
+            reason=sent.text,
+            error=error,
+        )
+        self._report.tell(event, error)
 
     def _name_error(self, source: Input, session_id: int, name_hash: int) -> NameMismatch:
         stream_id = self._report.stream_id

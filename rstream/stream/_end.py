@@ -2,8 +2,8 @@
 
     the body                                  readers get       close waits for them
     returns                                   the end           up to linger_s
-    raises an Exception                       its text          up to linger_s
-    is cancelled, Ctrl-C, sys.exit(1)         its text          not at all
+    raises an Exception                       the error         up to linger_s
+    is cancelled, Ctrl-C, sys.exit(1)         the error         not at all
     sys.exit(0), a generator that is closed   the end           not at all
 
 Whoever cancels wants the program to go on now. What was sent before is delivered all the same,
@@ -25,14 +25,14 @@ def linger_after(error: BaseException | None, linger_s: float) -> float:
     return linger_s if error is None or isinstance(error, Exception) else 0.0
 
 
-def error_text(error: BaseException | str) -> str:
-    """The text that readers get of an error that ends the stream."""
-    if isinstance(error, str):
-        return error
-    message = str(error)
-    return f"{type(error).__name__}: {message}" if message else type(error).__name__
+def message_of(error: BaseException) -> str:
+    """The message of an error, also of one whose ``__str__`` fails."""
+    try:
+        return str(error)
+    except Exception as problem:
+        return f"(its __str__ raised {type(problem).__name__})"
 
 
 def cut_text(text: str, bytes_max: int) -> bytes:
     """The text in UTF-8, cut behind its last whole character that fits."""
-    return text.encode()[:bytes_max].decode(errors="ignore").encode()
+    return text.encode(errors="backslashreplace")[:bytes_max].decode(errors="ignore").encode()

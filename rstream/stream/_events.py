@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TypeAlias
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from rstream.errors import RemoteError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,12 +80,14 @@ class Failed:
         position: after its last message.
         source: ``ip:port`` or ``aeron:ipc``.
         reason: the publisher's text.
+        error: what a reader raises that does not get the failures as events only.
     """
 
     session_id: int
     position: int
     source: str
     reason: str
+    error: RemoteError = field(repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,7 +20,7 @@ from rstream import _core
 from rstream._checks import check_seconds, check_timeout
 from rstream.errors import ClosedError, CodecError, ConcurrentUseError, RStreamError
 from rstream.stream import _steps
-from rstream.stream._end import error_text, is_failure, linger_after
+from rstream.stream._end import is_failure, linger_after
 from rstream.stream._large import GIVE_WAY_PAUSE_S, LargeSender
 from rstream.stream._names import KIND_COMPLETE, KIND_ERROR
 from rstream.stream._sender import CHUNK, SET_RATE_TIMEOUT_S, at_hand, length_of
@@ -347,7 +347,7 @@ class Publisher(LargeSender[T]):
         return self._run(self._wait_consumed_steps(wanted, deadline_s, give_up_alone=False))
 
     def fail(self, error: BaseException | str, *, linger_s: float | None = None) -> None:
-        """End the stream with an error: readers raise :class:`RemoteError` with the text.
+        """End the stream with an error; readers raise it as :class:`RemoteError`.
 
         Args:
             error: the exception, or its text.
@@ -357,7 +357,7 @@ class Publisher(LargeSender[T]):
         """
         if self._closed or self._is_ending:
             raise self._closed_error()
-        self._end(KIND_ERROR, error_text(error), linger_s)
+        self._end(KIND_ERROR, error, linger_s)
 
     def close(self, *, linger_s: float | None = None) -> None:
         """Say that the stream is complete, and wait until readers have consumed it. Idempotent.
@@ -371,7 +371,7 @@ class Publisher(LargeSender[T]):
         """
         self._end(KIND_COMPLETE, self.name, linger_s)
 
-    def _end(self, kind: int, text: str, linger_s: float | None) -> None:
+    def _end(self, kind: int, end: BaseException | str, linger_s: float | None) -> None:
         if linger_s is not None:
             check_seconds("linger_s", linger_s)
         with self._lock:
@@ -380,7 +380,7 @@ class Publisher(LargeSender[T]):
             self._is_ending = True
             self._refuse(_core.CLOSED)  # no message may follow the end
         try:
-            self._run(self._end_steps(kind, text, self.linger_s if linger_s is None else linger_s))
+            self._run(self._end_steps(kind, end, self.linger_s if linger_s is None else linger_s))
         finally:
             self._let_go()
 
@@ -395,7 +395,7 @@ class Publisher(LargeSender[T]):
     ) -> None:
         linger_s = linger_after(exc, self.linger_s)
         if exc is not None and is_failure(exc):
-            self._end(KIND_ERROR, error_text(exc), linger_s)
+            self._end(KIND_ERROR, exc, linger_s)
         else:
             self.close(linger_s=linger_s)
 

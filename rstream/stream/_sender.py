@@ -23,10 +23,10 @@ from rstream.errors import (
     StorageError,
 )
 from rstream.stream import _session
-from rstream.stream._end import cut_text
 from rstream.stream._events import SessionChanged
 from rstream.stream._names import header_of, with_rate
 from rstream.stream._publisher_facts import PublisherFacts
+from rstream.stream._remote import encode_failure
 from rstream.stream._steps import Pause, Room, Steps, Work
 from rstream.stream._unsendable import NO_BUFFER, add_index, buffer_error, encode_error
 
@@ -548,7 +548,7 @@ class Sender(PublisherFacts[T]):
 
     # ---- the end ----
 
-    def _end_steps(self, kind: int, text: str, linger_s: float) -> Steps[None]:
+    def _end_steps(self, kind: int, end: BaseException | str, linger_s: float) -> Steps[None]:
         """Send the end of the stream, and wait until readers have consumed it.
 
         The caller calls :meth:`_let_go` afterwards.
@@ -557,14 +557,14 @@ class Sender(PublisherFacts[T]):
         header = header_of(kind, self._codec.codec_id, self.name)
         data_end = self._core.position
         try:
-            if (yield from self._send_end_steps(header, text, deadline_s)):
+            if (yield from self._send_end_steps(header, end, deadline_s)):
                 is_read = yield from self._wait_consumed_steps(
                     data_end, deadline_s, give_up_alone=True
                 )
                 if is_read:  # a reader that has all it wants may never ask for the end
                     soon_s = min(deadline_s, time.monotonic() + END_LINGER_S)
-                    end = self._core.position
-                    yield from self._wait_consumed_steps(end, soon_s, give_up_alone=True)
+                    all_sent = self._core.position
+                    yield from self._wait_consumed_steps(all_sent, soon_s, give_up_alone=True)
                 elif self._core.is_connected and linger_s > 0:
                     log.warning(
                         "%s: closed after linger_s=%g with %d bytes unread; readers get them while "
@@ -580,13 +580,15 @@ class Sender(PublisherFacts[T]):
             log.warning("%s: closed without its driver: %s", self._where(), error)
             self._report_gap(self._core.session_id, self._reached, "closed without its driver")
 
-    def _send_end_steps(self, header: int, text: str, deadline_s: float) -> Steps[bool]:
+    def _send_end_steps(
+        self, header: int, end: BaseException | str, deadline_s: float
+    ) -> Steps[bool]:
         """Send the end of the stream, which does not wait behind data. False: no reader is there.
 
         It waits only while the publisher's limit lies far below what was sent, as after readers
         have left.
         """
-        data = cut_text(text, self._core.max_control_length)
+        data = encode_failure(end, self._core.max_control_length)
         while True:
             reason = self._core.offer_control(data, header)
             if reason > 0:
