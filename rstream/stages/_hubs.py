@@ -89,7 +89,7 @@ class PartitionHub(FanOut[T], Generic[T]):
         self._choose = choose
         self._unchosen: deque[T] = deque()
         #: Elements for which ``choose`` returned None.
-        self.dropped = 0
+        self.dropped: int = 0
 
     def _join(self, outlet: Outlet[T]) -> None:
         self._assign()

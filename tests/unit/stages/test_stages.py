@@ -367,7 +367,7 @@ def test_a_second_upstream_is_cancelled(name):
 
 
 def test_signals_are_serial_with_many_threads():
-    """Two threads signal at random: nothing is lost, doubled or reordered, and never two at once."""
+    """Two threads signal at random: nothing is lost or reordered, and never two at once."""
 
     class Checked(Sink):
         inside = 0
