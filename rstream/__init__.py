@@ -41,7 +41,7 @@ from rstream.errors import PublisherLost, RStreamError
 if TYPE_CHECKING:
     # "as" exports a name that __all__ leaves out: `from rstream import *` must not load the extras.
     from rstream import aio as aio
-    from rstream import codecs, metrics, stream
+    from rstream import codecs, metrics, stages, stream
     from rstream import ray as ray
     from rstream import rx as rx
     from rstream import spark as spark
@@ -76,6 +76,7 @@ __all__ = (
     "policy",
     "publisher",
     "rate",
+    "stages",
     "stream",
     "subscriber",
 )
@@ -94,6 +95,7 @@ _LAZY_MODULES = frozenset(
         "ray",
         "rx",
         "spark",
+        "stages",
         "stream",
     }
 )

@@ -103,6 +103,7 @@ import rstream
 class Tick(msgspec.Struct):
     px: float
 """
+STAGES = "docs/how-to/stages.md"
 FRAGMENTS = (
     Fragment(
         page="docs/how-to/errors.md",
@@ -282,6 +283,17 @@ print(sub.get(timeout_s=20))
         page="docs/how-to/slow-consumers.md",
         number=2,
         changed=(("endpoint=224.0.1.1:40456", "endpoint=224.0.1.1:40456|interface=127.0.0.1"),),
+    ),
+    *(
+        Fragment(page=STAGES, number=number, shown=blocks(STAGES, "text")[shown])
+        for number, shown in ((0, 0), (2, 2), (3, 3))
+    ),
+    Fragment(
+        page=STAGES,
+        number=1,
+        before=THREADS + "reader = start(take, 'batches')",
+        after="send('ticks'); reader.join(20); print(sum(got, []))",
+        shown="[{'px': 0}, {'px': 1}, {'px': 2}]\n",
     ),
     Fragment(
         page="docs/reference/channels.md",

@@ -10,7 +10,7 @@ import reactivex
 from reactivex import operators as ops
 
 import rstream
-from rstream import abc, codecs, policy, rx
+from rstream import abc, codecs, policy, rx, stages
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -65,6 +65,18 @@ def reactive_streams() -> None:
     assert_type(source, abc.Publisher[Tick])
     source.subscribe(TickSubscriber())
     source.subscribe(rstream.stream.sink("copy", Tick))
+
+
+def stages_between() -> None:
+    source = rstream.stream.source("ticks", Tick)
+
+    def weight(tick: Tick) -> float:
+        return tick.px
+
+    batches = stages.pipe(source, stages.buffer(64), stages.batch(100), stages.checkpoint("here"))
+    assert_type(batches, abc.Publisher[list[Tick]])
+    assert_type(stages.throttle(10)(source), abc.Publisher[Tick])
+    assert_type(stages.batch_weighted(10, weight)(source), abc.Publisher[list[Tick]])
 
 
 async def asyncio_or_trio() -> None:
