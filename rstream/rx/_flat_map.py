@@ -129,7 +129,6 @@ class _Merging(Generic[T, R]):
             target=self._begin,
             args=(inner, subscription),
             name="rstream-rx-flat_map_bounded",
-            daemon=True,
         ).start()
 
     def on_completed(self) -> None:
