@@ -89,6 +89,15 @@ def test_rx_pipeline(driver_dir: str) -> None:
     assert scores[-1] == LAST_SCORE
 
 
+@pytest.mark.integration
+def test_rx_demand(driver_dir: str) -> None:
+    pytest.importorskip("reactivex", reason="reactivex is not installed")
+    output = run("rx_demand.py", driver_dir)
+    assert output.startswith("400 scored, sum 79800; the publisher was at most ")
+    # Half a term of 1 MiB, eight at work, and two queues; all 400 would be ahead without demand.
+    assert int(output.split()[-3]) < 100
+
+
 @pytest.mark.parametrize("name", sorted(path.name for path in (ROOT / "examples").glob("*.py")))
 def test_says_what_for_and_how(name: str) -> None:
     first = (ROOT / "examples" / name).read_text().split('"""')[1]

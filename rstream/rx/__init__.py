@@ -19,12 +19,13 @@ from rstream.rx._backpressure import (
     on_backpressure_latest,
 )
 from rstream.rx._endpoint import EndpointLike, from_endpoint
+from rstream.rx._flat_map import flat_map_bounded
 from rstream.rx._from_async import from_async_iterable
 from rstream.rx._from_publisher import from_publisher
 from rstream.rx._limit_rate import limit_rate
 from rstream.rx._observable import from_reader, from_stream
 from rstream.rx._observe_on import observe_on_bounded
-from rstream.rx._operators import to_stream
+from rstream.rx._operators import tee_stream, to_stream
 from rstream.rx._to_async import AsyncItems, AsyncItemsIterator, to_async_iterable
 from rstream.rx._to_publisher import to_publisher
 
@@ -32,6 +33,7 @@ __all__ = (
     "AsyncItems",
     "AsyncItemsIterator",
     "EndpointLike",
+    "flat_map_bounded",
     "from_async_iterable",
     "from_endpoint",
     "from_publisher",
@@ -43,6 +45,7 @@ __all__ = (
     "on_backpressure_drop",
     "on_backpressure_error",
     "on_backpressure_latest",
+    "tee_stream",
     "to_async_iterable",
     "to_publisher",
     "to_stream",

@@ -15,6 +15,7 @@ gets it by ``on_error``. It never reaches the thread that emits.
 
 from __future__ import annotations
 
+import logging
 import threading
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
@@ -22,13 +23,15 @@ from reactivex import Observable, abc
 from reactivex.disposable import Disposable, SingleAssignmentDisposable
 
 from rstream.rx._ends import tell_end
-from rstream.rx._queue import BoundedQueue
+from rstream.rx._queue import NOTICE_AFTER_S, BoundedQueue
 from rstream.rx._schedulers import Kind, OwnThread, is_own_thread, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rstream import policy
+
+log = logging.getLogger("rstream")
 
 T = TypeVar("T")
 
@@ -65,7 +68,7 @@ def through_queue(
             drain = Drain(queue, observer, scheduler or OwnThread(f"rstream-rx-{what}"))
             put = queue.put if on_lost is None else _telling(queue, on_lost)
             drain.upstream.disposable = source.subscribe(
-                put, queue.end, lambda: queue.end(None), scheduler=scheduler_
+                put, drain.end, lambda: drain.end(None), scheduler=scheduler_
             )
             return Disposable(drain.dispose)
 
@@ -121,8 +124,38 @@ class Drain(Generic[T]):
     def dispose(self) -> None:
         """Deliver nothing more, leave the source, and let a producer that waits go on."""
         self._is_done = True
-        self._queue.close()
+        self._queue.close()  # wakes who waits
         self.upstream.dispose()
+
+    def end(self, error: Exception | None) -> None:
+        """The source has ended. What waits is delivered even if the program ends now.
+
+        The threads of RxPY's schedulers are daemons. So a thread that is none, unless the source's
+        is, waits for them, but not for a scheduler that has stopped.
+        """
+        self._queue.end(error)
+        is_apart = self._kind in (Kind.THREAD, Kind.LOOP)
+        if is_apart and not isinstance(self._scheduler, OwnThread) and not self._is_delivered():
+            threading.Thread(target=self._keep_alive, name="rstream-rx-keep-alive").start()
+
+    def _is_delivered(self) -> bool:
+        return self._queue.is_closed or (self._is_done and self._deliverer is None)
+
+    def _keep_alive(self) -> None:
+        queue = self._queue
+        with queue.changed:
+            left = len(queue)
+            while not self._is_delivered():
+                is_told = queue.changed.wait(NOTICE_AFTER_S)
+                before, left = left, len(queue)
+                if not is_told and self._deliverer is None and left == before:
+                    log.warning(
+                        "%s: the source has ended, %d items wait, and nobody takes them: the "
+                        "scheduler does not run, and the program does not wait for it",
+                        queue.what,
+                        left,
+                    )
+                    return
 
     # ---- scheduling ----
 

@@ -74,7 +74,7 @@ def from_async_iterable(
             return Disposable(iterating.stop)
         queue = BoundedQueue[T]("from_async_iterable", policy.Buffer(capacity))
         drain = Drain(queue, observer, scheduler)
-        iterating = _Iterating(iterable, _Queued(queue))
+        iterating = _Iterating(iterable, _Queued(queue, drain.end))
         drain.upstream.disposable = Disposable(iterating.stop)
         _start(iterating)
         return Disposable(drain.dispose)
@@ -103,8 +103,9 @@ class _Direct(Generic[T]):
 class _Queued(Generic[T]):
     """Puts items into a queue, and awaits room for them."""
 
-    def __init__(self, queue: BoundedQueue[T]) -> None:
+    def __init__(self, queue: BoundedQueue[T], end: Callable[[Exception | None], None]) -> None:
         self._queue = queue
+        self._end = end
         self._waker: Waker | None = None
 
     def begin(self, waker: Waker) -> None:
@@ -125,7 +126,7 @@ class _Queued(Generic[T]):
 
     def end(self, error: Exception | None) -> None:
         """The end, behind the items."""
-        self._queue.end(error)
+        self._end(error)
 
 
 class _Iterating(Generic[T]):

@@ -1,8 +1,8 @@
-"""The operator that sends."""
+"""The operators that send."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from reactivex import Observable, abc
 from reactivex.disposable import CompositeDisposable, Disposable
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from rstream.codecs import CodecLike
     from rstream.stream import Publisher, PublisherOptions
+
+T = TypeVar("T")
 
 
 def to_stream(
@@ -27,7 +29,12 @@ def to_stream(
 
     ``send`` waits for room in the thread that emits, and so slows the pipeline above it down.
     Completion completes the stream, an error ends it with the error's text, and dispose completes
-    it.
+    it::
+
+        source     -1-2-3-|
+                   to_stream("copy")
+        "copy"     -1-2-3-|
+        observer   -------3|
 
     Args:
         name, type, codec, options: as for :func:`rstream.publisher`.
@@ -37,10 +44,47 @@ def to_stream(
         ``.run()`` returns the count. A failure to send disposes the source and reaches
         ``on_error``.
     """
+    return _sending(_Sending, name, type, codec, options)
 
-    def operator(source: Observable[Any]) -> Observable[int]:
+
+def tee_stream(
+    name: str | int,
+    type: Any = None,
+    *,
+    codec: CodecLike = None,
+    **options: Unpack[PublisherOptions],
+) -> Callable[[Observable[T]], Observable[T]]:
+    """An operator that sends every item into a stream, and passes it on.
+
+    ::
+
+        source     -1-2-3-|
+                   tee_stream("copy")
+        "copy"     -1-2-3-|
+        observer   -1-2-3-|
+
+    An item is sent first, in the thread that emits: the slower one of the stream's readers and the
+    observer slows the source down. Completion, an error and dispose end the stream as by
+    :func:`to_stream`; the observer completes when the readers had ``linger_s`` seconds to consume.
+
+    Args:
+        name, type, codec, options: as for :func:`rstream.publisher`.
+    Returns:
+        The operator. A failure to send disposes the source and reaches ``on_error``.
+    """
+    return _sending(_Teeing, name, type, codec, options)
+
+
+def _sending(
+    kind: Callable[[Publisher[Any], abc.ObserverBase[Any]], _Sending],
+    name: str | int,
+    type: Any,
+    codec: CodecLike,
+    options: PublisherOptions,
+) -> Callable[[Observable[Any]], Observable[Any]]:
+    def operator(source: Observable[Any]) -> Observable[Any]:
         def subscribe(
-            observer: abc.ObserverBase[int], scheduler: abc.SchedulerBase | None = None
+            observer: abc.ObserverBase[Any], scheduler: abc.SchedulerBase | None = None
         ) -> abc.DisposableBase:
             try:
                 publisher: Publisher[Any] = stream.publisher(
@@ -49,7 +93,7 @@ def to_stream(
             except Exception as error:
                 observer.on_error(error)
                 return Disposable()
-            sending = _Sending(publisher, observer)
+            sending = kind(publisher, observer)
             sending.upstream.add(
                 source.subscribe(
                     sending.on_next, sending.on_error, sending.on_completed, scheduler=scheduler
@@ -65,7 +109,7 @@ def to_stream(
 class _Sending:
     """The connection of one source to one publisher."""
 
-    def __init__(self, publisher: Publisher[Any], observer: abc.ObserverBase[int]) -> None:
+    def __init__(self, publisher: Publisher[Any], observer: abc.ObserverBase[Any]) -> None:
         self.upstream = CompositeDisposable()
         self._publisher = publisher
         self._observer = observer
@@ -101,6 +145,9 @@ class _Sending:
         except Exception as error:
             self._observer.on_error(error)
             return
+        self._complete()
+
+    def _complete(self) -> None:
         self._observer.on_next(self._count)
         self._observer.on_completed()
 
@@ -109,3 +156,15 @@ class _Sending:
         if not self._is_done:
             self._is_done = True
             self._publisher.close()
+
+
+class _Teeing(_Sending):
+    """The same, with each item passed on after it was sent."""
+
+    def on_next(self, item: Any) -> None:
+        super().on_next(item)
+        if not self._is_done:
+            self._observer.on_next(item)
+
+    def _complete(self) -> None:
+        self._observer.on_completed()

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Action = Callable[[Any, Any], None]
 
 #: How long a thread of :class:`OwnThread` waits for the next action before it ends.
-IDLE_S: Final = 0.5
+IDLE_S: Final = 0.1
 
 
 class Kind(Enum):

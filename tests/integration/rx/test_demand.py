@@ -1,4 +1,4 @@
-"""Demand through an Observable: subscriber, Observable, stream, and the other process's upstream."""
+"""Demand through an Observable: subscriber, Observable, stream, and the upstream of its sink."""
 
 from __future__ import annotations
 

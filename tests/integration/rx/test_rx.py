@@ -12,10 +12,18 @@ import msgspec
 import pytest
 
 from rstream import policy, stream
-from rstream.errors import NotConnected, PublisherLost, RemoteError, SlowConsumer
+from rstream.errors import (
+    CodecError,
+    NotConnected,
+    PublisherLost,
+    ReadTimeout,
+    RemoteError,
+    SlowConsumer,
+)
 
 reactivex = pytest.importorskip("reactivex")
 from reactivex import operators as ops  # noqa: E402
+from reactivex.scheduler import NewThreadScheduler  # noqa: E402
 
 from rstream import rx  # noqa: E402
 
@@ -223,6 +231,53 @@ def test_fail_reaches_on_error_of_a_slow_pipeline(driver_dir, name):
         assert failed.wait(20)
     assert seen == [0, 1, 2, 3]
     assert isinstance(errors[0], SlowConsumer)
+
+
+def test_tee_stream_sends_and_passes_on(driver_dir, name):
+    copied, ends, done, _ = collect(rx.from_stream(name, dir=driver_dir))
+    seen = reactivex.range(100).pipe(rx.tee_stream(name, dir=driver_dir), ops.to_list()).run()
+    assert done.wait(10)
+    assert seen == copied == list(range(100))
+    assert ends == [None]
+
+
+def test_tee_stream_passes_errors_on_both_ways(driver_dir, name):
+    _, ends, done, _ = collect(rx.from_stream(name, dir=driver_dir))
+    failing = reactivex.of(1, 0).pipe(ops.map(lambda n: 1 / n), rx.tee_stream(name, dir=driver_dir))
+    with pytest.raises(ZeroDivisionError):
+        failing.run()
+    assert done.wait(10)
+    assert isinstance(ends[0], RemoteError)
+
+
+def test_tee_stream_emits_nothing_that_was_not_sent(driver_dir, name):
+    with stream.subscriber(name, bytes, dir=driver_dir) as reader:
+        seen, ends, done, _ = collect(
+            reactivex.of(b"1", "no bytes", b"2").pipe(
+                rx.tee_stream(name, bytes, dir=driver_dir, linger_s=0)
+            )
+        )
+        assert done.wait(10)
+        assert seen == [b"1"]
+        assert isinstance(ends[0], CodecError)
+        assert reader.get(timeout_s=10) == b"1"
+
+
+def test_a_slow_observer_holds_the_stream_that_it_tees(driver_dir, name):
+    gate, seen = threading.Event(), []
+    with stream.subscriber(name, dir=driver_dir) as reader:
+        items, _, done, _ = collect(
+            reactivex.range(3, scheduler=NewThreadScheduler()).pipe(
+                rx.tee_stream(name, dir=driver_dir), ops.do_action(lambda _: gate.wait(20))
+            )
+        )
+        seen.append(reader.get(timeout_s=10))
+        with pytest.raises(ReadTimeout):
+            reader.get(timeout_s=0.05)
+        gate.set()
+        seen.extend(reader)
+        assert done.wait(10)
+    assert seen == items == [0, 1, 2]
 
 
 def test_to_stream_without_readers_is_an_error(driver_dir, name):

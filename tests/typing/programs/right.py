@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Any, assert_type
 import msgspec
 import reactivex
 from reactivex import operators as ops
+from reactivex.scheduler import EventLoopScheduler
 
 import rstream
 from rstream import abc, codecs, policy, rx, stages
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
     from pyspark.sql import DataFrame, SparkSession
 
 
@@ -102,6 +105,43 @@ def rxpy() -> None:
 
     sent = ticks.pipe(ops.map(price), rx.to_stream("prices"))
     assert_type(sent, reactivex.Observable[int])
+
+    batches = rx.from_stream("ticks", Tick, batches=True, scheduler=EventLoopScheduler())
+    assert_type(batches, reactivex.Observable[list[Tick]])
+
+
+def rxpy_with_demand(source: abc.Publisher[Tick]) -> None:
+    ticks = rx.from_publisher(source, prefetch=16)
+    assert_type(ticks, reactivex.Observable[Tick])
+
+    def symbol(tick: Tick) -> str:
+        return str(tick.px)
+
+    def score(tick: Tick) -> reactivex.Observable[float]:
+        return reactivex.of(tick.px)
+
+    bounded = ticks.pipe(
+        rx.observe_on_bounded(EventLoopScheduler(), 1000),
+        rx.limit_rate(256, 64),
+        rx.on_backpressure_buffer(16, overflow="drop_oldest"),
+        rx.on_backpressure_drop(),
+        rx.on_backpressure_latest(key=symbol),
+        rx.on_backpressure_error(8),
+        rx.tee_stream("copy", Tick),
+    )
+    assert_type(bounded, reactivex.Observable[Tick])
+    assert_type(bounded.pipe(rx.flat_map_bounded(score, 4)), reactivex.Observable[float])
+    assert_type(bounded.pipe(rx.to_publisher(16)), abc.Publisher[Tick])
+
+
+async def rxpy_and_event_loops(ticks: reactivex.Observable[Tick]) -> None:
+    async for tick in ticks.pipe(rx.to_async_iterable(16)):
+        assert_type(tick, Tick)
+
+    async def numbers() -> AsyncIterator[int]:
+        yield 1
+
+    assert_type(rx.from_async_iterable(numbers()), reactivex.Observable[int])
 
 
 def ray_actors() -> None:

@@ -40,6 +40,13 @@ def rxpy() -> reactivex.Observable[str]:
     return rx.from_stream("ticks", Tick)  # wrong
 
 
+def rxpy_with_demand(ticks: reactivex.Observable[Tick]) -> abc.Publisher[str]:
+    rx.from_stream("ticks", Tick, batches=True).subscribe(lambda tick: print(tick.px))  # wrong
+    rx.on_backpressure_buffer(8, overflow="explode")  # wrong
+    rx.observe_on_bounded(1000)  # wrong
+    return ticks.pipe(rx.to_publisher())  # wrong
+
+
 def ray_actors() -> None:
     end = rstream.ray.open_reader("ticks", prefetch="many")  # wrong
     end.handel.publisher()  # wrong

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import subprocess
+import sys
 import threading
 import time
 
@@ -269,6 +271,52 @@ def test_a_scheduler_that_never_runs_is_told(monkeypatch, caplog):
     release.set()
     assert taken.wait().items == list(range(10))
     pool.executor.shutdown()
+
+
+AT_EXIT = """
+import sys, threading, time
+import reactivex
+from reactivex.scheduler import EventLoopScheduler, NewThreadScheduler
+from reactivex import operators as ops
+from rstream import rx
+
+def show(item):
+    time.sleep(0.02)
+    print(item, flush=True)
+
+crossing = {
+    "loop": lambda: rx.observe_on_bounded(EventLoopScheduler(), 9),
+    "new thread": lambda: rx.observe_on_bounded(NewThreadScheduler(), 9),
+    "own thread": lambda: rx.on_backpressure_buffer(9),
+}[sys.argv[1]]()
+reactivex.range(9).pipe(crossing).subscribe(show, on_completed=lambda: print("done", flush=True))
+"""
+
+
+@pytest.mark.parametrize("kind", ["loop", "new thread", "own thread"])
+def test_what_waits_when_the_program_ends_is_delivered(kind):
+    """The threads of RxPY's schedulers are daemons, which would end with the program."""
+    done = subprocess.run(
+        [sys.executable, "-c", AT_EXIT, kind],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert done.stdout.split() == [*map(str, range(9)), "done"]
+
+
+def test_the_program_does_not_wait_for_a_scheduler_that_has_stopped(monkeypatch, caplog):
+    monkeypatch.setattr("rstream.rx._drain.NOTICE_AFTER_S", 0.02)
+    scheduler, taken = EventLoopScheduler(), Collector(is_slow=True)
+    scheduler.schedule(lambda *_: (taken.is_in.set(), taken.gate.wait(20)))
+    assert taken.is_in.wait(20)
+    with caplog.at_level(logging.WARNING, "rstream"):
+        reactivex.range(3).pipe(rx.observe_on_bounded(scheduler, 9)).subscribe(taken)
+        scheduler.dispose()
+        until(lambda: "3 items wait, and nobody takes them" in caplog.text)
+    taken.gate.set()
+    until(lambda: not any(t.name == "rstream-rx-keep-alive" for t in threading.enumerate()))
 
 
 def test_an_own_thread_ends_when_it_is_idle_and_begins_again(monkeypatch):
