@@ -15,10 +15,28 @@ import re
 from typing import Any
 
 from rstream import _core
+from rstream._channel_uri import name_of
 from rstream._facts import SlowestReader, slowest_reader_of
 from rstream._held_by import HeldBy
 from rstream._publication import wanted_elements
 from rstream.errors import RStreamError
+
+__all__ = (
+    "Counter",
+    "ImageState",
+    "Loss",
+    "PublicationState",
+    "RateState",
+    "StreamCounter",
+    "SubscriptionState",
+    "counters",
+    "images",
+    "losses",
+    "publications",
+    "slowest_readers",
+    "stream_counters",
+    "subscriptions",
+)
 
 _STREAM_LABEL = re.compile(
     r"^(?P<name>[^:]+): (?P<registration>-?\d+) (?P<session>-?\d+) (?P<stream>-?\d+) "
@@ -39,6 +57,8 @@ TYPE_FILL_NAKS = 7306
 TYPE_HEADROOM = 7307
 TYPE_DESTINATION_FAILED = 7312
 TYPE_SUBSCRIPTION = 7313
+#: What the laws that listen begin with (transport_ext/flow/rate.h): no limit.
+_RATE_MOST = 1_000_000_000_000
 STREAM_TYPES = frozenset({1, 2, 3, 4, 5, 9, 12, 13, 17, 19, 20, TYPE_SUBSCRIPTION})
 
 
@@ -128,6 +148,11 @@ class RateState:
     fill_naks: int
     headroom: float | None
 
+    @property
+    def limit_bytes_per_s(self) -> int | None:
+        """The rate; None: the law has had no reason to limit yet."""
+        return self.bytes_per_s if self.bytes_per_s < _RATE_MOST else None
+
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class PublicationState:
@@ -179,8 +204,31 @@ class PublicationState:
         """How full the buffer of the slowest reader is, 0 to 1; 0 when no reader is known."""
         if self.slowest is None:
             return 0.0
-        sent = self.position if self.sender_position is None else self.sender_position
-        return self.slowest.fill(sent)
+        return self.slowest.fill(self.sent)
+
+    @property
+    def name(self) -> str | None:
+        """The stream's name; None: it has only a stream id."""
+        return name_of(self.channel)
+
+    @property
+    def waits_for(self) -> HeldBy | None:
+        """:attr:`held_by`, or ``SUBSCRIBER`` without a reader; None: nothing, or it has ended."""
+        if self.is_ended:
+            return None
+        is_alone = self.subscribers == 0 if self.is_ipc else not self.sender_limit
+        return HeldBy.SUBSCRIBER if is_alone else self.held_by
+
+    @property
+    def sent(self) -> int:
+        """Everything below has left the publisher: in shared memory :attr:`position`."""
+        return self.position if self.sender_position is None else self.sender_position
+
+    @property
+    def queued_bytes(self) -> int | None:
+        """Bytes that were sent and that the slowest reader has not consumed; None: no reader."""
+        consumed = self.consumed if self.slowest is None else self.slowest.position
+        return None if consumed is None else max(0, self.sent - consumed)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,6 +250,11 @@ class SubscriptionState:
     since_ms: int
     images: int
 
+    @property
+    def name(self) -> str | None:
+        """The stream's name; None: it has only a stream id."""
+        return name_of(self.channel)
+
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ImageState:
@@ -214,6 +267,7 @@ class ImageState:
         received: everything below was received; None: shared memory, where the publication's
             position says so.
         highest: highest position that was received; above ``received`` when there is a gap.
+        registration_id: the driver's number of the subscription.
     """
 
     session_id: int
@@ -223,6 +277,12 @@ class ImageState:
     consumed: int
     received: int | None
     highest: int | None
+    registration_id: int = 0
+
+    @property
+    def name(self) -> str | None:
+        """The stream's name; None: it has only a stream id."""
+        return name_of(self.channel)
 
 
 def losses(dir: str) -> list[Loss]:
@@ -413,6 +473,7 @@ def _images(found: list[StreamCounter]) -> list[ImageState]:
             consumed=c.value,
             received=received.get(c.reference_id),
             highest=highest.get(c.reference_id),
+            registration_id=c.registration_id,
         )
         for c in found
         if c.type_id == TYPE_SUBSCRIBER_POSITION

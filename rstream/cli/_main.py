@@ -7,14 +7,31 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib
+import os
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rstream import _core
 from rstream.errors import RStreamError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+
+
+#: The file of each command.
+_FILES: Final = {
+    "bench": "_bench",
+    "doctor": "_doctor",
+    "driver": "_driver",
+    "errors": "_driver",
+    "lab": "_lab",
+    "loss": "_driver",
+    "metrics": "_metrics",
+    "stat": "_stat",
+    "top": "_top",
+    "watch": "_watch",
+}
 
 
 def parser() -> argparse.ArgumentParser:
@@ -42,6 +59,33 @@ def parser() -> argparse.ArgumentParser:
             "Show every publication and reader of a driver: how far it is, what it waits for, and "
             "which reader is slowest; then the driver's counters. Sizes and positions are bytes of "
             "the stream, frame headers included.",
+        )
+    )
+    _add_top(
+        add(
+            "top",
+            "Show the streams of a driver as a live table.",
+            "Show every session that is published or received here, live: its rate, rate limit, "
+            "how full the slowest reader's buffer is, how long a byte waits in it, and what the "
+            "session waits for. Ctrl-C ends it.",
+        )
+    )
+    _add_watch(
+        add(
+            "watch",
+            "Print the messages of a stream while others read it.",
+            "Print the messages of a stream, decoded, from now on. It reads what another reader "
+            "reads, by a subscription that no rate and no demand follows; when it cannot keep up "
+            "it leaves the stream for a moment and says how much it missed. It must run on the "
+            "host of the publisher or of a reader. Notes go to standard error. Ctrl-C ends it.",
+        )
+    )
+    _add_metrics(
+        add(
+            "metrics",
+            "Serve the counters of a driver to Prometheus.",
+            "Serve the counters of a driver to Prometheus over HTTP, until Ctrl-C. There is no "
+            "encryption and no authentication. Needs the extra prometheus.",
         )
     )
     _add_driver(
@@ -99,13 +143,80 @@ def _interval(text: str) -> float:
 def _add_stat(stat: argparse.ArgumentParser) -> None:
     stat.add_argument("--once", action="store_true", help="print once and end")
     stat.add_argument(
+        "--json",
+        action="store_true",
+        help="print everything as one JSON object and end (docs/reference/cli.md)",
+    )
+    _add_interval(stat)
+    stat.add_argument("--all", action="store_true", help="also print the counters that are zero")
+
+
+def _add_top(top: argparse.ArgumentParser) -> None:
+    top.add_argument(
+        "--once", action="store_true", help="look twice, an interval apart, print once, and end"
+    )
+    _add_interval(top)
+
+
+def _add_interval(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
         "--interval",
         type=_interval,
         default=1.0,
         metavar="S",
         help="seconds between prints, 0.01 or more (default 1)",
     )
-    stat.add_argument("--all", action="store_true", help="also print the counters that are zero")
+
+
+def _whole(least: int, most: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        with contextlib.suppress(ValueError):
+            if least <= (number := int(text)) <= most:
+                return number
+        raise argparse.ArgumentTypeError(f"{text}: must be a whole number, {least} to {most}")
+
+    return parse
+
+
+def _add_watch(watch: argparse.ArgumentParser) -> None:
+    watch.add_argument("stream", metavar="STREAM", help="the stream's name, or its stream id")
+    watch.add_argument(
+        "--raw", action="store_true", help="print the bytes of each message, not decoded"
+    )
+    watch.add_argument("--json", action="store_true", help="print a JSON object for each message")
+    watch.add_argument(
+        "--count", type=_whole(1, 2**63), metavar="N", help="end after so many messages"
+    )
+    watch.add_argument(
+        "--alone",
+        action="store_true",
+        help="also read a stream in shared memory that has no other reader: the publisher then "
+        "takes this command for one, and no reader gets the messages again",
+    )
+
+
+def _add_metrics(served: argparse.ArgumentParser) -> None:
+    served.add_argument(
+        "--port",
+        type=_whole(0, 65535),
+        default=9857,
+        help="TCP port of the page /metrics (default 9857; 0: any free one)",
+    )
+    served.add_argument(
+        "--address",
+        default="127.0.0.1",
+        help="address to listen at (default 127.0.0.1; 0.0.0.0: all of this host)",
+    )
+    served.add_argument(
+        "--streams-max",
+        type=_whole(1, 100_000),
+        default=256,
+        metavar="N",
+        help="most publications, readers and losses with samples of their own (default 256)",
+    )
+    served.add_argument(
+        "--once", action="store_true", help="print the page once, without serving it, and end"
+    )
 
 
 def _add_driver(driver: argparse.ArgumentParser) -> None:
@@ -268,25 +379,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns its exit code."""
     options = parser().parse_args(arguments)
     try:
-        if options.command == "stat":
-            from rstream.cli import _stat
-
-            return _stat.run(options)
-        if options.command in ("driver", "errors", "loss"):
-            from rstream.cli import _driver
-
-            return _driver.run(options)
-        if options.command == "bench":
-            from rstream.cli import _bench
-
-            return _bench.run(options)
-        if options.command == "lab":
-            from rstream.cli import _lab
-
-            return _lab.run(options)
-        from rstream.cli import _doctor
-
-        return _doctor.run(options)
+        command = importlib.import_module(f"rstream.cli.{_FILES[options.command]}")
+        return command.run(options)
     except RStreamError as error:
         print(f"rstream: {error}", file=sys.stderr)
         if getattr(error, "hint", None) and str(error.hint) not in str(error):
@@ -295,4 +389,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
+        # Nobody reads any more; what is still buffered must not fail at the interpreter's end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0

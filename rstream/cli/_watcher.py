@@ -1,0 +1,248 @@
+"""The reading thread of ``rstream watch``: it reads every session while the printer keeps up.
+
+A reader that is slower than the others holds the window, however little it copies: a window of a
+fast stream fills in less than a millisecond. So when :data:`WAITING_MAX` messages wait for the
+printer, the thread leaves all sessions, and joins again when they are printed, :data:`PAUSE_S`
+later at the earliest. It knows from the positions how many bytes it has missed.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, Final
+
+from rstream import _core, metrics
+from rstream.cli._watch_targets import Target, targets
+from rstream.client import Client
+from rstream.errors import ClientTimedOut, DriverLost, RStreamError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rstream.client import Subscription
+
+__all__ = ("Seen", "Watcher")
+
+#: Most messages that wait for the printer.
+WAITING_MAX: Final = 1000
+#: Most notes that wait beside them.
+NOTES_MAX: Final = 100
+#: Most messages of one batch.
+BATCH_MAX: Final = 256
+#: Least time without a subscription when the printer is behind.
+PAUSE_S: Final = 0.1
+#: How often the thread looks whether the printer is done.
+PAUSE_LOOK_S: Final = 0.02
+#: How often the driver is asked for sessions that came and went.
+LOOK_EVERY_S: Final = 0.25
+WAIT_S: Final = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One message as it was read.
+
+    Attributes:
+        time_s: when, in seconds since 1970.
+        stream_id, session_id: whose it is.
+        position: where it ends, in bytes of the stream.
+        header: its reserved value.
+        payload: its bytes.
+        skipped_bytes: bytes of the session that were left out right before it, about.
+    """
+
+    time_s: float
+    stream_id: int
+    session_id: int
+    position: int
+    header: int
+    payload: bytes
+    skipped_bytes: int
+
+
+class Watcher(threading.Thread):
+    """Reads until :meth:`stop`, or until the driver has ended.
+
+    Args:
+        driver_dir: where.
+        is_wanted: which channels and stream ids.
+        alone: also sessions that nobody else reads.
+    """
+
+    def __init__(
+        self, driver_dir: str, is_wanted: Callable[[str, int], bool], *, alone: bool
+    ) -> None:
+        super().__init__(name="rstream-watch", daemon=True)
+        self._driver_dir = driver_dir
+        self._is_wanted = is_wanted
+        self._alone = alone
+        self._queue: SimpleQueue[Seen | str | None] = SimpleQueue()
+        self._reading: dict[Target, Subscription] = {}
+        self._last: dict[tuple[int, int], int] = {}  # position of the last message of a session
+        self._resume_s: float | None = None  # None: not pausing
+        self._is_stopping = False
+        self._waiter: _core.Waiter | None = None
+        self._was_unread = False
+
+    # ---- for the printer ----
+
+    def next(self, timeout_s: float) -> Seen | str | None:
+        """The next message or note; None: nothing came, or it has ended (``is_over``)."""
+        try:
+            return self._queue.get(timeout=timeout_s)
+        except Empty:
+            return None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing is left, and nothing will come."""
+        return not self.is_alive() and self._queue.empty()
+
+    def stop(self) -> None:
+        """End the thread, and leave every session."""
+        self._is_stopping = True
+        if self._waiter is not None:
+            self._waiter.wake()
+        self.join()
+
+    # ---- the thread ----
+
+    def run(self) -> None:
+        while not self._is_stopping:
+            try:
+                with Client(self._driver_dir, name="rstream watch", start_driver=False) as client:
+                    self._read(client)
+            except ClientTimedOut:
+                self._note("stopped for so long that the driver gave it up; watching again")
+            except (DriverLost, RStreamError) as error:
+                return self._note(f"ended: {error}")
+            finally:
+                self._reading.clear()
+
+    def _read(self, client: Client) -> None:
+        self._waiter = waiter = client.core.waiter()
+        look_at_s = 0.0
+        try:
+            while not self._is_stopping:
+                now_s = time.monotonic()
+                if self._resume_s is not None:
+                    if now_s < self._resume_s or not self._queue.empty():
+                        waiter.wait(PAUSE_LOOK_S)
+                        continue
+                    self._resume_s, look_at_s = None, 0.0
+                if now_s >= look_at_s:
+                    look_at_s = now_s + LOOK_EVERY_S
+                    self._look(client, waiter)
+                counts = [self._take(target, waiter) for target in list(self._reading)]
+                if self._queue.qsize() >= WAITING_MAX:
+                    self._pause(waiter)
+                elif not sum(counts):
+                    waiter.wait(WAIT_S)
+        finally:
+            waiter.close()
+
+    def _pause(self, waiter: _core.Waiter) -> None:
+        for target in list(self._reading):
+            self._leave(target, waiter)
+        self._resume_s = time.monotonic() + PAUSE_S
+
+    def _look(self, client: Client, waiter: _core.Waiter) -> None:
+        """Begin with sessions that are new, and leave those that nobody else reads any more."""
+        found, unread = targets(
+            metrics.publications(self._driver_dir),
+            metrics.images(self._driver_dir),
+            self._is_wanted,
+            own={one.core.registration_id for one in self._reading.values()},
+            alone=self._alone,
+        )
+        for target in [one for one in self._reading if one not in found]:
+            self._leave(target, waiter)
+            self._last.pop(target.key, None)
+            self._note(f"session {target.session_id}: left")
+        for target in found:
+            if target not in self._reading:
+                self._join(client, waiter, target)
+        is_unread = unread > 0 and not self._reading
+        if is_unread and not self._was_unread:
+            self._note(
+                "its publisher has no reader: this command does not count as one, unless you give "
+                "--alone"
+            )
+        self._was_unread = is_unread
+
+    def _join(self, client: Client, waiter: _core.Waiter, target: Target) -> None:
+        try:
+            made = client.add_subscription(target.channel, target.stream_id)
+        except DriverLost:
+            raise
+        except RStreamError as error:
+            self._is_wanted = _without(self._is_wanted, target.stream_id)
+            return self._note(f"session {target.session_id} cannot be read: {error}")
+        self._reading[target] = made
+        waiter.attach(made.core)
+        if target.key not in self._last:
+            self._last[target.key] = -1
+            self._note(f"session {target.session_id}: reading {target.channel}")
+
+    def _leave(self, target: Target, waiter: _core.Waiter) -> None:
+        left = self._reading.pop(target)
+        waiter.detach(left.core)
+        left.close()
+
+    def _take(self, target: Target, waiter: _core.Waiter) -> int:
+        """Read one batch; returns its number of messages."""
+        subscription = self._reading[target].core
+        room = min(BATCH_MAX, WAITING_MAX - self._queue.qsize())
+        if room <= 0:
+            return 0
+        with subscription.poll(room) as batch:
+            count = len(batch)
+            if count:
+                self._keep(target, batch)
+        while (event := subscription.next_event()) is not None:
+            if event[7]:
+                self._note(f"session {target.session_id}: stood still, and was left behind")
+                self._leave(target, waiter)  # the next look joins again
+                break
+        return count
+
+    def _keep(self, target: Target, batch: _core.Batch) -> None:
+        rows = list(zip(batch.positions(), batch.headers(), batch.to_list(), strict=True))
+        if not batch.is_intact:
+            return  # it stood still: the driver may have changed the bytes
+        last = self._last[target.key]
+        skipped = rows[0][0] - last - _framed(len(rows[0][2])) if last >= 0 else 0
+        now_s = time.time()
+        for position, header, payload in rows:
+            if position <= last:
+                continue  # seen before a pause: a reader joins where the slowest one is
+            self._queue.put(
+                Seen(
+                    now_s,
+                    target.stream_id,
+                    target.session_id,
+                    position,
+                    header,
+                    payload,
+                    max(0, skipped),
+                )
+            )
+            skipped = 0
+        self._last[target.key] = max(last, rows[-1][0])
+
+    def _note(self, text: str) -> None:
+        if self._queue.qsize() < WAITING_MAX + NOTES_MAX:
+            self._queue.put(text)
+
+
+def _framed(length: int) -> int:
+    """Bytes that a message of one frame takes in its stream."""
+    return (length + 32 + 31) & ~31
+
+
+def _without(is_wanted: Callable[[str, int], bool], refused: int) -> Callable[[str, int], bool]:
+    """The same, except for the stream id of a session that the driver refuses to hand out."""
+    return lambda channel, stream_id: stream_id != refused and is_wanted(channel, stream_id)
