@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from rstream import metrics
 
-__all__ = ("Target", "is_of", "targets")
+__all__ = ("TARGETS_MAX", "Target", "is_of", "targets")
 
 #: Most sessions that are read at a time.
 TARGETS_MAX: Final = 64
@@ -60,7 +60,7 @@ def targets(
     images: Collection[metrics.ImageState],
     is_wanted: Callable[[str, int], bool],
     *,
-    own: Collection[int] = (),
+    own_client: int | None = None,
     alone: bool = False,
 ) -> tuple[list[Target], int]:
     """The sessions to read now, and how many wait for another reader.
@@ -68,14 +68,14 @@ def targets(
     Args:
         publications, images: what the directory has now.
         is_wanted: as :func:`is_of`.
-        own: registration ids of the subscriptions that read already.
+        own_client: the client that watches; what it reads counts for nothing.
         alone: also read sessions that nobody else reads.
     """
-    read = {state.session_id for state in images if state.registration_id not in own}
+    read = {state.session_id for state in images if state.client_id != own_client}
     found: dict[tuple[int, int], Target] = {}
     unread = 0
     for state in publications:
-        if state.is_ended or not is_wanted(state.channel, state.stream_id):
+        if not is_wanted(state.channel, state.stream_id):
             continue
         if state.is_ipc and not alone and state.session_id not in read:
             unread += 1
@@ -86,8 +86,8 @@ def targets(
         )
     for image in images:
         key = (image.stream_id, image.session_id)
-        is_ours = image.received is None or image.registration_id in own
-        if is_ours or key in found or not is_wanted(image.channel, image.stream_id):
+        is_unfit = image.received is None or image.client_id == own_client
+        if is_unfit or key in found or not is_wanted(image.channel, image.stream_id):
             continue
         channel = _beside(image.channel, image.session_id)
         if channel is not None:

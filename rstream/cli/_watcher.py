@@ -8,20 +8,23 @@ later at the earliest. It knows from the positions how many bytes it has missed.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
+from collections import deque
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Final
 
-from rstream import _core, metrics
-from rstream.cli._watch_targets import Target, targets
+from rstream.cli._watch_looker import Looker
+from rstream.cli._watch_targets import TARGETS_MAX, Target
 from rstream.client import Client
 from rstream.errors import ClientTimedOut, DriverLost, RStreamError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from rstream import _core
     from rstream.client import Subscription
 
 __all__ = ("Seen", "Watcher")
@@ -36,8 +39,6 @@ BATCH_MAX: Final = 256
 PAUSE_S: Final = 0.1
 #: How often the thread looks whether the printer is done.
 PAUSE_LOOK_S: Final = 0.02
-#: How often the driver is asked for sessions that came and went.
-LOOK_EVERY_S: Final = 0.25
 WAIT_S: Final = 0.1
 
 
@@ -86,6 +87,8 @@ class Watcher(threading.Thread):
         self._is_stopping = False
         self._waiter: _core.Waiter | None = None
         self._was_unread = False
+        #: Sessions that the driver does not hand out; asked for once.
+        self._refused: deque[tuple[int, int]] = deque(maxlen=TARGETS_MAX)
 
     # ---- for the printer ----
 
@@ -104,8 +107,10 @@ class Watcher(threading.Thread):
     def stop(self) -> None:
         """End the thread, and leave every session."""
         self._is_stopping = True
-        if self._waiter is not None:
-            self._waiter.wake()
+        waiter = self._waiter
+        if waiter is not None:
+            with contextlib.suppress(RStreamError):  # it has just closed it
+                waiter.wake()
         self.join()
 
     # ---- the thread ----
@@ -114,7 +119,7 @@ class Watcher(threading.Thread):
         while not self._is_stopping:
             try:
                 with Client(self._driver_dir, name="rstream watch", start_driver=False) as client:
-                    self._read(client)
+                    self._watch(client)
             except ClientTimedOut:
                 self._note("stopped for so long that the driver gave it up; watching again")
             except (DriverLost, RStreamError) as error:
@@ -122,48 +127,53 @@ class Watcher(threading.Thread):
             finally:
                 self._reading.clear()
 
-    def _read(self, client: Client) -> None:
+    def _watch(self, client: Client) -> None:
+        looker = Looker(
+            self._driver_dir, self._is_wanted, own_client=client.client_id, alone=self._alone
+        )
+        looker.start()
         self._waiter = waiter = client.core.waiter()
-        look_at_s = 0.0
         try:
-            while not self._is_stopping:
-                now_s = time.monotonic()
-                if self._resume_s is not None:
-                    if now_s < self._resume_s or not self._queue.empty():
-                        waiter.wait(PAUSE_LOOK_S)
-                        continue
-                    self._resume_s, look_at_s = None, 0.0
-                if now_s >= look_at_s:
-                    look_at_s = now_s + LOOK_EVERY_S
-                    self._look(client, waiter)
-                counts = [self._take(target, waiter) for target in list(self._reading)]
-                if self._queue.qsize() >= WAITING_MAX:
-                    self._pause(waiter)
-                elif not sum(counts):
-                    waiter.wait(WAIT_S)
+            self._read(client, waiter, looker)
         finally:
+            looker.stop()
+            self._waiter = None
             waiter.close()
+
+    def _read(self, client: Client, waiter: _core.Waiter, looker: Looker) -> None:
+        followed: tuple[list[Target], int] | None = None
+        while not self._is_stopping:
+            if self._resume_s is not None:
+                if time.monotonic() < self._resume_s or not self._queue.empty():
+                    waiter.wait(PAUSE_LOOK_S)
+                    continue
+                self._resume_s = followed = None
+            if looker.error is not None:
+                raise looker.error
+            if looker.latest is not followed:
+                followed = looker.latest
+                self._follow(client, waiter, *(followed or ([], 0)))
+            counts = [self._take(target, waiter) for target in list(self._reading)]
+            if self._queue.qsize() >= WAITING_MAX:
+                self._pause(waiter)
+            elif not sum(counts):
+                waiter.wait(WAIT_S)
 
     def _pause(self, waiter: _core.Waiter) -> None:
         for target in list(self._reading):
             self._leave(target, waiter)
         self._resume_s = time.monotonic() + PAUSE_S
 
-    def _look(self, client: Client, waiter: _core.Waiter) -> None:
+    def _follow(
+        self, client: Client, waiter: _core.Waiter, found: list[Target], unread: int
+    ) -> None:
         """Begin with sessions that are new, and leave those that nobody else reads any more."""
-        found, unread = targets(
-            metrics.publications(self._driver_dir),
-            metrics.images(self._driver_dir),
-            self._is_wanted,
-            own={one.core.registration_id for one in self._reading.values()},
-            alone=self._alone,
-        )
         for target in [one for one in self._reading if one not in found]:
             self._leave(target, waiter)
             self._last.pop(target.key, None)
             self._note(f"session {target.session_id}: left")
         for target in found:
-            if target not in self._reading:
+            if target not in self._reading and target.key not in self._refused:
                 self._join(client, waiter, target)
         is_unread = unread > 0 and not self._reading
         if is_unread and not self._was_unread:
@@ -179,7 +189,7 @@ class Watcher(threading.Thread):
         except DriverLost:
             raise
         except RStreamError as error:
-            self._is_wanted = _without(self._is_wanted, target.stream_id)
+            self._refused.append(target.key)
             return self._note(f"session {target.session_id} cannot be read: {error}")
         self._reading[target] = made
         waiter.attach(made.core)
@@ -241,8 +251,3 @@ class Watcher(threading.Thread):
 def _framed(length: int) -> int:
     """Bytes that a message of one frame takes in its stream."""
     return (length + 32 + 31) & ~31
-
-
-def _without(is_wanted: Callable[[str, int], bool], refused: int) -> Callable[[str, int], bool]:
-    """The same, except for the stream id of a session that the driver refuses to hand out."""
-    return lambda channel, stream_id: stream_id != refused and is_wanted(channel, stream_id)

@@ -251,11 +251,11 @@ def test_a_watch_that_does_not_read_holds_nobody_up(
             reader.get(timeout_s=20)
         print(f"3 MB in {time.monotonic() - begin_s:.1f} s")
         if is_stopped:
+            lines: list[str] = []
+            in_thread(lambda: lines.extend(process.stdout or ()))
             process.send_signal(signal.SIGCONT)
             # The second one on a machine so busy that it was stopped for more than ten seconds.
             await_note(process, "was left behind", "gave it up")
-            lines: list[str] = []
-            in_thread(lambda: lines.extend(process.stdout or ()))
             while not any("'after'" in line for line in lines):
                 writer.send({"after": 1}, timeout_s=20)
                 reader.get(timeout_s=20)

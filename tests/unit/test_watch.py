@@ -27,7 +27,7 @@ def channels(*arguments: object, **options: object) -> list[str]:
 
 def test_a_session_without_another_reader_is_left_alone() -> None:
     assert targets([publication()], [], TICKS) == ([], 1)
-    assert targets([publication()], [image()], TICKS, own={9}) == ([], 1)
+    assert targets([publication()], [image()], TICKS, own_client=2) == ([], 1)
     assert len(channels([publication()], [image()], TICKS)) == 1
     assert len(channels([publication()], [], TICKS, alone=True)) == 1
 
@@ -54,7 +54,7 @@ def test_a_session_of_another_host_is_read_beside_its_reader() -> None:
     uri = ChannelUri.parse(channel)
     assert (uri.is_spy, uri.get("rcv-wnd")) == (False, "64k")
     assert uri.get("rs-evict") == "250ms"
-    assert channels([], [reader], is_of("prices"), own={9}) == []
+    assert channels([], [reader], is_of("prices"), own_client=2) == []
     chosen_later = image(channel="aeron:udp?endpoint=10.0.0.7:0|rs-name=prices", received=0)
     assert channels([], [chosen_later], is_of("prices")) == []
 
