@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rstream import _core
 from rstream.codecs import describe_codec, named
-from rstream.stream._names import FLAG_ENCRYPTED, KIND_COMPLETE, KIND_ERROR, KIND_PLAIN
+from rstream.stream._names import (
+    FLAG_ENCRYPTED,
+    KIND_COMPLETE,
+    KIND_ERROR,
+    KIND_PART,
+    KIND_PLAIN,
+)
+from rstream.stream._remote import decode_failure
 
 if TYPE_CHECKING:
     from rstream.cli._watcher import Seen
@@ -19,9 +26,9 @@ __all__ = ("Shown", "is_message", "line_of")
 
 #: Longest text of a message, in characters; JSON is never cut.
 TEXT_MAX: Final = 1000
-KINDS: Final = {KIND_COMPLETE: "complete", KIND_ERROR: "error"}
+KINDS: Final = {KIND_COMPLETE: "complete", KIND_ERROR: "error", KIND_PART: "part"}
 #: What can be decoded without the program that wrote it. Unpickling would run its code.
-DECODED: Final = {2: "msgpack", 3: "arrow"}
+DECODED: Final = {2: "msgpack", 3: "arrow", 4: "numpy"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +55,7 @@ def line_of(seen: Seen, shown: Shown) -> str:
     if is_plain and not shown.is_raw:
         value, problem = _decode(codec_id, seen.payload)
     elif kind == KIND_ERROR:
-        value = seen.payload.decode(errors="replace")
+        value = decode_failure(seen.payload).text
     if shown.is_json:
         return _json_line(seen, kind, codec_id, value, problem)
     words = [str(seen.session_id), str(seen.position)]
@@ -56,7 +63,7 @@ def line_of(seen: Seen, shown: Shown) -> str:
         words.append(f"[{KINDS.get(kind, f'kind {kind}')}]")
     if problem:
         words.append(f"[{problem}]")
-    if value != b"" or is_plain:
+    if is_plain or value != b"":
         words.append(_short(value, len(seen.payload)))
     return " ".join(words)
 
@@ -73,6 +80,11 @@ def _decode(codec_id: int, payload: bytes) -> tuple[Any, str]:
     return (value.to_pylist() if name == "arrow" else value), ""
 
 
+def _plain(value: Any) -> Any:
+    """What JSON takes: arrays as lists."""
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
 _codecs: dict[str, Codec[Any]] = {}
 
 
@@ -83,7 +95,7 @@ def _codec(name: str) -> Codec[Any]:
 
 
 def _short(value: Any, payload_bytes: int) -> str:
-    text = repr(value)
+    text = " ".join(repr(value).split()) if hasattr(value, "tolist") else repr(value)
     if len(text) <= TEXT_MAX:
         return text
     return f"{text[:TEXT_MAX]}… ({payload_bytes:,} bytes)"
@@ -107,6 +119,6 @@ def _json_line(seen: Seen, kind: int, codec_id: int, value: Any, problem: str) -
     try:
         import msgspec
 
-        return msgspec.json.encode(line | {"value": value}, enc_hook=repr).decode()
+        return msgspec.json.encode(line | {"value": _plain(value)}, enc_hook=repr).decode()
     except (TypeError, ValueError):  # such as keys that JSON has not
         return json.dumps(line | {"value": repr(value)})

@@ -31,6 +31,10 @@ __all__ = ("Seen", "Watcher")
 
 #: Most messages that wait for the printer.
 WAITING_MAX: Final = 1000
+#: From so many bytes on no further batch is read before they are printed.
+BYTES_MAX: Final = 16 << 20
+#: Longest message that is put together from its parts.
+LARGE_MAX: Final = 4 << 20
 #: Most notes that wait beside them.
 NOTES_MAX: Final = 100
 #: Most messages of one batch.
@@ -84,6 +88,8 @@ class Watcher(threading.Thread):
         self._reading: dict[Target, Subscription] = {}
         self._last: dict[tuple[int, int], int] = {}  # position of the last message of a session
         self._resume_s: float | None = None  # None: not pausing
+        self._put_bytes = 0  # written by the thread; the other one by the printer
+        self._taken_bytes = 0
         self._is_stopping = False
         self._waiter: _core.Waiter | None = None
         self._was_unread = False
@@ -95,9 +101,12 @@ class Watcher(threading.Thread):
     def next(self, timeout_s: float) -> Seen | str | None:
         """The next message or note; None: nothing came, or it has ended (``is_over``)."""
         try:
-            return self._queue.get(timeout=timeout_s)
+            taken = self._queue.get(timeout=timeout_s)
         except Empty:
             return None
+        if isinstance(taken, Seen):
+            self._taken_bytes += len(taken.payload)
+        return taken
 
     @property
     def is_over(self) -> bool:
@@ -154,10 +163,14 @@ class Watcher(threading.Thread):
                 followed = looker.latest
                 self._follow(client, waiter, *(followed or ([], 0)))
             counts = [self._take(target, waiter) for target in list(self._reading)]
-            if self._queue.qsize() >= WAITING_MAX:
+            if self._is_full():
                 self._pause(waiter)
             elif not sum(counts):
                 waiter.wait(WAIT_S)
+
+    def _is_full(self) -> bool:
+        waiting_bytes = self._put_bytes - self._taken_bytes
+        return self._queue.qsize() >= WAITING_MAX or waiting_bytes >= BYTES_MAX
 
     def _pause(self, waiter: _core.Waiter) -> None:
         for target in list(self._reading):
@@ -191,6 +204,7 @@ class Watcher(threading.Thread):
         except RStreamError as error:
             self._refused.append(target.key)
             return self._note(f"session {target.session_id} cannot be read: {error}")
+        made.core.take_parts(0, LARGE_MAX)
         self._reading[target] = made
         waiter.attach(made.core)
         if target.key not in self._last:
@@ -206,14 +220,18 @@ class Watcher(threading.Thread):
         """Read one batch; returns its number of messages."""
         subscription = self._reading[target].core
         room = min(BATCH_MAX, WAITING_MAX - self._queue.qsize())
-        if room <= 0:
+        if room <= 0 or self._is_full():
             return 0
-        with subscription.poll(room) as batch:
+        with subscription.poll(room, BYTES_MAX // 4) as batch:
             count = len(batch)
             if count:
                 self._keep(target, batch)
         while (event := subscription.next_event()) is not None:
-            if event[7]:
+            if event[0] == "skipped":
+                self._note(
+                    f"session {target.session_id}: a message of {event[9]:,} bytes not shown"
+                )
+            elif event[7]:
                 self._note(f"session {target.session_id}: stood still, and was left behind")
                 self._leave(target, waiter)  # the next look joins again
                 break
@@ -241,6 +259,7 @@ class Watcher(threading.Thread):
                 )
             )
             skipped = 0
+            self._put_bytes += len(payload)
         self._last[target.key] = max(last, rows[-1][0])
 
     def _note(self, text: str) -> None:

@@ -281,6 +281,21 @@ def test_watch_goes_on_with_what_came_later(ends: tuple[Any, Any], driver_dir: s
     assert sum(one["skipped_bytes"] for one in found) > 0
 
 
+def test_watch_puts_large_messages_together(ends: tuple[Any, Any], driver_dir: str) -> None:
+    reader, writer = ends
+    with started("watch", "ticks", "--count", "1", "--json", "--dir", driver_dir) as process:
+        await_note(process, "reading aeron:ipc")
+        received: list[Any] = []
+        in_thread(lambda: received.extend(reader.get(timeout_s=20) for _ in range(2)))
+        writer.send("y" * (5 << 20), timeout_s=20)
+        await_note(process, "a message of 5,242,885 bytes not shown")
+        writer.send("x" * (1 << 20), timeout_s=20)
+        assert process.stdout is not None
+        assert json.loads(process.stdout.readline())["value"] == "x" * (1 << 20)
+        assert process.wait(20) == 0
+    until(lambda: len(received) == 2)
+
+
 def test_watch_spies_on_a_publication_over_udp(driver: rstream.Driver, driver_dir: str) -> None:
     channel = f"aeron:udp?endpoint=127.0.0.1:{free_port()}"
     with (

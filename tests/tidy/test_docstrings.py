@@ -70,7 +70,11 @@ WITHOUT_EXAMPLE = {
         RETURNED,
     ),
     "rstream.ray": {"Endpoint": "open_reader returns it; the example of the module"},
-    "rstream.rx": {"EndpointLike": "a protocol; ray.Endpoint is one"},
+    "rstream.rx": {
+        "AsyncItems": "to_async_iterable returns it; the example there",
+        "AsyncItemsIterator": "iterating AsyncItems makes it",
+        "EndpointLike": "a protocol; ray.Endpoint is one",
+    },
     "rstream.spark": {"Marks": RETURNED},
     "rstream.stream": {
         **dict.fromkeys(
@@ -238,7 +242,7 @@ def test_examples_name_what_exists(name: str) -> None:
     [
         ("rstream.publicher('ticks')", "publicher"),
         ("rstream.Client(nonsense=1)", "nonsense"),
-        ("codecs.numpy()", "missing"),
+        ("codecs.named()", "missing"),
     ],
 )
 def test_a_wrong_example_is_caught(code: str, problem: str) -> None:

@@ -15,6 +15,7 @@ from rstream.cli._watch_lines import TEXT_MAX, Shown, is_message, line_of
 from rstream.cli._watch_targets import TARGETS_MAX, is_of, targets
 from rstream.cli._watcher import Seen
 from rstream.stream._names import KIND_COMPLETE, KIND_ERROR, KIND_PLAIN, header_of
+from rstream.stream._remote import encode_failure
 from tests.unit.test_prometheus import UDP, image, publication
 
 TICKS = is_of("ticks")
@@ -144,6 +145,27 @@ def test_arrow_is_decoded() -> None:
     parts = encoded if isinstance(encoded, list) else [encoded]
     payload = b"".join(bytes(part) for part in parts)
     assert line_of(seen(payload, 3), Shown()) == "73 128 [{'n': 1}, {'n': 2}]"
+
+
+def test_arrays_are_decoded_in_one_line() -> None:
+    numpy = pytest.importorskip("numpy")
+    from rstream import codecs
+
+    array = numpy.arange(6, dtype="f4").reshape(2, 3)
+    encoded = codecs.numpy().encode(array)
+    parts = encoded if isinstance(encoded, list) else [encoded]
+    message = seen(b"".join(bytes(part) for part in parts), 4)
+    assert line_of(message, Shown()) == (
+        "73 128 array([[0., 1., 2.], [3., 4., 5.]], dtype=float32)"
+    )
+    found = json.loads(line_of(message, Shown(is_json=True)))
+    assert found["value"] == [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
+
+
+def test_an_error_is_shown_by_its_text() -> None:
+    payload = encode_failure(ValueError("no data"), 1000)
+    line = line_of(seen(payload, 0, KIND_ERROR), Shown())
+    assert line == "73 128 [error] 'ValueError: no data'"
 
 
 def test_only_messages_are_counted() -> None:
