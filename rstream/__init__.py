@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     # "as" exports a name that __all__ leaves out: `from rstream import *` must not load the extras.
     from rstream import aio as aio
     from rstream import codecs, metrics, stages, stream
+    from rstream import prometheus as prometheus
     from rstream import ray as ray
     from rstream import rx as rx
     from rstream import spark as spark
@@ -92,6 +93,7 @@ _LAZY_MODULES = frozenset(
         "config",
         "driver",
         "metrics",
+        "prometheus",
         "ray",
         "rx",
         "spark",
@@ -112,7 +114,14 @@ _LAZY_NAMES = {
 }
 
 
-_EXTRAS = {"anyio": "aio", "reactivex": "rx", "pyspark": "spark", "pyarrow": "arrow", "ray": "ray"}
+_EXTRAS = {
+    "anyio": "aio",
+    "prometheus_client": "prometheus",
+    "pyarrow": "arrow",
+    "pyspark": "spark",
+    "ray": "ray",
+    "reactivex": "rx",
+}
 
 
 def _load(name: str) -> Any:

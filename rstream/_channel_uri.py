@@ -15,7 +15,7 @@ from rstream.errors import ChannelError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ("ChannelUri",)
+__all__ = ("ChannelUri", "name_of")
 
 _SPY: Final = "aeron-spy:"
 _SCHEME: Final = "aeron:"
@@ -90,3 +90,11 @@ class ChannelUri:
         head = f"{_SPY if self.is_spy else ''}{_SCHEME}{self.media}"
         query = "|".join(f"{key}={value}" for key, value in self.parameters)
         return f"{head}?{query}" if query else head
+
+
+def name_of(channel: str) -> str | None:
+    """The stream's name in a channel, also in the label of a counter; None: there is none.
+
+    A label holds 380 bytes and cuts a longer channel off, so it is not parsed.
+    """
+    return channel.partition("rs-name=")[2].partition("|")[0].partition(" @")[0] or None

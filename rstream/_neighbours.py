@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from rstream import _core
-from rstream._channel_uri import ChannelUri
+from rstream._channel_uri import ChannelUri, name_of
 from rstream.errors import RStreamError
 
 if TYPE_CHECKING:
@@ -60,9 +60,8 @@ def _channels(driver_dir: str, type_id: int) -> list[tuple[str, str]]:
     for row in rows:
         if row[1] != type_id or (type_id == TYPE_SUBSCRIPTION and row[3] in read):
             continue
-        # A label is cut off at 380 bytes, so it is not parsed as a channel.
         channel = row[6][max(0, row[6].find("aeron:")) :]
-        name = channel.partition("rs-name=")[2].partition("|")[0].partition(" @")[0]
+        name = name_of(channel)
         if name:
             found.append((name, channel))
     return found

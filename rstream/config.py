@@ -1,6 +1,11 @@
 """Settings of drivers and clients, with units in their names.
 
-The defaults are Aeron's where Aeron has the setting.
+The defaults are Aeron's where Aeron has the setting::
+
+    config = DriverConfig(term_length=1 << 20, options={"budget": "static"})
+    with rstream.Driver("/dev/shm/market", config=config):
+        with rstream.Client("/dev/shm/market", config=ClientConfig(name="pricer")):
+            ...
 """
 
 from __future__ import annotations

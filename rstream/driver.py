@@ -7,6 +7,15 @@ decides: one driver runs, the other exits.
 
 *Embedded*: :class:`Driver` runs the agents as threads of this process, for tests and for programs
 that use no other process.
+
+Publishers and subscribers do all this by themselves. A program that wants to know, or to start the
+driver early::
+
+    driver.resolve_dir()                    # the directory that they use
+    driver.ensure_driver()                  # a driver lives there now
+    driver.rstreamd_path()                  # the program
+    driver.get_include()                    # headers and library, for flow control in C
+    driver.get_library()
 """
 
 from __future__ import annotations

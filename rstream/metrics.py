@@ -5,7 +5,20 @@ stream, frame headers and padding included. Times are milliseconds since 1970. A
 these functions::
 
     for state in rstream.metrics.publications("/dev/shm/rstream-me"):
-        print(state.stream_id, state.position, state.held_by)
+        print(state.name, state.position, state.waits_for, state.slowest)
+    for image in rstream.metrics.images("/dev/shm/rstream-me"):
+        print(image.name, image.consumed)
+    for one in rstream.metrics.subscriptions("/dev/shm/rstream-me"):
+        print(one.name, "reads", one.images, "sessions")
+    for loss in rstream.metrics.losses("/dev/shm/rstream-me"):
+        print(loss.source, loss.bytes_lost)
+
+Closer to the counters::
+
+    published, read = rstream.metrics.sessions("/dev/shm/rstream-me")  # cheap, says less
+    all_of_them = rstream.metrics.counters("/dev/shm/rstream-me")
+    of_streams = rstream.metrics.stream_counters("/dev/shm/rstream-me")
+    readers = rstream.metrics.slowest_readers("/dev/shm/rstream-me")
 """
 
 from __future__ import annotations
@@ -17,8 +30,35 @@ from typing import Any
 from rstream import _core
 from rstream._facts import SlowestReader, slowest_reader_of
 from rstream._held_by import HeldBy
+from rstream._metrics_values import (
+    Counter,
+    ImageState,
+    Loss,
+    PublicationState,
+    RateState,
+    StreamCounter,
+    SubscriptionState,
+)
 from rstream._publication import wanted_elements
 from rstream.errors import RStreamError
+
+__all__ = (
+    "Counter",
+    "ImageState",
+    "Loss",
+    "PublicationState",
+    "RateState",
+    "StreamCounter",
+    "SubscriptionState",
+    "counters",
+    "images",
+    "losses",
+    "publications",
+    "sessions",
+    "slowest_readers",
+    "stream_counters",
+    "subscriptions",
+)
 
 _STREAM_LABEL = re.compile(
     r"^(?P<name>[^:]+): (?P<registration>-?\d+) (?P<session>-?\d+) (?P<stream>-?\d+) "
@@ -40,189 +80,6 @@ TYPE_HEADROOM = 7307
 TYPE_DESTINATION_FAILED = 7312
 TYPE_SUBSCRIPTION = 7313
 STREAM_TYPES = frozenset({1, 2, 3, 4, 5, 9, 12, 13, 17, 19, 20, TYPE_SUBSCRIPTION})
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Counter:
-    """One counter as it was read.
-
-    Attributes:
-        id: its place in the directory.
-        type_id: what it counts; applications use 1000 and above.
-        value: 64 bits with sign.
-        registration_id: the driver's number of the publication, subscription or image it counts
-            for.
-        owner_id: the client that owns it; -1: no client.
-        reference_id: the publication or image that it refers to; 0: none.
-        label: text for people.
-    """
-
-    id: int
-    type_id: int
-    value: int
-    registration_id: int
-    owner_id: int
-    reference_id: int
-    label: str
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Loss:
-    """The loss of one image. Each byte counts once, however often it was requested again.
-
-    Attributes:
-        observations: gaps that were seen.
-        bytes_lost: bytes in them.
-        first_ms, last_ms: when the first and the last gap was seen, milliseconds since 1970.
-        session_id, stream_id, channel: the publisher's session.
-        source: ``"ip:port"`` of the sender.
-    """
-
-    observations: int
-    bytes_lost: int
-    first_ms: int
-    last_ms: int
-    session_id: int
-    stream_id: int
-    channel: str
-    source: str
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class StreamCounter:
-    """A counter of one stream, with the parts of its label.
-
-    Attributes:
-        name: first word of the label, such as ``"pub-pos (exclusive)"`` or ``"rcv-hwm"``.
-        session_id, stream_id, channel: the stream's session.
-        join_position: where a subscriber began to read; None: the counter does not say.
-
-    The other attributes are those of :class:`Counter`.
-    """
-
-    name: str
-    type_id: int
-    value: int
-    registration_id: int
-    owner_id: int
-    reference_id: int
-    session_id: int
-    stream_id: int
-    channel: str
-    join_position: int | None
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class RateState:
-    """The current rate of a publication.
-
-    Attributes:
-        bytes_per_s: the rate.
-        fill_naks: reports of a filling buffer that the sender accepted since the publication began.
-        headroom: how much larger the receivers' buffer is than all that still arrives after a
-            reader stops. From about 1.1 on a reader that stops loses no datagrams. None: not
-            known, or the rate is not :class:`rstream.rate.Adaptive`.
-    """
-
-    bytes_per_s: int
-    fill_naks: int
-    headroom: float | None
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class PublicationState:
-    """A publication as the driver sees it.
-
-    Attributes:
-        registration_id: the driver's number of the publication.
-        client_id: the client that made it.
-        session_id, stream_id, channel: the session that it sends.
-        is_ipc: it sends through shared memory.
-        position: everything below was offered.
-        limit: up to here it may be offered now.
-        sender_position: UDP: everything below was sent out.
-        sender_limit: UDP: up to here the receivers let the sender send; 0: none has answered.
-        consumed: least position of the subscribers in shared memory; None: none, or UDP.
-        subscribers: subscribers in shared memory.
-        slowest: the reader that has consumed least; None: no reader, or an Aeron driver.
-        held_by: what the publication waits for; None: it may send, or has ended.
-        is_ended: its publisher has closed it, and a reader has not consumed everything yet.
-        storage_needed, storage_usable: bytes that its next term needs, and that are usable in the
-            directory; both 0 unless ``held_by`` is storage.
-        rate: its rate; None: unlimited, or an Aeron driver.
-        demand: messages that its readers want beyond what they have consumed (``request(n)``);
-            None: no limit, or they do not tell.
-    """
-
-    registration_id: int
-    client_id: int
-    session_id: int
-    stream_id: int
-    channel: str
-    is_ipc: bool
-    position: int
-    limit: int
-    sender_position: int | None
-    sender_limit: int | None
-    consumed: int | None
-    subscribers: int
-    slowest: SlowestReader | None = None
-    held_by: HeldBy | None = None
-    is_ended: bool = False
-    storage_needed: int = 0
-    storage_usable: int = 0
-    rate: RateState | None = None
-    demand: int | None = None
-
-    @property
-    def fill(self) -> float:
-        """How full the buffer of the slowest reader is, 0 to 1; 0 when no reader is known."""
-        if self.slowest is None:
-            return 0.0
-        sent = self.position if self.sender_position is None else self.sender_position
-        return self.slowest.fill(sent)
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class SubscriptionState:
-    """One subscription, whether a publisher is there or not.
-
-    Attributes:
-        registration_id: the driver's number.
-        client_id: the client that subscribed.
-        stream_id, channel: what it reads.
-        since_ms: when it was added, milliseconds since 1970.
-        images: sessions that it reads now; 0: it waits for a publisher.
-    """
-
-    registration_id: int
-    client_id: int
-    stream_id: int
-    channel: str
-    since_ms: int
-    images: int
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class ImageState:
-    """One subscriber of one image: how much was received, and how much of it was consumed.
-
-    Attributes:
-        session_id, stream_id, channel: the session that it reads.
-        client_id: the client that subscribed.
-        consumed: everything below was consumed.
-        received: everything below was received; None: shared memory, where the publication's
-            position says so.
-        highest: highest position that was received; above ``received`` when there is a gap.
-    """
-
-    session_id: int
-    stream_id: int
-    channel: str
-    client_id: int
-    consumed: int
-    received: int | None
-    highest: int | None
 
 
 def losses(dir: str) -> list[Loss]:
@@ -313,6 +170,16 @@ def publications(driver_dir: str) -> list[PublicationState]:
         for state in _publications(_stream_counters(found))
     ]
     return [dataclasses.replace(state, **_held_by(driver_dir, state)) for state in states]
+
+
+def sessions(driver_dir: str) -> tuple[list[PublicationState], list[ImageState]]:
+    """As :func:`publications` and :func:`images`, from one reading of the counters.
+
+    It looks into no log, so publications lack ``slowest``, ``held_by``, ``is_ended``, ``rate`` and
+    ``demand``. Cost: about 20 µs for each session, where :func:`publications` takes 250.
+    """
+    found = stream_counters(driver_dir)
+    return _publications(found), _images(found)
 
 
 def _rate(found: list[Counter], registration_id: int) -> RateState | None:
@@ -413,6 +280,7 @@ def _images(found: list[StreamCounter]) -> list[ImageState]:
             consumed=c.value,
             received=received.get(c.reference_id),
             highest=highest.get(c.reference_id),
+            registration_id=c.registration_id,
         )
         for c in found
         if c.type_id == TYPE_SUBSCRIBER_POSITION

@@ -7,6 +7,17 @@ what is dropped when that queue is full. Capacities and counters stand in
 docs/how-to/slow-consumers.md::
 
     rstream.subscriber("ticks", on_slow=rstream.policy.Latest(key=lambda tick: tick["symbol"]))
+
+What happens when the consumer is slow::
+
+    policy.Block()                                       # the publisher waits
+    policy.Buffer(1000)                                  # ... once 1000 items wait here
+    policy.DropNewest(1000)                              # new items are dropped
+    policy.DropOldest(1000)                              # old items are dropped
+    policy.Latest(key=lambda tick: tick["symbol"])       # the newest of each key stays
+    policy.Conflate(lambda waiting, new: waiting + new)  # items are merged
+    policy.Fail(1000)                                    # the subscriber fails
+    policy.Evict(after_s=2.0)                            # the driver goes on without it
 """
 
 from __future__ import annotations

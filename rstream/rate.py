@@ -2,6 +2,12 @@
 
     rstream.publisher("md", rate=rate.Fixed("200MB/s"))
     rstream.publisher("md", rate=rate.Adaptive(target_delay_s=0.005))
+    rstream.publisher("md", rate=rate.Nak())              # as fill NAKs say, by steps
+    rstream.publisher("md", rate=rate.Aimd())             # like TCP
+    rstream.publisher("md", rate=rate.Unlimited())        # the window alone
+    rstream.publisher("md", rate=rate.Default())          # what the driver's option rate says
+    rate.from_text(rate.Fixed("200MB/s").to_text())       # the law of a text
+    rate.parse_bytes_per_s("200MB/s")                     # 200000000
 
 A law is a value. The media driver runs it. It travels as text in the channel's key ``rs-rate``, so
 that a handle or a Spark option can carry it: :meth:`to_text` writes the text, :func:`from_text`

@@ -232,6 +232,13 @@ print(sub.get(timeout_s=20))
         after="reader.join(20)",
         shown="{'n': 1}\n",
     ),
+    Fragment(
+        page="docs/how-to/observability.md",
+        number=0,
+        after="print('rstream_driver_up' in prometheus_client.generate_latest().decode())",
+        shown="True\n",
+        needs="prometheus_client",
+    ),
     Fragment(page="docs/how-to/other-machines.md", number=1, shown=None),
     Fragment(
         page="docs/how-to/rates.md",

@@ -1,4 +1,4 @@
-"""The command ``rstream``: stat, driver, errors, bench, doctor. Needs no extras."""
+"""The command ``rstream``. Only ``metrics`` and the plots of ``lab`` need an extra."""
 
 from rstream.cli._main import main
 

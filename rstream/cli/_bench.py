@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rstream import _core
+from rstream.cli._progress import Progress
 from rstream.driver import rstreamd_path
 from rstream.errors import ConfigError, DriverTimeout, RStreamError
 
@@ -92,7 +93,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         measuring = workers["subscriber" if options.kind == "throughput" else "ping"]
         other = workers["publisher" if options.kind == "throughput" else "pong"]
         try:
-            _await_end(measuring, other, options.warmup + options.seconds + SPARE_S)
+            _await_end(measuring, other, options.warmup + options.seconds)
             output, _ = measuring.communicate()
             other_output, _ = other.communicate(b"stop\n", timeout=30)
         finally:
@@ -156,19 +157,25 @@ def _start_worker(role: str, task: dict[str, Any]) -> subprocess.Popen[bytes]:
 
 
 def _await_end(
-    measuring: subprocess.Popen[bytes], other: subprocess.Popen[bytes], timeout_s: float
+    measuring: subprocess.Popen[bytes], other: subprocess.Popen[bytes], planned_s: float
 ) -> None:
     """Wait for the measuring process, unless the other one fails.
 
     A process that fails has written its reason to standard error itself.
     """
-    deadline_s = time.monotonic() + timeout_s
-    while measuring.poll() is None:
-        if other.poll() not in (None, 0):
-            raise RStreamError(f"no result: the other process ended with code {other.returncode}")
-        if time.monotonic() >= deadline_s:
-            raise DriverTimeout(f"no result within {timeout_s:g} s")
-        time.sleep(0.02)
+    begin_s = time.monotonic()
+    timeout_s = planned_s + SPARE_S
+    with Progress("rstream bench", "s", planned_s) as progress:
+        while measuring.poll() is None:
+            if other.poll() not in (None, 0):
+                raise RStreamError(
+                    f"no result: the other process ended with code {other.returncode}"
+                )
+            passed_s = time.monotonic() - begin_s
+            if passed_s >= timeout_s:
+                raise DriverTimeout(f"no result within {timeout_s:g} s")
+            progress.reach(min(passed_s, planned_s))
+            time.sleep(0.02)
     if measuring.returncode != 0:
         raise RStreamError(
             f"no result: the measuring process ended with code {measuring.returncode}"

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rstream import _core
+from rstream.cli._directory import why_unusable
 from rstream.driver import resolve_dir, rstreamd_path
-from rstream.errors import RStreamError
 
 if TYPE_CHECKING:
     import argparse
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 #: ("ok", "weak" or "lacks"; what was found; advice)
 Finding = tuple[str, str, str]
-#: Answer of ``_core.probe`` from which on a driver lives.
-ALIVE = 2
 SOCKET_BUFFER_WANTED = 4 << 20
 SHARED_MEMORY_WANTED = 64 << 20
 
@@ -132,17 +130,6 @@ def _directory(driver_dir: str) -> Iterator[Finding]:
         3: "an Aeron driver, alive",
     }[life]
     yield ("ok", f"driver in {driver_dir}: {state}", "")
-
-
-def why_unusable(driver_dir: str, life: int) -> str:
-    """Why no driver can start in a directory; empty: one can, or lives there (``life``)."""
-    if life >= ALIVE:
-        return ""
-    try:
-        _core.check_dir(driver_dir)
-    except RStreamError as error:
-        return str(error)
-    return ""
 
 
 def _number(path: str) -> int | None:

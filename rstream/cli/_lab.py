@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from rstream.cli._progress import Progress
 from rstream.errors import ConfigError
 from rstream.lab.comparison import compare
 from rstream.lab.experiments import BASELINES, EXPERIMENTS, REAL, Plan, real_plan, seeds_of
@@ -123,13 +124,10 @@ def _run_families(options: Namespace) -> bool:
     shown = list(families().values()) if name in ALL else [_family(name)]
     chosen = seeds(options.seeds or RUNS, is_training=options.train)
 
-    def on_done(count: int) -> None:
-        if count % len(chosen) == 0:
-            print(f"rstream lab: {count} of {len(shown) * len(chosen)} draws", file=sys.stderr)
-
-    rows, pictures = compare(
-        shown, chosen, law=law, agents_share=options.agents_share, on_done=on_done
-    )
+    with Progress(f"rstream lab {name}", "draws", len(shown) * len(chosen)) as progress:
+        rows, pictures = compare(
+            shown, chosen, law=law, agents_share=options.agents_share, on_done=progress.reach
+        )
     text = as_markdown(rows, law, is_training=options.train)
     print(text, end="")
     if options.markdown:
@@ -154,8 +152,9 @@ def run(options: Namespace) -> int:
     try:
         if _is_families(options):
             return 0 if _run_families(options) else 1
-        plan = _plan(options)
-        report = EXPERIMENTS[options.experiment](plan)
+        with Progress(f"rstream lab {options.experiment}", "runs") as progress:
+            plan = replace(_plan(options), on_run=progress.add)
+            report = EXPERIMENTS[options.experiment](plan)
         report.print(sys.stdout)
         _write(options, plan, report)
     except (ConfigError, OSError) as error:

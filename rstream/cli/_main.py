@@ -6,15 +6,32 @@ The file of a command is imported when the command is called.
 from __future__ import annotations
 
 import argparse
-import contextlib
+import importlib
+import os
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rstream import _core
+from rstream.cli._live_options import add_metrics, add_stat, add_top, add_watch
 from rstream.errors import RStreamError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+
+#: The file of each command.
+_FILES: Final = {
+    "bench": "_bench",
+    "doctor": "_doctor",
+    "driver": "_driver",
+    "errors": "_driver",
+    "lab": "_lab",
+    "loss": "_driver",
+    "metrics": "_metrics",
+    "stat": "_stat",
+    "top": "_top",
+    "watch": "_watch",
+}
 
 
 def parser() -> argparse.ArgumentParser:
@@ -35,13 +52,40 @@ def parser() -> argparse.ArgumentParser:
         )
         return command
 
-    _add_stat(
+    add_stat(
         add(
             "stat",
             "Show the streams of a driver, live, and why nothing arrives.",
             "Show every publication and reader of a driver: how far it is, what it waits for, and "
             "which reader is slowest; then the driver's counters. Sizes and positions are bytes of "
             "the stream, frame headers included.",
+        )
+    )
+    add_top(
+        add(
+            "top",
+            "Show the streams of a driver as a live table.",
+            "Show every session that is published or received here, live: its rate, rate limit, "
+            "how full the slowest reader's buffer is, how long a byte waits in it, and what the "
+            "session waits for. Ctrl-C ends it.",
+        )
+    )
+    add_watch(
+        add(
+            "watch",
+            "Print the messages of a stream while others read it.",
+            "Print the messages of a stream, decoded, from now on. It reads what another reader "
+            "reads, by a subscription that no rate and no demand follows; when it cannot keep up "
+            "it leaves the stream for a moment and says how much it missed. It must run on the "
+            "host of the publisher or of a reader. Notes go to standard error. Ctrl-C ends it.",
+        )
+    )
+    add_metrics(
+        add(
+            "metrics",
+            "Serve the counters of a driver to Prometheus.",
+            "Serve the counters of a driver to Prometheus over HTTP, until Ctrl-C. There is no "
+            "encryption and no authentication. Needs the extra prometheus.",
         )
     )
     _add_driver(
@@ -87,25 +131,6 @@ def parser() -> argparse.ArgumentParser:
         )
     )
     return top
-
-
-def _interval(text: str) -> float:
-    with contextlib.suppress(ValueError):
-        if 0.01 <= (seconds := float(text)) <= 86_400:
-            return seconds
-    raise argparse.ArgumentTypeError(f"{text}: must be 0.01 to 86400 seconds")
-
-
-def _add_stat(stat: argparse.ArgumentParser) -> None:
-    stat.add_argument("--once", action="store_true", help="print once and end")
-    stat.add_argument(
-        "--interval",
-        type=_interval,
-        default=1.0,
-        metavar="S",
-        help="seconds between prints, 0.01 or more (default 1)",
-    )
-    stat.add_argument("--all", action="store_true", help="also print the counters that are zero")
 
 
 def _add_driver(driver: argparse.ArgumentParser) -> None:
@@ -268,25 +293,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns its exit code."""
     options = parser().parse_args(arguments)
     try:
-        if options.command == "stat":
-            from rstream.cli import _stat
-
-            return _stat.run(options)
-        if options.command in ("driver", "errors", "loss"):
-            from rstream.cli import _driver
-
-            return _driver.run(options)
-        if options.command == "bench":
-            from rstream.cli import _bench
-
-            return _bench.run(options)
-        if options.command == "lab":
-            from rstream.cli import _lab
-
-            return _lab.run(options)
-        from rstream.cli import _doctor
-
-        return _doctor.run(options)
+        command = importlib.import_module(f"rstream.cli.{_FILES[options.command]}")
+        return command.run(options)
     except RStreamError as error:
         print(f"rstream: {error}", file=sys.stderr)
         if getattr(error, "hint", None) and str(error.hint) not in str(error):
@@ -295,4 +303,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
+        # Nobody reads any more; what is still buffered must not fail at the interpreter's end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0

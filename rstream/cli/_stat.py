@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import shlex
+import json
 import sys
 import time
 from typing import TYPE_CHECKING, Final
 
 from rstream import _core, metrics
-from rstream._channel_uri import ChannelUri
+from rstream._channel_uri import ChannelUri, name_of
 from rstream._held_by import HeldBy
 from rstream._neighbours import hint_for_publisher, hint_for_reader
-from rstream.cli._doctor import ALIVE, why_unusable
+from rstream.cli._directory import tell_missing
+from rstream.cli._stat_json import report
 from rstream.driver import resolve_dir
-from rstream.errors import ChannelError
 
 if TYPE_CHECKING:
     import argparse
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
 
 #: From this headroom on no stop of a reader lost datagrams in experiment E4 (docs/results/flow.md).
 HEADROOM_ENOUGH: Final = 1.2
-#: Directories of dead drivers that are named; more are counted.
-DEAD_NAMED_MAX: Final = 8
 HELD_BY: Final = {
     HeldBy.WINDOW: "waits: its window is full: the slowest reader holds it back",
     HeldBy.DEMAND: "waits: a reader has requested no more messages (request(n)): "
@@ -56,16 +53,10 @@ def run(options: argparse.Namespace) -> int:
         now_s = time.monotonic()
         life = _core.probe(driver_dir)
         if life == 0:
-            problem = why_unusable(driver_dir, life)
-            print(
-                f"rstream: no driver in {driver_dir}, and none can start: {problem}"
-                if problem
-                else f"rstream: no driver in {driver_dir} "
-                "(one starts with the first publisher or subscriber)",
-                file=sys.stderr,
-            )
-            print("\n".join(others(driver_dir)), file=sys.stderr)
-            return 1
+            return tell_missing(driver_dir)
+        if options.json:
+            print(json.dumps(report(driver_dir), indent=1))
+            return 0
         lines, before = screen(driver_dir, life, before, now_s - before_s, options.all)
         before_s = now_s
         if not options.once and sys.stdout.isatty():
@@ -74,36 +65,6 @@ def run(options: argparse.Namespace) -> int:
         if options.once:
             return 0
         time.sleep(options.interval)
-
-
-def others(driver_dir: str) -> list[str]:
-    """Lines about the driver directories beside this one, at most DEAD_NAMED_MAX dead ones.
-
-    A second directory is the usual reason why nothing arrives.
-    """
-    alive: list[str] = []
-    dead: list[str] = []
-    for parent in dict.fromkeys((os.path.dirname(driver_dir), "/dev/shm")):
-        if not os.path.isdir(parent):
-            continue
-        for name in sorted(os.listdir(parent)):
-            path = os.path.join(parent, name)
-            if path == driver_dir or not os.path.exists(os.path.join(path, "cnc.dat")):
-                continue
-            if _core.probe(path) >= ALIVE:
-                alive.append(path)
-            else:
-                dead.append(path)
-    lines = [f"  alive: {path}   (rstream stat --dir {shlex.quote(path)})" for path in alive] or [
-        "  no other driver is alive"
-    ]
-    lines += [
-        f"  dead: {path}   (rstream driver --clean --dir {shlex.quote(path)})"
-        for path in dead[:DEAD_NAMED_MAX]
-    ]
-    if len(dead) > DEAD_NAMED_MAX:
-        lines.append(f"  and {len(dead) - DEAD_NAMED_MAX} more directories of dead drivers")
-    return lines
 
 
 def screen(
@@ -169,16 +130,9 @@ def destination_lines(counters: list[metrics.Counter]) -> list[str]:
     return lines
 
 
-def _name(channel: str) -> str | None:
-    try:
-        return ChannelUri.parse(channel).get("rs-name")
-    except ChannelError:
-        return None  # a counter's label holds 380 bytes: a longer channel is cut off
-
-
 def _titled(stream_id: int, channel: str) -> str:
     """Name and stream id."""
-    name = _name(channel)
+    name = name_of(channel)
     return f"stream {stream_id}" if name is None else f'stream "{name}" (id {stream_id})'
 
 
@@ -194,7 +148,7 @@ def _hint_lines(
     is_alone: bool,
 ) -> list[str]:
     """The line on a reader or publisher that this one may mean."""
-    name = _name(state.channel)
+    name = name_of(state.channel)
     hint = hint_for(driver_dir, name, state.channel) if is_alone and name is not None else ""
     return [f"    {hint}"] if hint else []
 

@@ -4,7 +4,21 @@ The type of the objects chooses the codec (:func:`codec_for`): ``bytes`` → raw
 numpy, tables of pyarrow, pandas and polars → arrow, everything else → msgpack of that type.
 ``pickle`` must be named, with ``trusted=True``, because unpickling data from a socket executes
 code. Each message's header has the codec's id, which the reader checks. msgspec, pyarrow and numpy
-are imported when a codec that needs them is made.
+are imported when a codec that needs them is made::
+
+    rstream.publisher("ticks", Tick)                             # the same as the next line
+    rstream.publisher("ticks", codec=codecs.msgpack(Tick))
+    rstream.publisher("blobs", codec=codecs.raw())
+    rstream.publisher("rows", codec=codecs.arrow())
+    rstream.publisher("images", codec=codecs.numpy("u1", (480, 640, 3)))
+    rstream.publisher("inside", codec=codecs.pickle(trusted=True))
+
+For faces of your own: what the arguments ``type`` and ``codec`` mean, and what a header says::
+
+    codecs.choose(Tick, None)               # as every face does
+    codecs.codec_for(Tick)                  # the codec of a type
+    codecs.named("msgpack", Tick)           # the codec of a name
+    codecs.describe_codec(2)                # "msgpack (id 2)"
 """
 
 from __future__ import annotations

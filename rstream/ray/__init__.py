@@ -6,6 +6,11 @@
     return self.end.handle
 
 Items do not travel through actor calls or the object store. See docs/how-to/ray.md.
+
+A handle is also text, for Spark options and the environment, and says which host it is on::
+
+    handle = rstream.ray.StreamHandle.from_text(text)
+    is_here = handle.host_token == rstream.ray.host_token(rstream.driver.resolve_dir())
 """
 
 from rstream.ray._endpoint import Endpoint

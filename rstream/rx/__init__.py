@@ -8,6 +8,11 @@ that. Here are operators that do not::
     rx.from_stream("ticks").pipe(
         rx.observe_on_bounded(EventLoopScheduler(), 1000), ops.map(score), rx.to_stream("scores")
     ).run()
+
+What is open already can be read, too::
+
+    rx.from_reader(rstream.stream.reader("ticks", channels=channels)).subscribe(print)
+    rx.from_endpoint(rstream.ray.open_reader("ticks")).subscribe(print)
 """
 
 from __future__ import annotations

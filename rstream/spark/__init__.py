@@ -7,7 +7,12 @@
         .option("checkpointLocation", folder).start())
 
 The reader gets each element as a ``pyarrow.RecordBatch``. Rows are delivered at least once: see
-:func:`marks_of` and docs/how-to/spark.md.
+:func:`marks_of` and docs/how-to/spark.md::
+
+    for batch in reader:
+        marks = rstream.spark.marks_of(batch)
+        if (marks.query, marks.epoch, marks.partition) not in finished:
+            ...
 """
 
 from __future__ import annotations

@@ -9,6 +9,25 @@
 ``reader(name)``        a subscriber of one stream over several channels
 ======================  ======================================================================
 
+::
+
+    scores = stream.source("ticks", Tick)                # an abc.Publisher
+    scored = stream.processor(lambda tick: tick.px * 2)  # an abc.Processor
+    scores.subscribe(scored)
+    scored.subscribe(stream.sink("scores"))              # an abc.Subscriber
+
+    both = ["aeron:ipc", "aeron:udp?endpoint=10.0.0.7:40123"]
+    with stream.reader("ticks", Tick, channels=both) as ticks:
+        for tick in ticks:
+            print(tick)
+
+    loops = stream.CallerExecutor()                      # this thread
+    stream.source("ticks", executor=loops).subscribe(subscriber)
+    loops.run()                                          # until the stream ends
+    keeps_the_program = stream.ThreadExecutor(daemon=False)
+
+    stream.stream_id_of("ticks")                         # 164294152, on every host
+
 :mod:`rstream.rx`, :mod:`rstream.aio`, :mod:`rstream.ray` and :mod:`rstream.spark` are built on it.
 """
 

@@ -6,7 +6,7 @@ import zlib
 from typing import TYPE_CHECKING, Final
 
 from rstream import _core
-from rstream._channel_uri import ChannelUri
+from rstream._channel_uri import ChannelUri, name_of
 from rstream._checks import check_stream_id
 from rstream.errors import ConfigError
 
@@ -168,13 +168,12 @@ def header_of(kind: int, codec_id: int, name: str) -> int:
 def known_name(directory: str, session_id: int, stream_id: int, name_hash: int) -> str | None:
     """The stream name with this hash in the counter labels of a session; None: not known.
 
-    It is for error texts. A label is cut off at 380 bytes, so it is not parsed as a channel.
+    It is for error texts.
     """
     marker = f" {session_id} {stream_id} "
     for counter in _core.read_counters(directory):
         label = counter[6]
-        if marker in label and "rs-name=" in label:
-            name = label.partition("rs-name=")[2].partition("|")[0].partition(" @")[0]
-            if _core.name_hash(name) == name_hash:
-                return name
+        name = name_of(label) if marker in label else None
+        if name is not None and _core.name_hash(name) == name_hash:
+            return name
     return None

@@ -24,10 +24,12 @@ OPTIONAL = (
     "anyio",
     "cloudpickle",
     "matplotlib",
+    "prometheus_client",
     "rich",
 )
 NEEDS = {
     "rstream.aio": "anyio",
+    "rstream.prometheus": "prometheus_client",
     "rstream.ray": "ray",
     "rstream.spark": "pyspark",
     "rstream.rx": "reactivex",
@@ -83,7 +85,9 @@ def test_every_module_can_be_imported_alone() -> None:
         "rstream.aio",
         "rstream.codecs",
         "rstream.errors",
+        "rstream.metrics",
         "rstream.policy",
+        "rstream.prometheus",
         "rstream.rate",
         "rstream.stages",
         "rstream.stream",

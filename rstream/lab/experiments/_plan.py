@@ -118,6 +118,7 @@ class Plan:
         gaps_s: in real time, the longest step of each run in seconds.
         repeated: in real time, runs that were repeated.
         unsteady: in real time, runs that count although their thread stood still.
+        on_run: called after each run, by the thread that ran it.
     """
 
     seeds: int = 10
@@ -129,6 +130,7 @@ class Plan:
     gaps_s: list[float] = field(default_factory=list[float])
     repeated: int = 0
     unsteady: int = 0
+    on_run: Callable[[], None] | None = None
 
     def law(self, name: str, world: World | None = None) -> Law:
         """A law with its parameters, scaled to ``world``; None: to the plan's world."""
@@ -182,6 +184,8 @@ class Plan:
                 self.sketches.append(Sketch(title, outcome))
             if world.real:
                 self.gaps_s.append(outcome.gap_s)
+            if self.on_run is not None:
+                self.on_run()
             return look(outcome)
 
         # In real time each run needs the whole machine, and only the main thread gets Ctrl-C.

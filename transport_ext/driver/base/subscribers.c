@@ -81,7 +81,7 @@ int64_t rsti_subscribers_followed(const rsti_subscribers_t *subscribers)
     for (int32_t i = 0; i < subscribers->count; i++) {
         const rsti_subscriber_t *subscriber = &subscribers->items[i];
         const rsti_tether_t *tether = &subscriber->tether;
-        if (rsti_tether_is_working(tether) && (tether->is_tethered || tether->is_evicting)) {
+        if (rsti_tether_is_working(tether) && tether->is_followed) {
             least = rsti_min_i64(least, subscriber->accepted);
         }
     }

@@ -43,6 +43,7 @@ typedef struct rsti_tether_times_t {
 typedef struct rsti_tether_t {
     rsti_tether_state_t state;
     bool is_tethered; /* it stays ACTIVE for ever */
+    bool is_followed; /* a law of rate follows its queue; tether=false: not */
     bool is_rejoin;
     bool is_evicting;
     int64_t seen_position; /* evicting: position at the last check */

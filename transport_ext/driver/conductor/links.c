@@ -56,6 +56,7 @@ static int allocate_position(rst_driver_t *driver, const rsti_link_target_t *tar
         .tether =
             {
                 .is_tethered = subscription->is_tethered,
+                .is_followed = subscription->is_tethered,
                 .is_rejoin = subscription->is_rejoin,
                 .since_ns = driver->conductor->now_ns,
                 .times = target->times == NULL ? subscription->tether_times : *target->times,

@@ -173,6 +173,24 @@ TEST(an_untethered_reader_does_not_count)
     harness_close(world.h);
 }
 
+/* rs-evict alone is followed, because such a reader holds the window for as long as it moves. */
+TEST(tether_false_counts_beside_eviction)
+{
+    static const int64_t rates[] = {0, 4 * MB}; /* the first one reads all, below */
+    static const char *const channels[] = {
+        "aeron:ipc?rs-evict=1s", "aeron:ipc?rs-evict=1s|tether=false"};
+    for (int i = 0; i < 2; i++) {
+        world_t world = open_world("aeron:ipc?term-length=4m|rs-rate=adaptive");
+        (void)add(world.h, RSTI_CMD_ADD_SUBSCRIPTION, channels[i], 10);
+        for (int64_t ms = 0; ms < 2 * SECOND; ms++) {
+            *position_of(&world, 0) = world.position;
+            run_ms(&world, rates, 2);
+        }
+        CHECK_EQ(told(&world, RSTI_COUNTER_FILL_NAKS) > 0, i == 0);
+        harness_close(world.h);
+    }
+}
+
 TEST(only_laws_that_listen_have_counters)
 {
     static const struct {
@@ -326,7 +344,7 @@ CHECK_MAIN(RUN(a_slow_reader_gets_a_queue_of_the_target_delay),
     RUN(the_other_laws_that_listen_act_too), RUN(a_reader_that_becomes_fast_is_held_back_no_more),
     RUN(the_window_of_a_reader_that_takes_nothing_can_be_filled),
     RUN(the_slowest_of_several_readers_counts), RUN(an_untethered_reader_does_not_count),
-    RUN(only_laws_that_listen_have_counters),
+    RUN(tether_false_counts_beside_eviction), RUN(only_laws_that_listen_have_counters),
     RUN(the_driver_s_option_is_the_law_of_channels_without_one), RUN(another_law_while_running),
     RUN(each_report_is_counted), RUN(the_limit_falls_with_the_rate),
     RUN(the_conductor_sleeps_when_nothing_moves))

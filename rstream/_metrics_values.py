@@ -1,0 +1,248 @@
+"""The values of :mod:`rstream.metrics`."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Final
+
+from rstream._channel_uri import name_of
+from rstream._held_by import HeldBy
+
+if TYPE_CHECKING:
+    from rstream._facts import SlowestReader
+
+__all__ = (
+    "Counter",
+    "ImageState",
+    "Loss",
+    "PublicationState",
+    "RateState",
+    "StreamCounter",
+    "SubscriptionState",
+)
+
+#: What the laws that listen begin with (transport_ext/flow/rate.h): no limit.
+_RATE_MOST: Final = 1_000_000_000_000
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Counter:
+    """One counter as it was read.
+
+    Attributes:
+        id: its place in the directory.
+        type_id: what it counts; applications use 1000 and above.
+        value: 64 bits with sign.
+        registration_id: the driver's number of the publication, subscription or image it counts
+            for.
+        owner_id: the client that owns it; -1: no client.
+        reference_id: the publication or image that it refers to; 0: none.
+        label: text for people.
+    """
+
+    id: int
+    type_id: int
+    value: int
+    registration_id: int
+    owner_id: int
+    reference_id: int
+    label: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Loss:
+    """The loss of one image. Each byte counts once, however often it was requested again.
+
+    Attributes:
+        observations: gaps that were seen.
+        bytes_lost: bytes in them.
+        first_ms, last_ms: when the first and the last gap was seen, milliseconds since 1970.
+        session_id, stream_id, channel: the publisher's session.
+        source: ``"ip:port"`` of the sender.
+    """
+
+    observations: int
+    bytes_lost: int
+    first_ms: int
+    last_ms: int
+    session_id: int
+    stream_id: int
+    channel: str
+    source: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class StreamCounter:
+    """A counter of one stream, with the parts of its label.
+
+    Attributes:
+        name: first word of the label, such as ``"pub-pos (exclusive)"`` or ``"rcv-hwm"``.
+        session_id, stream_id, channel: the stream's session.
+        join_position: where a subscriber began to read; None: the counter does not say.
+
+    The other attributes are those of :class:`Counter`.
+    """
+
+    name: str
+    type_id: int
+    value: int
+    registration_id: int
+    owner_id: int
+    reference_id: int
+    session_id: int
+    stream_id: int
+    channel: str
+    join_position: int | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class RateState:
+    """The current rate of a publication.
+
+    Attributes:
+        bytes_per_s: the rate.
+        fill_naks: reports of a filling buffer that the sender accepted since the publication began.
+        headroom: how much larger the receivers' buffer is than all that still arrives after a
+            reader stops. From about 1.1 on a reader that stops loses no datagrams. None: not
+            known, or the rate is not :class:`rstream.rate.Adaptive`.
+    """
+
+    bytes_per_s: int
+    fill_naks: int
+    headroom: float | None
+
+    @property
+    def limit_bytes_per_s(self) -> int | None:
+        """The rate; None: the law has had no reason to limit yet."""
+        return self.bytes_per_s if self.bytes_per_s < _RATE_MOST else None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class PublicationState:
+    """A publication as the driver sees it.
+
+    Attributes:
+        registration_id: the driver's number of the publication.
+        client_id: the client that made it.
+        session_id, stream_id, channel: the session that it sends.
+        is_ipc: it sends through shared memory.
+        position: everything below was offered.
+        limit: up to here it may be offered now.
+        sender_position: UDP: everything below was sent out.
+        sender_limit: UDP: up to here the receivers let the sender send; 0: none has answered.
+        consumed: least position of the subscribers in shared memory; None: none, or UDP.
+        subscribers: subscribers in shared memory.
+        slowest: the reader that has consumed least; None: no reader, or an Aeron driver.
+        held_by: what the publication waits for; None: it may send, or has ended.
+        is_ended: its publisher has closed it, and a reader has not consumed everything yet.
+        storage_needed, storage_usable: bytes that its next term needs, and that are usable in the
+            directory; both 0 unless ``held_by`` is storage.
+        rate: its rate; None: unlimited, or an Aeron driver.
+        demand: messages that its readers want beyond what they have consumed (``request(n)``);
+            None: no limit, or they do not tell.
+    """
+
+    registration_id: int
+    client_id: int
+    session_id: int
+    stream_id: int
+    channel: str
+    is_ipc: bool
+    position: int
+    limit: int
+    sender_position: int | None
+    sender_limit: int | None
+    consumed: int | None
+    subscribers: int
+    slowest: SlowestReader | None = None
+    held_by: HeldBy | None = None
+    is_ended: bool = False
+    storage_needed: int = 0
+    storage_usable: int = 0
+    rate: RateState | None = None
+    demand: int | None = None
+
+    @property
+    def fill(self) -> float:
+        """How full the buffer of the slowest reader is, 0 to 1; 0 when no reader is known."""
+        if self.slowest is None:
+            return 0.0
+        return self.slowest.fill(self.sent)
+
+    @property
+    def name(self) -> str | None:
+        """The stream's name; None: it has only a stream id."""
+        return name_of(self.channel)
+
+    @property
+    def waits_for(self) -> HeldBy | None:
+        """:attr:`held_by`, or ``SUBSCRIBER`` without a reader; None: nothing, or it has ended."""
+        if self.is_ended:
+            return None
+        is_alone = self.subscribers == 0 if self.is_ipc else not self.sender_limit
+        return HeldBy.SUBSCRIBER if is_alone else self.held_by
+
+    @property
+    def sent(self) -> int:
+        """Everything below has left the publisher: in shared memory :attr:`position`."""
+        return self.position if self.sender_position is None else self.sender_position
+
+    @property
+    def queued_bytes(self) -> int | None:
+        """Bytes that were sent and that the slowest reader has not consumed; None: no reader."""
+        consumed = self.consumed if self.slowest is None else self.slowest.position
+        return None if consumed is None else max(0, self.sent - consumed)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class SubscriptionState:
+    """One subscription, whether a publisher is there or not.
+
+    Attributes:
+        registration_id: the driver's number.
+        client_id: the client that subscribed.
+        stream_id, channel: what it reads.
+        since_ms: when it was added, milliseconds since 1970.
+        images: sessions that it reads now; 0: it waits for a publisher.
+    """
+
+    registration_id: int
+    client_id: int
+    stream_id: int
+    channel: str
+    since_ms: int
+    images: int
+
+    @property
+    def name(self) -> str | None:
+        """The stream's name; None: it has only a stream id."""
+        return name_of(self.channel)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ImageState:
+    """One subscriber of one image: how much was received, and how much of it was consumed.
+
+    Attributes:
+        session_id, stream_id, channel: the session that it reads.
+        client_id: the client that subscribed.
+        consumed: everything below was consumed.
+        received: everything below was received; None: shared memory, where the publication's
+            position says so.
+        highest: highest position that was received; above ``received`` when there is a gap.
+        registration_id: the driver's number of the subscription.
+    """
+
+    session_id: int
+    stream_id: int
+    channel: str
+    client_id: int
+    consumed: int
+    received: int | None
+    highest: int | None
+    registration_id: int = 0
+
+    @property
+    def name(self) -> str | None:
+        """The stream's name; None: it has only a stream id."""
+        return name_of(self.channel)

@@ -1,0 +1,62 @@
+"""``rstream stat --json``: what a driver knows, as one JSON object.
+
+The keys are the attributes of the classes of :mod:`rstream.metrics`, and those named here. They
+are stable: a later release may add keys, and does not change or remove one of them without another
+``version`` (docs/reference/cli.md).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Final
+
+from rstream import _core, metrics
+
+__all__ = ("report",)
+
+VERSION: Final = 1
+STATES: Final = {0: "none", 1: "dead", 2: "alive", 3: "alive"}
+
+
+def report(driver_dir: str) -> dict[str, Any]:
+    """The object of one look.
+
+    Raises:
+        DriverNotFound: there is no readable CnC file.
+    """
+    life = _core.probe(driver_dir)
+    counters = metrics.counters(driver_dir)
+    pid, heartbeat_age_ms = _core.driver_info(driver_dir)
+    return {
+        "version": VERSION,
+        "rstream": _core.__version__,
+        "dir": driver_dir,
+        "driver": {
+            "state": STATES[life],
+            "is_aeron": life == 3,
+            "pid": pid,
+            "heartbeat_age_ms": heartbeat_age_ms,
+        },
+        "publications": [_publication(state) for state in metrics.publications(driver_dir)],
+        "readers": [_named(state) for state in metrics.images(driver_dir)],
+        "subscriptions": [_named(state) for state in metrics.subscriptions(driver_dir)],
+        "losses": [dataclasses.asdict(loss) for loss in metrics.losses(driver_dir)],
+        "counters": [dataclasses.asdict(counter) for counter in counters],
+    }
+
+
+def _named(state: metrics.ImageState | metrics.SubscriptionState) -> dict[str, Any]:
+    return dataclasses.asdict(state) | {"name": state.name}
+
+
+def _publication(state: metrics.PublicationState) -> dict[str, Any]:
+    found = dataclasses.asdict(state)
+    if state.slowest is not None:
+        found["slowest"]["name"] = state.slowest.name
+    return found | {
+        "name": state.name,
+        "sent": state.sent,
+        "queued_bytes": state.queued_bytes,
+        "fill": state.fill,
+        "waits_for": state.waits_for,
+    }

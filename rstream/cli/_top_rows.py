@@ -1,0 +1,192 @@
+"""The rows of ``rstream top``: rates and queueing delays from two looks at a driver."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from rstream import metrics
+from rstream._channel_uri import ChannelUri
+from rstream.errors import ChannelError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ("HEADINGS", "Look", "Row", "cells", "look", "rows")
+
+HEADINGS: Final = ("stream", "session", "way", "rate", "limit", "fill", "delay", "state")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """What the counters said at ``time_s`` (monotonic)."""
+
+    time_s: float
+    publications: Sequence[metrics.PublicationState]
+    images: Sequence[metrics.ImageState]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One session that is published or received on this host.
+
+    Attributes:
+        stream: its name, else its stream id.
+        session_id: the session.
+        way: ``"ipc"``, or ``"to"`` or ``"from"`` and the address.
+        bytes_per_s: published: sent; received: consumed. None: not known yet.
+        limit_bytes_per_s: the rate limit; None: none.
+        fill: how full the slowest reader's buffer is, 0 to 1; None: not known.
+        delay_s: how long a byte that is sent now waits at this drain rate; infinite when nothing
+            is drained; None: not known yet.
+        state: what the session waits for, and which reader holds it.
+    """
+
+    stream: str
+    session_id: int
+    way: str
+    bytes_per_s: float | None
+    limit_bytes_per_s: int | None
+    fill: float | None
+    delay_s: float | None
+    state: str
+
+
+def look(driver_dir: str) -> Look:
+    """Read the counters.
+
+    Raises:
+        DriverNotFound: there is no readable CnC file.
+    """
+    return Look(
+        time_s=time.monotonic(),
+        publications=metrics.publications(driver_dir),
+        images=metrics.images(driver_dir),
+    )
+
+
+def rows(before: Look | None, now: Look) -> list[Row]:
+    """The sessions, those that send most first.
+
+    A session that is published here stands there once, whoever reads it.
+    """
+    here = {(state.stream_id, state.session_id) for state in now.publications}
+    found = [_published(before, now, state) for state in now.publications]
+    found += [
+        _received(before, now, state)
+        for state in now.images
+        if state.received is not None and (state.stream_id, state.session_id) not in here
+    ]
+    return sorted(found, key=lambda row: (-(row.bytes_per_s or 0.0), row.stream, row.session_id))
+
+
+def _per_s(before: Look | None, now: Look, old: int | None, new: int | None) -> float | None:
+    if before is None or old is None or new is None or now.time_s <= before.time_s:
+        return None
+    return max(0, new - old) / (now.time_s - before.time_s)
+
+
+def _delay_s(queued: int | None, drain: float | None) -> float | None:
+    if queued is None or (drain is None and queued > 0):
+        return None
+    if queued == 0:
+        return 0.0
+    return queued / drain if drain else float("inf")
+
+
+def _published(before: Look | None, now: Look, state: metrics.PublicationState) -> Row:
+    old = next(
+        (
+            one
+            for one in (before.publications if before else ())
+            if one.registration_id == state.registration_id
+        ),
+        None,
+    )
+    drain = _per_s(before, now, old and _consumed(old), _consumed(state))
+    return Row(
+        stream=state.name or str(state.stream_id),
+        session_id=state.session_id,
+        way="ipc" if state.is_ipc else f"to {_address(state.channel)}",
+        bytes_per_s=_per_s(before, now, old and old.sent, state.sent),
+        limit_bytes_per_s=state.rate and state.rate.limit_bytes_per_s,
+        fill=None if state.slowest is None else state.fill,
+        delay_s=_delay_s(state.queued_bytes, drain),
+        state=_state(state),
+    )
+
+
+def _consumed(state: metrics.PublicationState) -> int | None:
+    return None if state.queued_bytes is None else state.sent - state.queued_bytes
+
+
+def _state(state: metrics.PublicationState) -> str:
+    if state.is_ended:
+        return "ended, not all of it is read"
+    if state.waits_for is None:
+        return "flows"
+    holder = f": {state.slowest.name}" if state.waits_for in ("window", "demand") and (
+        state.slowest is not None
+    ) else ""  # fmt: skip
+    return f"waits for {state.waits_for}{holder}"
+
+
+def _received(before: Look | None, now: Look, state: metrics.ImageState) -> Row:
+    old = next(
+        (
+            one
+            for one in (before.images if before else ())
+            if (one.registration_id, one.session_id) == (state.registration_id, state.session_id)
+        ),
+        None,
+    )
+    received = state.consumed if state.received is None else state.received
+    drain = _per_s(before, now, old and old.consumed, state.consumed)
+    has_gap = state.highest is not None and state.highest > received
+    return Row(
+        stream=state.name or str(state.stream_id),
+        session_id=state.session_id,
+        way=f"from {_address(state.channel)}",
+        bytes_per_s=drain,
+        limit_bytes_per_s=None,
+        fill=None,
+        delay_s=_delay_s(max(0, received - state.consumed), drain),
+        state=f"read by subscription {state.registration_id} of client {state.client_id}"
+        + (", a gap waits to be sent again" if has_gap else ""),
+    )
+
+
+def _address(channel: str) -> str:
+    try:
+        uri = ChannelUri.parse(channel)
+    except ChannelError:
+        return channel  # cut off: a label holds 380 bytes
+    return uri.get("endpoint") or uri.get("control") or channel
+
+
+def cells(row: Row) -> tuple[str, ...]:
+    """The texts of a row, in the order of :data:`HEADINGS`."""
+    return (
+        row.stream,
+        str(row.session_id),
+        row.way,
+        "" if row.bytes_per_s is None else f"{_bytes(row.bytes_per_s)}/s",
+        "" if row.limit_bytes_per_s is None else f"{_bytes(row.limit_bytes_per_s)}/s",
+        "" if row.fill is None else f"{row.fill:.0%}",
+        "" if row.delay_s is None else _duration(row.delay_s),
+        row.state,
+    )
+
+
+def _bytes(count: float) -> str:
+    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if count >= size:
+            return f"{count / size:.3g} {unit}"
+    return f"{count:.0f} B"
+
+
+def _duration(seconds: float) -> str:
+    if seconds == float("inf"):
+        return "stands"
+    return f"{seconds * 1e3:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"

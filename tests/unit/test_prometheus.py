@@ -1,0 +1,162 @@
+"""The families that are exported: names, labels, what is left out, and what a registry makes."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from rstream import metrics
+from rstream._facts import SlowestReader
+from rstream._held_by import HeldBy
+from rstream.errors import ConfigError
+from rstream.prometheus._families import Family, Look, families, look_at
+
+IPC = "aeron:ipc?term-length=1m|rs-name=ticks"
+UDP = "aeron:udp?endpoint=10.0.0.7:40123|rs-name=prices"
+
+
+def publication(number: int = 3, **changes: object) -> metrics.PublicationState:
+    facts: dict[str, object] = {
+        "registration_id": number,
+        "client_id": 1,
+        "session_id": 70 + number,
+        "stream_id": 7,
+        "channel": IPC,
+        "is_ipc": True,
+        "position": 1000,
+        "limit": 1500,
+        "sender_position": None,
+        "sender_limit": None,
+        "consumed": 600,
+        "subscribers": 1,
+        "slowest": slowest(number),
+    }
+    return metrics.PublicationState(**(facts | changes))  # type: ignore[arg-type]
+
+
+def slowest(number: int, position: int = 600) -> SlowestReader:
+    return SlowestReader(
+        publication_id=number,
+        is_local=True,
+        reader_id=9,
+        client_id=2,
+        pid=4711,
+        source="",
+        since_ms=0,
+        position=position,
+        window_bytes=800,
+    )
+
+
+def image(**changes: object) -> metrics.ImageState:
+    facts: dict[str, object] = {
+        "registration_id": 9,
+        "session_id": 73,
+        "stream_id": 7,
+        "channel": IPC,
+        "client_id": 2,
+        "consumed": 600,
+        "received": None,
+        "highest": None,
+    }
+    return metrics.ImageState(**(facts | changes))  # type: ignore[arg-type]
+
+
+def by_name(look: Look) -> dict[str, Family]:
+    found = families(look)
+    assert len({family.name for family in found}) == len(found)
+    return {family.name: family for family in found}
+
+
+def values(look: Look, name: str) -> dict[tuple[str, ...], float]:
+    return dict(by_name(look)[name].samples)
+
+
+LABELS = ("7", "ticks", "73", IPC)
+
+
+def test_a_publication_with_its_labels() -> None:
+    look = Look(dir="/none", is_alive=True, publications=[publication()])
+    family = by_name(look)["rstream_publication_offered_bytes"]
+    assert (family.labels, family.kind) == (("stream", "name", "session", "channel"), "counter")
+    shown = {
+        name.removeprefix("rstream_publication_"): dict(one.samples)[LABELS]
+        for name, one in by_name(look).items()
+        if name.startswith("rstream_publication_") and LABELS in dict(one.samples)
+    }
+    assert shown == {
+        "offered_bytes": 1000,
+        "sent_bytes": 1000,
+        "consumed_bytes": 600,
+        "queued_bytes": 400,
+        "fill_ratio": 0.5,
+        "room_bytes": 500,
+        "local_subscribers": 1,
+    }
+
+
+def test_a_rate_that_does_not_limit_yet_is_left_out() -> None:
+    def rate(bytes_per_s: int) -> dict[tuple[str, ...], float]:
+        state = metrics.RateState(bytes_per_s=bytes_per_s, fill_naks=5, headroom=None)
+        look = Look(dir="/none", is_alive=True, publications=[publication(rate=state)])
+        assert values(look, "rstream_publication_fill_naks") == {LABELS: 5}
+        return values(look, "rstream_publication_rate_limit_bytes_per_second")
+
+    assert rate(1_000_000_000_000) == {}
+    assert rate(2_000_000) == {LABELS: 2_000_000}
+
+
+@pytest.mark.parametrize(
+    ("changes", "cause"),
+    [
+        ({"held_by": HeldBy.WINDOW}, "window"),
+        ({"held_by": HeldBy.RATE}, "rate"),
+        ({"subscribers": 0, "held_by": HeldBy.WINDOW}, "subscriber"),
+        ({"is_ipc": False, "sender_limit": 0, "sender_position": 0}, "subscriber"),
+        ({"is_ended": True, "held_by": HeldBy.WINDOW}, None),
+        ({}, None),
+    ],
+)
+def test_what_holds_a_publication(changes: dict[str, object], cause: str | None) -> None:
+    look = Look(dir="/none", is_alive=True, publications=[publication(**changes)])
+    held = values(look, "rstream_publication_held")
+    assert len(held) == len(HeldBy)
+    assert [labels[-1] for labels, value in held.items() if value] == ([cause] if cause else [])
+
+
+def test_a_reader_in_shared_memory_and_one_over_udp() -> None:
+    udp = image(
+        registration_id=10, session_id=-5, channel=UDP, consumed=100, received=300, highest=900
+    )
+    look = Look(dir="/none", is_alive=True, publications=[publication()], images=[image(), udp])
+    assert values(look, "rstream_reader_queued_bytes") == {
+        (*LABELS, "9"): 400,
+        ("7", "prices", "-5", UDP, "10"): 200,
+    }
+    assert values(look, "rstream_reader_behind_gap_bytes") == {
+        ("7", "prices", "-5", UDP, "10"): 600
+    }
+
+
+def test_without_a_driver_only_up_has_a_sample(tmp_path: object) -> None:
+    look = look_at(f"{tmp_path}/none", 10)
+    assert [f.name for f in families(look) if f.samples] == ["rstream_driver_up"]
+    assert values(look, "rstream_driver_up") == {(): 0}
+
+
+@pytest.mark.parametrize("streams_max", [0, 100_001, True, 1.5])
+def test_a_limit_that_is_none(streams_max: object) -> None:
+    prometheus = pytest.importorskip("rstream.prometheus")
+    with pytest.raises(ConfigError, match="streams_max"):
+        prometheus.Collector("/none", streams_max=streams_max)
+
+
+def test_names_follow_prometheus() -> None:
+    """Base units, ``_total`` left to the exposition, and a help text for each family."""
+    for family in families(Look(dir="/", is_alive=True, publications=[publication()])):
+        assert re.fullmatch(r"rstream_[a-z_]+", family.name)
+        assert not family.name.endswith("_total")
+        assert not re.search(r"_(ms|us|ns|kb|mb|percent)(_|$)", family.name)
+        assert family.text
+        assert all(len(labels) == len(family.labels) for labels, _ in family.samples)
