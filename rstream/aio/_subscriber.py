@@ -157,6 +157,8 @@ class Subscriber(Generic[T]):
         """
         self._check_alone()
         self._check_open()
+        if self._must_join:
+            return []
         self.polls += 1
         return self._source.poll(limit)
 
@@ -206,7 +208,7 @@ class Subscriber(Generic[T]):
         deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
         self._enter()
         try:
-            if not self._source.must_join:
+            if not self._must_join:
                 return await self._sleep(deadline_s)
             await self._join_again()
             return True
@@ -219,13 +221,15 @@ class Subscriber(Generic[T]):
         try:
             await self.turns.give_if_due()
             while not self.is_closed:
+                if self._must_join:
+                    await self._join_again()
                 items = poll()
                 if items:
                     self.polls += 1
                     return items
-                if self._source.must_join:
-                    await self._join_again()
-                elif self.is_ended or not await self._sleep(deadline_s):
+                if self._must_join:
+                    continue
+                if self.is_ended or not await self._sleep(deadline_s):
                     break
             return []
         finally:
@@ -301,6 +305,13 @@ class Subscriber(Generic[T]):
             return True  # the next poll finds it, too
         finally:
             self.turns.note()
+
+    @property
+    def _must_join(self) -> bool:
+        """Whether the driver was lost; no poll may go on before :meth:`_join_again`."""
+        return self._source.must_join or (
+            self._join_call is not None and self._join_call.is_running
+        )
 
     async def _join_again(self) -> None:
         """Have a thread join again: it may have to start a driver."""
