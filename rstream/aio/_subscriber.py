@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 #: Most objects that a loop hands out before it looks whether a turn is due.
-PART_MOST = 64
+PART_MOST = 128
 #: How often close() looks whether the task that reads, or a thread that joins again, has left.
 CHECK_S = 0.001
 
@@ -49,7 +49,7 @@ class Subscriber(Generic[T]):
     :meth:`poll` or :meth:`get` goes on behind the last object that was handed out.
 
     Objects that are there already are handed out without a turn of the event loop for 0.2 ms, and
-    at most 64 at a time. The first turn comes after the first object.
+    at most 128 at a time. The first turn comes after the first object.
 
     Thread rule: the loop's thread alone uses it, and one task at a time reads. Any number of
     subscribers may be read in one loop.
