@@ -22,7 +22,7 @@ from rstream._unclosed import call_site
 from rstream.aio._iterators import Batches, Items
 from rstream.aio._sleeper import Sleeper
 from rstream.aio._thread_call import ThreadCall
-from rstream.aio._turns import Parts, Turns
+from rstream.aio._turns import Parts, Turns, turns_here
 from rstream.errors import ClosedError, ConcurrentUseError, DriverLost, ReadTimeout, StreamEnded
 from rstream.stream._subscriber import WAIT_FOREVER_S
 
@@ -67,6 +67,7 @@ class Subscriber(Generic[T]):
         *,
         is_ended: Callable[[], bool] | None = None,
         leave: Callable[[BaseException | None], None] | None = None,
+        turns: Turns | None = None,
         made_at: str | None = None,
     ) -> None:
         source.joins_in_poll = False
@@ -76,7 +77,7 @@ class Subscriber(Generic[T]):
         self._leave_with = leave
         self._sleeper = Sleeper()
         self._is_reading = False  # a task is inside a wait, and polls afterwards
-        self.turns: Turns = Turns()
+        self.turns: Turns = turns or turns_here()
         self.parts: Parts = Parts(PART_MOST)  # of what loops over items hand out
         self.polls: int = 0  # that have taken what a loop had polled
         self._join_call: ThreadCall[None] | None = None  # it outlives a cancelled read

@@ -54,7 +54,7 @@ def kill_driver(directory):
     os.kill(_core.driver_info(directory)[0], signal.SIGKILL)
 
 
-@pytest.mark.parametrize("how", ["items", "get", "events"])
+@pytest.mark.parametrize("how", ["items", "poll"])
 async def test_a_killed_driver_is_joined_again_beside_the_loop(shared_dir, slow_joins, how):
     """The task that waits wakes, a thread joins again, other tasks run, and reading goes on."""
     turned_s, events = [], []
@@ -68,12 +68,10 @@ async def test_a_killed_driver_is_joined_again_beside_the_loop(shared_dir, slow_
         if how == "items":
             async for number in sub:
                 return number
-        if how == "events":  # it waits, and polls by itself
-            while not (items := sub.poll()):
-                events.extend(sub.events())
-                await sub.wait()
-            return items[0]
-        return await sub.get()
+        while not (items := sub.poll()):
+            events.extend(sub.events())
+            await sub.wait()
+        return items[0]
 
     async def write_again():
         async with aio.publisher("lost", int, dir=shared_dir, linger_s=5) as pub:
@@ -214,8 +212,6 @@ async def main():
         print("waits", flush=True)
         if sys.argv[1] == "send":
             await pub.send(1)
-        elif sys.argv[1] == "get":
-            await sub.get()
         else:
             async for item in sub:
                 pass
@@ -223,7 +219,7 @@ anyio.run(main, backend=sys.argv[2])
 """
 
 
-@pytest.mark.parametrize("how", ["items", "get", "send"])
+@pytest.mark.parametrize("how", ["items", "send"])
 async def test_ctrl_c_ends_every_wait(shared_dir, how, anyio_backend):
     process = subprocess.Popen(  # noqa: ASYNC220 - it starts at once
         [sys.executable, "-c", WAITS, how, anyio_backend],
