@@ -36,6 +36,8 @@ from tests.support import until_async
 pytestmark = pytest.mark.anyio
 
 LONG_S = 30.0
+#: A task that sleeps looks again after ten seconds; it must be woken long before.
+WAKE_UP_S = 5.0
 COUNT = 200
 
 
@@ -122,8 +124,10 @@ async def test_one_wake_up_serves_all_that_has_arrived(driver_dir, name, publish
         await until_async(lambda: sub.is_connected)
         await anyio.sleep(0.05)
         before = len(sleeps)
+        began_s = time.monotonic()
         publisher.send_many(range(COUNT))
         await until_async(lambda: received)
+        assert time.monotonic() - began_s < WAKE_UP_S
         assert received == [list(range(COUNT))]
         assert len(sleeps) - before <= 1
         tasks.cancel_scope.cancel()
@@ -525,7 +529,9 @@ async def test_policies_for_a_slow_consumer(driver_dir, name, publisher, on_slow
                 publisher.send("first")
 
             tasks.start_soon(send_late)
+            began_s = time.monotonic()
             assert await waiting == "first"
+            assert time.monotonic() - began_s < WAKE_UP_S
         publisher.send_many(range(COUNT))
         if not isinstance(on_slow, policy.Evict):
             assert publisher.wait_consumed(timeout_s=LONG_S)  # the loop stands still meanwhile
