@@ -10,6 +10,7 @@ from rstream._unclosed import call_site
 from rstream.aio._publisher import Publisher
 from rstream.aio._subscriber import Subscriber
 from rstream.aio._thread_call import ThreadCall
+from rstream.aio._turns import turns_here
 from rstream.codecs import choose
 from rstream.stream import _session
 from rstream.stream._open import publisher_address, reader_opener
@@ -110,6 +111,7 @@ def publisher(
     def prepare() -> Callable[[], Publisher[Any]]:
         send_lock = anyio.Lock(fast_acquire=True)
         large_lock = anyio.Lock(fast_acquire=True)
+        turns = turns_here()
 
         def open_it() -> Publisher[Any]:
             link = _session.acquire(chosen.dir, chosen.client)
@@ -118,6 +120,7 @@ def publisher(
                 link,
                 send_lock=send_lock,
                 large_lock=large_lock,
+                turns=turns,
                 made_at=made_at,
                 **address,
             )
@@ -183,7 +186,8 @@ def subscriber(
     open_reader = reader_opener(name, choose(type, codec), chosen)
     made_at = call_site()
 
-    def open_it() -> Subscriber[Any]:
-        return Subscriber(open_reader(), made_at=made_at)
+    def prepare() -> Callable[[], Subscriber[Any]]:
+        turns = turns_here()
+        return lambda: Subscriber(open_reader(), turns=turns, made_at=made_at)
 
-    return Opening(lambda: open_it)
+    return Opening(prepare)

@@ -61,11 +61,17 @@ class Publisher(LargeSender[T]):
     """
 
     def __init__(
-        self, link: Link, *, send_lock: anyio.Lock, large_lock: anyio.Lock, **address: Any
+        self,
+        link: Link,
+        *,
+        send_lock: anyio.Lock,
+        large_lock: anyio.Lock,
+        turns: Turns,
+        **address: Any,
     ) -> None:
         self._send_lock = send_lock  # held while one call sends
         self._large_lock = large_lock  # held while a message travels in parts
-        self._turns = Turns()
+        self._turns = turns
         self._parts = Parts(PART_BYTES, 1024)  # of what send sends, in bytes
         self._part_end = 0  # its position; 0: the next send looks at the clock, or must wait
         self._chunks = Parts(CHUNK)  # of what send_many encodes and sends, in objects

@@ -22,7 +22,7 @@ from rstream._unclosed import call_site
 from rstream.aio._iterators import Batches, Items
 from rstream.aio._sleeper import Sleeper
 from rstream.aio._thread_call import ThreadCall
-from rstream.aio._turns import Parts, Turns
+from rstream.aio._turns import Parts, Turns, turns_here
 from rstream.errors import ClosedError, ConcurrentUseError, DriverLost, ReadTimeout, StreamEnded
 from rstream.stream._subscriber import WAIT_FOREVER_S
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 #: Most objects that a loop hands out before it looks whether a turn is due.
-PART_MOST = 64
+PART_MOST = 128
 #: How often close() looks whether the task that reads, or a thread that joins again, has left.
 CHECK_S = 0.001
 
@@ -49,7 +49,7 @@ class Subscriber(Generic[T]):
     :meth:`poll` or :meth:`get` goes on behind the last object that was handed out.
 
     Objects that are there already are handed out without a turn of the event loop for 0.2 ms, and
-    at most 64 at a time. The first turn comes after the first object.
+    at most 128 at a time. The first turn comes after the first object.
 
     Thread rule: the loop's thread alone uses it, and one task at a time reads. Any number of
     subscribers may be read in one loop.
@@ -67,6 +67,7 @@ class Subscriber(Generic[T]):
         *,
         is_ended: Callable[[], bool] | None = None,
         leave: Callable[[BaseException | None], None] | None = None,
+        turns: Turns | None = None,
         made_at: str | None = None,
     ) -> None:
         source.joins_in_poll = False
@@ -76,7 +77,7 @@ class Subscriber(Generic[T]):
         self._leave_with = leave
         self._sleeper = Sleeper()
         self._is_reading = False  # a task is inside a wait, and polls afterwards
-        self.turns: Turns = Turns()
+        self.turns: Turns = turns or turns_here()
         self.parts: Parts = Parts(PART_MOST)  # of what loops over items hand out
         self.polls: int = 0  # that have taken what a loop had polled
         self._join_call: ThreadCall[None] | None = None  # it outlives a cancelled read
@@ -157,6 +158,8 @@ class Subscriber(Generic[T]):
         """
         self._check_alone()
         self._check_open()
+        if self._must_join:
+            return []
         self.polls += 1
         return self._source.poll(limit)
 
@@ -206,7 +209,7 @@ class Subscriber(Generic[T]):
         deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
         self._enter()
         try:
-            if not self._source.must_join:
+            if not self._must_join:
                 return await self._sleep(deadline_s)
             await self._join_again()
             return True
@@ -219,13 +222,15 @@ class Subscriber(Generic[T]):
         try:
             await self.turns.give_if_due()
             while not self.is_closed:
+                if self._must_join:
+                    await self._join_again()
                 items = poll()
                 if items:
                     self.polls += 1
                     return items
-                if self._source.must_join:
-                    await self._join_again()
-                elif self.is_ended or not await self._sleep(deadline_s):
+                if self._must_join:
+                    continue
+                if self.is_ended or not await self._sleep(deadline_s):
                     break
             return []
         finally:
@@ -301,6 +306,13 @@ class Subscriber(Generic[T]):
             return True  # the next poll finds it, too
         finally:
             self.turns.note()
+
+    @property
+    def _must_join(self) -> bool:
+        """Whether the driver was lost; no poll may go on before :meth:`_join_again`."""
+        return self._source.must_join or (
+            self._join_call is not None and self._join_call.is_running
+        )
 
     async def _join_again(self) -> None:
         """Have a thread join again: it may have to start a driver."""

@@ -6,6 +6,7 @@ task handles in ``TURN_S``, so a task that works long on each object reads the c
 
 from __future__ import annotations
 
+import threading
 import time
 from typing import Final
 
@@ -18,7 +19,7 @@ TURN_S: Final = 0.0002
 
 
 class Turns:
-    """When the other tasks had a turn last."""
+    """When the event loop of a thread had its last turn: all who wait in it share one."""
 
     __slots__ = ("_last_s",)
 
@@ -39,6 +40,17 @@ class Turns:
         if self.is_due:
             await anyio.lowlevel.checkpoint()
             self.note()
+
+
+_of_thread = threading.local()
+
+
+def turns_here() -> Turns:
+    """The one of this thread."""
+    turns: Turns | None = getattr(_of_thread, "turns", None)
+    if turns is None:
+        turns = _of_thread.turns = Turns()
+    return turns
 
 
 class Parts:

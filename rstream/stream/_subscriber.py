@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 WAIT_FOREVER_S = 3600.0
 #: Seconds after which an event loop looks again, should a wake-up ever be lost.
-LOOK_AGAIN_S = 5.0
+LOOK_AGAIN_S = 10.0
 
 _NOTHING: Final[Iterator[Any]] = iter(())
 

@@ -16,7 +16,7 @@ import anyio.lowlevel
 import pytest
 
 from rstream import aio, policy, stream
-from rstream.aio import _iterators
+from rstream.aio import _iterators, _sleeper
 from rstream.aio._thread_call import ThreadCall
 from rstream.client import Client
 from rstream.errors import (
@@ -36,6 +36,8 @@ from tests.support import until_async
 pytestmark = pytest.mark.anyio
 
 LONG_S = 30.0
+#: A task that sleeps looks again after ten seconds; it must be woken long before.
+WAKE_UP_S = 5.0
 COUNT = 200
 
 
@@ -47,14 +49,14 @@ def publisher(driver_dir, name):
 
 @pytest.fixture
 def sleeps(monkeypatch):
-    """The descriptors on which the loop slept, one entry for each sleep."""
-    real, begun = anyio.wait_readable, []
+    """The descriptors on which a task slept, one entry for each sleep."""
+    real, begun = _sleeper.Sleeper.sleep, []
 
-    async def noted(fd):
-        begun.append(fd)
-        await real(fd)
+    async def noted(self, watched, timeout_s):
+        begun.append(watched.fileno())
+        return await real(self, watched, timeout_s)
 
-    monkeypatch.setattr(anyio, "wait_readable", noted)
+    monkeypatch.setattr(_sleeper.Sleeper, "sleep", noted)
     return begun
 
 
@@ -122,8 +124,10 @@ async def test_one_wake_up_serves_all_that_has_arrived(driver_dir, name, publish
         await until_async(lambda: sub.is_connected)
         await anyio.sleep(0.05)
         before = len(sleeps)
+        began_s = time.monotonic()
         publisher.send_many(range(COUNT))
         await until_async(lambda: received)
+        assert time.monotonic() - began_s < WAKE_UP_S
         assert received == [list(range(COUNT))]
         assert len(sleeps) - before <= 1
         tasks.cancel_scope.cancel()
@@ -133,7 +137,7 @@ async def test_a_reader_that_waits_wakes_the_loop_for_nothing(driver_dir, name, 
     async with aio.subscriber(name, dir=driver_dir) as sub:
         await until_async(lambda: sub.is_connected)
         sleeps.clear()
-        with anyio.move_on_after(1.0) as scope:
+        with anyio.move_on_after(0.4) as scope:
             await anext(aiter(sub))
         assert scope.cancelled_caught
         assert len(sleeps) <= 3
@@ -364,9 +368,9 @@ async def test_a_timeout_ends_any_wait(driver_dir, name, how):
         }
         began_s = time.monotonic()
         with pytest.raises(TimeoutError):
-            with anyio.fail_after(0.2):
+            with anyio.fail_after(0.05):
                 await waits[how]()
-        assert 0.2 <= time.monotonic() - began_s < 2.0
+        assert 0.05 <= time.monotonic() - began_s < 2.0
 
 
 async def test_its_own_timeouts(driver_dir, name, publisher):
@@ -525,7 +529,9 @@ async def test_policies_for_a_slow_consumer(driver_dir, name, publisher, on_slow
                 publisher.send("first")
 
             tasks.start_soon(send_late)
+            began_s = time.monotonic()
             assert await waiting == "first"
+            assert time.monotonic() - began_s < WAKE_UP_S
         publisher.send_many(range(COUNT))
         if not isinstance(on_slow, policy.Evict):
             assert publisher.wait_consumed(timeout_s=LONG_S)  # the loop stands still meanwhile
