@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from rstream import ray as ray
     from rstream import rx as rx
     from rstream import spark as spark
+    from rstream import tck as tck
+    from rstream import testing as testing
     from rstream.channel import Channel
     from rstream.client import Client
     from rstream.config import ClientConfig, DriverConfig
@@ -95,6 +97,8 @@ _LAZY_MODULES = frozenset(
         "rx",
         "spark",
         "stream",
+        "tck",
+        "testing",
     }
 )
 _LAZY_NAMES = {
@@ -110,7 +114,14 @@ _LAZY_NAMES = {
 }
 
 
-_EXTRAS = {"anyio": "aio", "reactivex": "rx", "pyspark": "spark", "pyarrow": "arrow", "ray": "ray"}
+_EXTRAS = {
+    "anyio": "aio",
+    "reactivex": "rx",
+    "pyspark": "spark",
+    "pyarrow": "arrow",
+    "ray": "ray",
+    "pytest": "testing",
+}
 
 
 def _load(name: str) -> Any:

@@ -159,6 +159,19 @@ def test_asyncio(shell: Shell) -> None:
     assert output(reader).splitlines() == [str({"n": n}) for n in range(-1, 3)]
 
 
+def test_testing(shell: Shell) -> None:
+    page = "docs/how-to/testing.md"
+    save_programs(page, shell.folder)
+    names = {path.name for path in shell.folder.glob("*.py")}
+    assert len(names) == len(blocks(page, "python"))
+    shell.write("pytest.ini", "[pytest]\nfilterwarnings = error\n")
+    text = output(shell.start(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"))
+    passed = re.search(r"^(\d+) passed, \d+ skipped", text, re.MULTILINE)
+    assert passed is not None, text
+    # The page's own tests, and those of its four verifications that can be tested.
+    assert int(passed[1]) > 80
+
+
 LEFT_AND_CANCELLED = """
 async def main():
     with rstream.subscriber("ticks") as sub, rstream.publisher("ticks", linger_s=0) as pub:

@@ -25,6 +25,7 @@ OPTIONAL = (
     "cloudpickle",
     "matplotlib",
     "rich",
+    "pytest",
 )
 NEEDS = {
     "rstream.aio": "anyio",
@@ -86,6 +87,8 @@ def test_every_module_can_be_imported_alone() -> None:
         "rstream.policy",
         "rstream.rate",
         "rstream.stream",
+        "rstream.tck",
+        "rstream.testing",
     ],
 )
 def test_all_is_complete_and_sorted(name: str) -> None:
