@@ -52,8 +52,11 @@ class IdentityProcessorVerification(PublisherVerification[T], SubscriberWhitebox
         raise NotImplementedError
 
     def create_helper_publisher(self, elements: int) -> abc.Publisher[T]:
-        """What the processor is subscribed to: so many elements, 2**63 - 1: without end."""
-        return IterablePublisher(map(self.create_element, range(elements)))
+        """What the processor is subscribed to: so many elements, 2**63 - 1: without end.
+
+        It signals from another thread than the one that requests.
+        """
+        return IterablePublisher(map(self.create_element, range(elements)), run=self.env.run)
 
     def max_supported_subscribers(self) -> int:
         """Most subscribers of the processor at a time."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -32,6 +33,7 @@ class Environment:
         self._lock = threading.Lock()
         self._flops: list[str] = []
         self._subscribers: list[TestSubscriber[Any]] = []
+        self._pool = ThreadPoolExecutor(2, "rstream-tck")
 
     def flop(self, what: str) -> None:
         """Note an error; ``what`` begins with the rule's number."""
@@ -82,10 +84,21 @@ class Environment:
             time.sleep(0.002)
         return True
 
+    def run(self, work: Callable[[], None]) -> None:
+        """Do some work in another thread, so that helpers signal from there.
+
+        After :meth:`close` it is done at once: what is left then is a cancellation.
+        """
+        try:
+            self._pool.submit(work)
+        except RuntimeError:
+            work()
+
     def close(self) -> None:
-        """Cancel what the test has left subscribed."""
+        """Cancel what the test has left subscribed, and end the threads. Idempotent."""
         for subscriber in self._subscribers:
             subscriber.cancel()
+        self._pool.shutdown()
 
 
 class Upstream(abc.Subscription):

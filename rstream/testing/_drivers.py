@@ -11,6 +11,7 @@ import tempfile
 from typing import TYPE_CHECKING, Final, Self, Unpack
 
 from rstream import metrics
+from rstream._unclosed import call_site, warn_unclosed
 from rstream.driver import Driver
 from rstream.errors import ConfigError
 
@@ -89,8 +90,10 @@ class LossyLink:
             f"fault-{way}-{name}": str(rate) for way in _WAYS for name, rate in rates.items()
         }
         settings["options"] = settings.get("options", {}) | options
+        self._made_at = call_site()
         self._open = contextlib.ExitStack()
         self._driver = self._open.enter_context(own_driver(**settings))
+        self._is_closed = False
         self.channel: str = f"aeron:udp?endpoint=127.0.0.1:{_free_port()}"
 
     @property
@@ -105,7 +108,13 @@ class LossyLink:
 
     def close(self) -> None:
         """End the driver and remove its directory. Idempotent."""
+        self._is_closed = True
         self._open.close()
+
+    def __del__(self) -> None:
+        if not getattr(self, "_is_closed", True):
+            warn_unclosed(self, self._made_at)
+            self.close()
 
     def __enter__(self) -> Self:
         return self

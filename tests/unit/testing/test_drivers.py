@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from pathlib import Path
 
@@ -42,6 +43,15 @@ def test_a_lossy_link_loses_datagrams_and_no_message():
         link.close()
         link.close()
     assert not Path(link.dir).exists()
+
+
+def test_a_link_that_is_not_closed_says_where_it_was_made():
+    link = LossyLink(seed=3, loss=0)
+    folder = Path(link.dir).parent
+    with pytest.warns(ResourceWarning, match=r"seed=3> was not closed; made at .*test_drivers\.py"):
+        del link
+        gc.collect()
+    assert not folder.exists()
 
 
 def test_a_seed_of_zero_is_drawn_and_told():

@@ -55,11 +55,7 @@ def test_a_signal_too_early_in_virtual_time_is_found():
 
 def test_rxpys_virtual_time_does_too():
     rx = pytest.importorskip("reactivex", reason="reactivex is not installed")
-    scheduler = rx.testing.TestScheduler() if hasattr(rx, "testing") else None
-    if scheduler is None:
-        from reactivex.testing import TestScheduler
-
-        scheduler = TestScheduler()
+    scheduler = pytest.importorskip("reactivex.testing").TestScheduler()
     source = TestPublisher()
     rx.timer(60, scheduler=scheduler).subscribe(source.next)
     (
@@ -76,16 +72,16 @@ def test_rxpys_virtual_time_does_too():
 
 def test_a_failed_step_is_named_and_the_subscription_is_cancelled():
     source = TestPublisher()
-    script = verify(source).then(lambda: source.next(1), request=1).expect_next(1).expect_next(5)
+    script = (
+        verify(source, timeout_s=0.05)
+        .then(lambda: source.next(1), request=1)
+        .expect_next(1)
+        .expect_next(5)
+    )
     script.then(lambda: source.next(2))
     with pytest.raises(AssertionError, match=r"step 3 of 4, expect_next\(5\): .*not within"):
-        script_timeout(script).run()
+        script.run()
     assert source.is_cancelled
-
-
-def script_timeout(script):
-    script._timeout_s = 0.05
-    return script
 
 
 def test_an_error_is_expected_by_class_and_text():
