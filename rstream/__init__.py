@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from rstream import ray as ray
     from rstream import rx as rx
     from rstream import spark as spark
+    from rstream import tck as tck
+    from rstream import testing as testing
     from rstream.channel import Channel
     from rstream.client import Client
     from rstream.config import ClientConfig, DriverConfig
@@ -99,6 +101,8 @@ _LAZY_MODULES = frozenset(
         "spark",
         "stages",
         "stream",
+        "tck",
+        "testing",
     }
 )
 _LAZY_NAMES = {
@@ -119,6 +123,7 @@ _EXTRAS = {
     "prometheus_client": "prometheus",
     "pyarrow": "arrow",
     "pyspark": "spark",
+    "pytest": "testing",
     "ray": "ray",
     "reactivex": "rx",
 }

@@ -50,8 +50,12 @@ def source_hash() -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def pytest_configure() -> None:
-    """A shell starts background jobs with Ctrl-C ignored, and processes of tests inherit that."""
+def pytest_configure(config: pytest.Config) -> None:
+    """The plugin of ours that a test module uses; it must be there before the module is read.
+
+    A shell starts background jobs with Ctrl-C ignored, and processes of tests inherit that.
+    """
+    config.pluginmanager.import_plugin("rstream.tck")
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

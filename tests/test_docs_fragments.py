@@ -27,6 +27,7 @@ ELSEWHERE = {
     "docs/tutorial/pipeline.md": "test_pipeline, test_the_newest_tick",
     "docs/tutorial/ray.md": "test_ray",
     "docs/how-to/asyncio.md": "test_asyncio",
+    "docs/how-to/testing.md": "test_testing",
     "docs/how-to/spark.md": "tests/integration/spark/test_docs.py",
 }
 #: The same for single fragments: page, and number on the page.

@@ -150,6 +150,19 @@ def test_ray(shell: Shell) -> None:
     assert output(scorer) == shown.partition("...\n")[2]
 
 
+def test_testing(shell: Shell) -> None:
+    page = "docs/how-to/testing.md"
+    save_programs(page, shell.folder)
+    names = {path.name for path in shell.folder.glob("*.py")}
+    assert len(names) == len(blocks(page, "python"))
+    shell.write("pytest.ini", "[pytest]\nfilterwarnings = error\n")
+    text = output(shell.start(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"))
+    passed = re.search(r"^(\d+) passed, \d+ skipped", text, re.MULTILINE)
+    assert passed is not None, text
+    # The page's own tests, and those of its four verifications that can be tested.
+    assert int(passed[1]) > 80
+
+
 SENSORS = """
 async def main():
     for number in range(3):

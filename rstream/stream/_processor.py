@@ -6,6 +6,7 @@ waits here. Signals run in the upstream's thread.
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from rstream import abc
@@ -21,13 +22,22 @@ R = TypeVar("R")
 
 
 class MapProcessor(abc.Processor[T, R], Generic[T, R]):
-    """Gives ``function(item)`` downstream; made by :func:`rstream.stream.processor`."""
+    """Gives ``function(item)`` downstream; made by :func:`rstream.stream.processor`.
+
+    One lock guards the fields; no call is made under it. Signals do not overlap (§1.3): what is
+    requested in ``on_subscribe`` goes upstream when that returns, and a wrong ``request`` while a
+    thread is in ``on_next`` leaves the error to that thread.
+    """
 
     def __init__(self, function: Callable[[T], R]) -> None:
         self._function = function
+        self._lock = threading.Lock()
         self._upstream: abc.Subscription | None = None
         self._downstream: abc.Subscriber[R] | None = None
         self._is_taken = False
+        self._has_begun = False
+        self._is_signalling = False  # a thread is in on_subscribe or on_next of downstream
+        self._early: int | None = None  # requested in on_subscribe; None: it is not running
         self._end: Exception | None = None
         self._is_done = False
 
@@ -36,22 +46,46 @@ class MapProcessor(abc.Processor[T, R], Generic[T, R]):
     def subscribe(self, subscriber: abc.Subscriber[R]) -> None:
         if subscriber is None:  # pyright: ignore[reportUnnecessaryComparison] - §1.9
             raise TypeError("§1.9: the subscriber must not be None")
-        if self._is_taken:
+        with self._lock:
+            is_refused, self._is_taken = self._is_taken, True
+            if not is_refused:
+                self._downstream = subscriber
+        if is_refused:
             subscriber.on_subscribe(_Refused())
             subscriber.on_error(LocalContractError("§1.11: this processor serves one subscriber"))
             return
-        self._is_taken = True
-        self._downstream = subscriber
-        if self._upstream is not None or self._is_done:
-            self._begin(subscriber)
+        self._begin()
 
-    def _begin(self, subscriber: abc.Subscriber[R]) -> None:
-        subscriber.on_subscribe(_Passed(self))
-        if self._is_done and self._downstream is not None:
-            self._finish()
+    def _begin(self) -> None:
+        """Hand the subscription over, once there are both sides or an end."""
+        with self._lock:
+            downstream = self._downstream
+            is_ready = self._upstream is not None or self._is_done
+            if downstream is None or self._has_begun or not is_ready:
+                return
+            self._has_begun = self._is_signalling = True
+            self._early = 0
+        try:
+            downstream.on_subscribe(_Passed(self))
+        finally:
+            with self._lock:
+                early, self._early = self._early, None
+            self._signalled()
+        upstream = self._upstream
+        if early and upstream is not None:
+            upstream.request(early)
+
+    def _signalled(self) -> None:
+        """A signal is over: signal the end, if it came meanwhile."""
+        with self._lock:
+            self._is_signalling = False
+        self._finish()
 
     def _finish(self) -> None:
-        downstream, self._downstream = self._downstream, None
+        with self._lock:
+            if not (self._is_done and self._has_begun) or self._is_signalling:
+                return
+            downstream, self._downstream = self._downstream, None
         if downstream is None:
             return
         if self._end is None:
@@ -61,26 +95,30 @@ class MapProcessor(abc.Processor[T, R], Generic[T, R]):
 
     def request(self, n: int) -> None:
         """Demand of the downstream subscriber."""
-        upstream = self._upstream
-        if upstream is None or self._downstream is None:
-            return
+        with self._lock:
+            upstream = self._upstream
+            if upstream is None or self._downstream is None:
+                return
+            if self._early is not None and n > 0:
+                self._early = min(abc.UNBOUNDED, self._early + n)
+                return
         if n > 0:
             upstream.request(n)
             return
         self.cancel_upstream()
-        self._is_done = True
-        self._end = ValueError(f"§3.9: non-positive subscription request: request({n})")
-        self._finish()
+        self._conclude(ValueError(f"§3.9: non-positive subscription request: request({n})"))
 
     def cancel_upstream(self) -> None:
         """The downstream subscriber has gone."""
-        upstream, self._upstream = self._upstream, None
+        with self._lock:
+            upstream, self._upstream = self._upstream, None
         if upstream is not None:
             upstream.cancel()
 
     def drop(self) -> None:
         """Cancellation by the downstream subscriber."""
-        self._downstream = None
+        with self._lock:
+            self._downstream = None
         self.cancel_upstream()
 
     # ---- subscriber ----
@@ -88,26 +126,33 @@ class MapProcessor(abc.Processor[T, R], Generic[T, R]):
     def on_subscribe(self, subscription: abc.Subscription) -> None:
         if subscription is None:  # pyright: ignore[reportUnnecessaryComparison] - §2.13
             raise TypeError("§2.13: on_subscribe(None)")
-        if self._upstream is not None or self._is_done:
+        with self._lock:
+            is_first = self._upstream is None and not self._is_done
+            if is_first:
+                self._upstream = subscription
+        if not is_first:
             subscription.cancel()  # §2.5
             return
-        self._upstream = subscription
-        if self._downstream is not None:
-            self._begin(self._downstream)
+        self._begin()
 
     def on_next(self, item: T) -> None:
         if item is None:
             raise TypeError("§2.13: on_next(None)")
-        downstream = self._downstream
-        if downstream is None or self._is_done:
-            return
+        with self._lock:
+            downstream = self._downstream
+            if downstream is None or self._is_done:
+                return
+            self._is_signalling = True
         try:
-            result = self._function(item)
-        except Exception as error:
-            self.cancel_upstream()
-            self.on_error(error)
-            return
-        downstream.on_next(result)
+            try:
+                result = self._function(item)
+            except Exception as error:
+                self.cancel_upstream()
+                self._conclude(error)
+                return
+            downstream.on_next(result)
+        finally:
+            self._signalled()
 
     def on_error(self, error: Exception) -> None:
         if error is None:  # pyright: ignore[reportUnnecessaryComparison] - §2.13
@@ -118,11 +163,13 @@ class MapProcessor(abc.Processor[T, R], Generic[T, R]):
         self._conclude(None)
 
     def _conclude(self, error: Exception | None) -> None:
-        if self._is_done:
-            return
-        self._is_done = True
-        self._end = error
-        self._upstream = None
+        with self._lock:
+            if self._is_done:
+                return
+            self._is_done = True
+            self._end = error
+            self._upstream = None
+        self._begin()
         self._finish()
 
 

@@ -14,16 +14,15 @@ pytest.importorskip("reactivex")
 import reactivex
 from reactivex.disposable import Disposable
 
-from rstream import rx
-
-from .publisher_verification import INFINITE, PublisherVerification
+from rstream import rx, tck
+from rstream.abc import UNBOUNDED
 
 
 def numbers(elements):
-    return itertools.count() if elements == INFINITE else range(elements)
+    return itertools.count() if elements == UNBOUNDED else range(elements)
 
 
-class TestEmitsInItsThread(PublisherVerification):
+class TestEmitsInItsThread(tck.PublisherVerification[int]):
     def create_publisher(self, elements):
         def subscribe(observer, scheduler=None):
             is_disposed = threading.Event()
@@ -47,7 +46,7 @@ class TestEmitsInItsThread(PublisherVerification):
         return reactivex.create(fail).pipe(rx.to_publisher(4))
 
 
-class TestThroughTwoConversions(PublisherVerification):
+class TestThroughTwoConversions(tck.PublisherVerification[int]):
     """Observable, publisher, Observable, publisher: demand passes through all of it."""
 
     def create_publisher(self, elements):

@@ -6,21 +6,10 @@ that none comes.
 
 from __future__ import annotations
 
-import functools
 import itertools
 
-import pytest
-
-from rstream import stages
-
-from .environment import ManualSubscriber
-from .publisher_verification import INFINITE, PublisherVerification
-
-
-@pytest.fixture(autouse=True)
-def _short_silence(monkeypatch):
-    silent = functools.partialmethod(ManualSubscriber.expect_none, within_s=0.01)
-    monkeypatch.setattr(ManualSubscriber, "expect_none", silent)
+from rstream import stages, tck
+from rstream.abc import UNBOUNDED
 
 
 def failing():
@@ -28,14 +17,16 @@ def failing():
     yield
 
 
-class StageVerification(PublisherVerification):
+class StageVerification(tck.PublisherVerification[int]):
     """A subclass says how its publisher is made from another one."""
+
+    no_signals_s = 0.01
 
     def behind(self, source):
         raise NotImplementedError
 
     def create_publisher(self, elements):
-        numbers = itertools.count() if elements == INFINITE else range(elements)
+        numbers = itertools.count() if elements == UNBOUNDED else range(elements)
         return self.behind(stages.from_iterable(numbers))
 
     def create_failed_publisher(self):

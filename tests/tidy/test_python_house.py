@@ -26,6 +26,7 @@ OPTIONAL = (
     "matplotlib",
     "prometheus_client",
     "rich",
+    "pytest",
 )
 NEEDS = {
     "rstream.aio": "anyio",
@@ -91,6 +92,8 @@ def test_every_module_can_be_imported_alone() -> None:
         "rstream.rate",
         "rstream.stages",
         "rstream.stream",
+        "rstream.tck",
+        "rstream.testing",
     ],
 )
 def test_all_is_complete_and_sorted(name: str) -> None:

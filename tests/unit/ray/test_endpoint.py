@@ -14,8 +14,8 @@ import rstream
 from rstream import policy, stream
 from rstream.errors import (
     BackPressured,
-    ConfigError,
     CodecError,
+    ConfigError,
     NotConnected,
     RegistrationError,
     RemoteError,
