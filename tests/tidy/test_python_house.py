@@ -85,6 +85,7 @@ def test_every_module_can_be_imported_alone() -> None:
         "rstream.errors",
         "rstream.policy",
         "rstream.rate",
+        "rstream.rx",
         "rstream.stages",
         "rstream.stream",
     ],
