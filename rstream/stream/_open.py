@@ -34,6 +34,7 @@ from rstream.stream._reader import Reader
 from rstream.stream._sender import make
 from rstream.stream._sink import StreamSink
 from rstream.stream._source import StreamSource
+from rstream.stream._views import takes_views
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -49,6 +50,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 R = TypeVar("R")
+
+VIEWS = "a codec with view=True"
+NO_VIEWS = "leave view=True out: objects are then copies, which stay as they are"
 
 
 @overload
@@ -258,7 +262,14 @@ def under_policy(
     """
     queue = queue_of(on_slow)
     opened = open_reader(on_slow if isinstance(on_slow, policy.Evict) else None)
-    return opened if queue is None else BufferedSubscriber(opened, queue, on_slow)
+    if queue is None:
+        return opened
+    if opened.takes_views:
+        opened.close()
+        raise ConfigError(
+            f"on_slow={on_slow!r} with {VIEWS}: a queue would keep them", hint=NO_VIEWS
+        )
+    return BufferedSubscriber(opened, queue, on_slow)
 
 
 @names_keywords
@@ -340,6 +351,12 @@ def _open_reader(
     addresses = [resolve_address(name, one, stream_id, is_publisher=False) for one in wanted]
     for _, uri, _ in addresses:
         _check_trust(codec, uri)
+        if takes_views(codec) and (evict or ChannelUri.parse(uri).get("tether") == "false"):
+            raise ConfigError(
+                f"channel {uri}{' with on_slow=Evict' if evict else ''}, and {VIEWS}: the stream "
+                "may go on without this reader, and change what they show",
+                hint=NO_VIEWS,
+            )
     taken = link()
     try:
         return Reader(
