@@ -7,8 +7,9 @@ import time
 import pytest
 
 from rstream import stream
+from rstream.testing import TestSubscriber
 from tests.support import until
-from tests.tck.environment import ManualSubscriber, ManualUpstream
+from tests.unit.rx.sources import ManualUpstream
 
 pytest.importorskip("reactivex")
 from reactivex import operators as ops
@@ -25,7 +26,7 @@ def driver_dir(module_driver_dir):
 
 def test_a_subscriber_that_asks_for_nothing_stops_the_source_of_the_stream(driver_dir, name):
     """sink -> stream -> from_stream -> to_publisher: what is asked for crosses all of it."""
-    subscriber, upstream = ManualSubscriber(), ManualUpstream()
+    subscriber, upstream = TestSubscriber(), ManualUpstream()
     rx.from_stream(name, dir=driver_dir, prefetch=8).pipe(
         ops.map(lambda n: n * 10), rx.to_publisher(4)
     ).subscribe(subscriber)
@@ -49,18 +50,18 @@ def test_a_subscriber_that_asks_for_nothing_stops_the_source_of_the_stream(drive
     until(lambda: upstream.requested > 0)
     settle()
     assert 4 <= sent <= 4 + 1 + 8  # the queue, one in the Observable, and what is prefetched
-    subscriber.expect_subscription().request(10)
-    assert [subscriber.next() for _ in range(4)] == [0, 10, 20, 30]
+    subscriber.request(10)
+    assert subscriber.take(4) == [0, 10, 20, 30]
     settle()
-    assert [subscriber.next() for _ in range(6)] == [40, 50, 60, 70, 80, 90]
+    assert subscriber.take(6) == [40, 50, 60, 70, 80, 90]
     assert 14 <= sent <= 14 + 1 + 8
     subscriber.expect_none()
     sink.on_complete()
-    subscriber.subscription.request(100)
+    subscriber.request(100)
     for number in range(10, sent):
-        assert subscriber.next() == number * 10
-    subscriber.expect_completion()
-    subscriber.check()
+        subscriber.expect_next(number * 10)
+    subscriber.expect_complete()
+    subscriber.assert_no_violations()
 
 
 def test_a_source_is_an_observable(driver_dir, name):

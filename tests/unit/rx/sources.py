@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import queue
 import threading
 
 from reactivex import Observable
 from reactivex.disposable import Disposable
+
+from rstream import abc
 
 WAIT_S = 20.0
 
@@ -107,3 +110,25 @@ class Collector:
     def wait(self):
         assert self.done.wait(WAIT_S), f"no end after {len(self.items)} items"
         return self
+
+
+class ManualUpstream(abc.Subscription):
+    """The upstream of a subscriber under test: counts what is requested."""
+
+    def __init__(self):
+        self.requested = 0
+        self.requests = queue.Queue()
+        self.cancelled = threading.Event()
+        self.calls_after_end = []
+        self.has_ended = False
+
+    def request(self, n):
+        if self.has_ended:
+            self.calls_after_end.append("request")
+        self.requested += n
+        self.requests.put(n)
+
+    def cancel(self):
+        if self.has_ended:
+            self.calls_after_end.append("cancel")
+        self.cancelled.set()

@@ -18,10 +18,10 @@ from reactivex.subject import Subject
 
 from rstream import abc, rx, stream
 from rstream.errors import ConfigError
+from rstream.testing import TestSubscriber
 from tests.support import until
-from tests.tck.environment import ManualSubscriber, ManualUpstream
 
-from .sources import Collector, Items, ThreadSource
+from .sources import Collector, Items, ManualUpstream, ThreadSource
 
 
 class Manual(abc.Publisher):
@@ -40,19 +40,19 @@ class Manual(abc.Publisher):
 
 
 def test_no_more_is_made_than_was_requested_and_the_capacity():
-    source, subscriber = ThreadSource(range(1000)), ManualSubscriber()
+    source, subscriber = ThreadSource(range(1000)), TestSubscriber()
     source.observable.pipe(rx.to_publisher(4)).subscribe(subscriber)
     subscription = subscriber.expect_subscription()
     until(lambda: source.emitted == 5)  # four that wait, one in the source
-    subscription.request(10)
-    assert [subscriber.next() for _ in range(10)] == list(range(10))
+    subscriber.request(10)
+    assert subscriber.take(10) == list(range(10))
     until(lambda: source.emitted == 15)
     time.sleep(0.02)
     assert source.emitted == 15
     subscription.cancel()
     assert source.is_done.wait(20)
     assert source.emitted == 15
-    subscriber.check()
+    subscriber.assert_no_violations()
 
 
 def test_memory_stays_flat_through_both_conversions():
@@ -64,21 +64,22 @@ def test_memory_stays_flat_through_both_conversions():
 
 
 def test_a_hot_source_is_subscribed_when_subscribe_returns():
-    subject, subscriber = Subject(), ManualSubscriber()
+    subject, subscriber = Subject(), TestSubscriber()
     subject.pipe(rx.to_publisher(8)).subscribe(subscriber)
     for number in range(3):
         subject.on_next(number)
-    subscriber.expect_subscription().request(9)
-    assert [subscriber.next() for _ in range(3)] == [0, 1, 2]
+    subscriber.request(9)
+    assert subscriber.take(3) == [0, 1, 2]
     subject.on_completed()
-    subscriber.expect_completion()
+    subscriber.expect_complete()
 
 
 def test_an_endless_source_that_emits_inside_subscribe_ends_with_its_subscription():
     counted = itertools.count()
-    subscriber = ManualSubscriber()
+    subscriber = TestSubscriber()
     reactivex.from_iterable(counted).pipe(rx.to_publisher(4)).subscribe(subscriber)
-    assert subscriber.request_next() == 0
+    subscriber.request(1)
+    subscriber.expect_next(0)
     subscriber.subscription.cancel()
 
     def is_running():
@@ -89,45 +90,47 @@ def test_an_endless_source_that_emits_inside_subscribe_ends_with_its_subscriptio
 
 
 def test_none_is_no_element():
-    subscriber = ManualSubscriber()
+    subscriber = TestSubscriber()
     reactivex.of(1, None, 2).pipe(rx.to_publisher()).subscribe(subscriber)
-    assert subscriber.request_next() == 1
+    subscriber.request(1)
+    subscriber.expect_next(1)
     assert isinstance(subscriber.expect_error(), TypeError)
-    subscriber.check()
+    subscriber.assert_no_violations()
 
 
 def test_an_error_comes_behind_the_items_without_demand():
-    subscriber = ManualSubscriber()
+    subscriber = TestSubscriber()
     reactivex.of(1, 0, 2).pipe(ops.map(lambda n: 1 // n), rx.to_publisher()).subscribe(subscriber)
     subscriber.expect_subscription()
     subscriber.expect_none()
-    assert subscriber.request_next() == 1
+    subscriber.request(1)
+    subscriber.expect_next(1)
     assert isinstance(subscriber.expect_error(), ZeroDivisionError)
-    subscriber.check()
+    subscriber.assert_no_violations()
 
 
 def test_a_subscriber_that_raises_is_cancelled_and_the_source_left(caplog):
-    class Failing(ManualSubscriber):
+    class Failing(TestSubscriber):
         def received(self, item):
             raise ZeroDivisionError
 
     source, subscriber = ThreadSource(range(1000)), Failing()
     with caplog.at_level(logging.ERROR, "rstream"):
         source.observable.pipe(rx.to_publisher(4)).subscribe(subscriber)
-        subscriber.expect_subscription().request(5)
+        subscriber.request(5)
         assert source.is_done.wait(20)
     assert source.raised == []
     assert "on_next raised" in caplog.text
 
 
 def test_the_callers_executor_delivers_in_the_callers_thread():
-    executor, subscriber = stream.CallerExecutor(), ManualSubscriber()
+    executor, subscriber = stream.CallerExecutor(), TestSubscriber()
     reactivex.of(1, 2).pipe(rx.to_publisher(executor=executor)).subscribe(subscriber)
-    subscriber.subscription.request(5)
+    subscriber.request(5)
     subscriber.expect_none()
     executor.run()
-    assert [subscriber.next(), subscriber.next()] == [1, 2]
-    subscriber.expect_completion()
+    assert subscriber.take(2) == [1, 2]
+    subscriber.expect_complete()
 
 
 # ---- from_publisher ----
