@@ -208,7 +208,8 @@ import sys
 import anyio
 from rstream import aio
 async def main():
-    async with aio.subscriber("waits") as sub, aio.publisher("alone", connect_timeout_s=None) as pub:
+    writing = aio.publisher("alone", connect_timeout_s=None)
+    async with aio.subscriber("waits") as sub, writing as pub:
         print("waits", flush=True)
         if sys.argv[1] == "send":
             await pub.send(1)

@@ -574,3 +574,25 @@ def test_a_loop_is_an_object_and_no_generator():
     """A generator would lose the rest of a batch when it is closed, and it would close late."""
     assert not hasattr(_iterators.Items, "aclose")
     assert not hasattr(_iterators.Batches, "aclose")
+
+
+async def test_a_large_message_arrives_between_small_ones(driver_dir, name):
+    """It travels in parts, and both ends are in this loop, so neither may wait without a turn."""
+    large = bytes(range(256)) * 12_000
+    received = []
+
+    async def write():
+        async with aio.publisher(name, bytes, dir=driver_dir) as pub:
+            await pub.send(b"before")
+            await pub.send(large)
+            await pub.send(b"behind")
+
+    with anyio.fail_after(LONG_S):
+        async with (
+            aio.subscriber(name, bytes, dir=driver_dir) as sub,
+            anyio.create_task_group() as tasks,
+        ):
+            tasks.start_soon(write)
+            async for message in sub:
+                received.append(message)  # noqa: PERF401 - as users write it
+    assert received == [b"before", large, b"behind"]
