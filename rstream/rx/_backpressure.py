@@ -1,7 +1,9 @@
 """What happens to items that come faster than the observer takes them: one operator per policy.
 
 Each delivers on another thread, so that the source goes on while the observer works. The names
-``overflow``, ``key`` and the counts mean the same as in :mod:`rstream.policy`.
+``overflow``, ``key`` and the counts mean the same as in :mod:`rstream.policy`. As behind
+:func:`rstream.rx.observe_on_bounded`, what the observer raises disposes the source and reaches
+``on_error``; items that wait are delivered before the end.
 """
 
 from __future__ import annotations
@@ -43,6 +45,10 @@ def on_backpressure_buffer(
         on_lost: called in the thread that emits when items were lost, with their number so far.
     Raises:
         ConfigError: an argument cannot be used.
+
+    Example::
+
+        interval.pipe(rx.on_backpressure_buffer(100, overflow="drop_oldest", on_lost=print))
     """
     check_capacity("on_backpressure_buffer", "capacity", capacity)
     return through_queue(
@@ -72,6 +78,10 @@ def on_backpressure_drop(
         scheduler, on_lost: as for :func:`on_backpressure_buffer`.
     Raises:
         ConfigError: ``capacity`` cannot be used.
+
+    Example::
+
+        clicks.pipe(rx.on_backpressure_drop(), ops.map(work))
     """
     check_capacity("on_backpressure_drop", "capacity", capacity)
     return through_queue(
@@ -100,6 +110,10 @@ def on_backpressure_latest(
         scheduler, on_lost: as for :func:`on_backpressure_buffer`.
     Raises:
         ConfigError: an argument cannot be used.
+
+    Example::
+
+        ticks.pipe(rx.on_backpressure_latest(key=lambda tick: tick["symbol"]), ops.map(draw))
     """
     return through_queue(
         "on_backpressure_latest", scheduler, policy.Latest(key, keys_max), on_lost=on_lost
@@ -122,6 +136,10 @@ def on_backpressure_error(
         scheduler: as for :func:`on_backpressure_buffer`.
     Raises:
         ConfigError: ``capacity`` cannot be used. The observer gets ``SlowConsumer``.
+
+    Example::
+
+        ticks.pipe(rx.on_backpressure_error(1000), ops.map(score))
     """
     check_capacity("on_backpressure_error", "capacity", capacity)
     return through_queue("on_backpressure_error", scheduler, policy.Fail(capacity))

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from reactivex import Observable, abc
@@ -136,7 +137,8 @@ class Drain(Generic[T]):
         self._queue.end(error)
         is_apart = self._kind in (Kind.THREAD, Kind.LOOP)
         if is_apart and not isinstance(self._scheduler, OwnThread) and not self._is_delivered():
-            threading.Thread(target=self._keep_alive, name="rstream-rx-keep-alive").start()
+            with suppress(RuntimeError):  # the interpreter ends already
+                threading.Thread(target=self._keep_alive, name="rstream-rx-keep-alive").start()
 
     def _is_delivered(self) -> bool:
         return self._queue.is_closed or (self._is_done and self._deliverer is None)

@@ -19,7 +19,7 @@ from reactivex.scheduler import CurrentThreadScheduler
 from rstream.errors import SlowConsumer
 from rstream.rx._ends import tell_end
 from rstream.rx._queue import check_capacity
-from rstream.rx._schedulers import Kind, kind_of, running_loop
+from rstream.rx._schedulers import Kind, is_called_from, kind_of, running_loop
 from rstream.rx._wakers import runs_trio
 
 if TYPE_CHECKING:
@@ -161,6 +161,7 @@ class _Merging(Generic[T, R]):
             or self._deliverer == threading.get_ident()
             or running_loop() is not None
             or runs_trio()
+            or is_called_from("reactivex.scheduler.virtualtimescheduler")
         )
 
     # ---- the inner Observables ----

@@ -43,6 +43,10 @@ def from_publisher(publisher: abc.Publisher[T], *, prefetch: int = PREFETCH) -> 
         A cold Observable: each ``subscribe`` subscribes the publisher. Dispose cancels.
     Raises:
         ConfigError: ``prefetch`` cannot be used.
+
+    Example::
+
+        rx.from_publisher(rstream.stream.source("ticks"), prefetch=64).subscribe(print)
     """
     check_capacity("from_publisher", "prefetch", prefetch)
 

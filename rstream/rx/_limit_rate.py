@@ -38,6 +38,10 @@ def limit_rate(
         scheduler: delivers; None: a thread of its own, which ends while nothing comes.
     Raises:
         ConfigError: not ``0 <= low < high``.
+
+    Example::
+
+        rx.from_stream("ticks").pipe(rx.limit_rate(1000, 100), ops.map(score))
     """
     check_capacity("limit_rate", "high", high)
     left = high // 4 if low is None else low

@@ -71,6 +71,10 @@ def tee_stream(
         name, type, codec, options: as for :func:`rstream.publisher`.
     Returns:
         The operator. A failure to send disposes the source and reaches ``on_error``.
+
+    Example::
+
+        rx.from_stream("ticks").pipe(ops.map(score), rx.tee_stream("scores")).subscribe(print)
     """
     return _sending(_Teeing, name, type, codec, options)
 

@@ -10,12 +10,11 @@ ends the reading and reaches ``on_error``.
 from __future__ import annotations
 
 import logging
-import sys
 import threading
 from typing import TYPE_CHECKING, Any, Final
 
 from rstream.driver import watch_loop
-from rstream.rx._schedulers import Kind, kind_of
+from rstream.rx._schedulers import Kind, is_called_from, kind_of
 from rstream.stream._pump import batches, items
 
 if TYPE_CHECKING:
@@ -75,8 +74,10 @@ class ThreadReading(Reading):
 
     def start(self, name: str) -> None:
         """Read on a thread of its own."""
-        # None: as the subscribing thread is; so RxPY's own daemon threads make this one a daemon.
-        daemon = True if _is_under_run() else None
+        # ``run()`` waits for the end itself: if this thread kept the program alive, Ctrl-C would
+        # seem to do nothing there. None: as the subscribing thread is; so RxPY's own daemon threads
+        # make this one a daemon.
+        daemon = True if is_called_from("reactivex.run") else None
         threading.Thread(target=self._run, name=name, daemon=daemon).start()
 
     def start_on(self, scheduler: abc.SchedulerBase) -> None:
@@ -266,17 +267,3 @@ def chosen_scheduler(
     if own is not None or subscribed is None:
         return own
     return None if kind_of(subscribed) in (Kind.THREAD, Kind.CALLER) else subscribed
-
-
-def _is_under_run() -> bool:
-    """Whether ``Observable.run()`` of RxPY is among the callers.
-
-    It waits for the end itself. If the reading thread kept the program alive, Ctrl-C would seem to
-    do nothing there.
-    """
-    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
-    while frame is not None:
-        if frame.f_globals.get("__name__") == "reactivex.run":
-            return True
-        frame = frame.f_back
-    return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, Final
@@ -53,6 +54,16 @@ def is_own_thread(scheduler: abc.SchedulerBase | OwnThread) -> bool:
         return True
     loop = getattr(scheduler, "_loop", None)
     return loop is not None and loop is running_loop()
+
+
+def is_called_from(module: str) -> bool:
+    """Whether a function of the module is among the callers."""
+    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+    while frame is not None:
+        if frame.f_globals.get("__name__") == module:
+            return True
+        frame = frame.f_back
+    return False
 
 
 def running_loop() -> asyncio.AbstractEventLoop | None:

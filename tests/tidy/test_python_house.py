@@ -90,6 +90,7 @@ def test_every_module_can_be_imported_alone() -> None:
         "rstream.policy",
         "rstream.prometheus",
         "rstream.rate",
+        "rstream.rx",
         "rstream.stages",
         "rstream.stream",
         "rstream.tck",

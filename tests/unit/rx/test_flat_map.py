@@ -33,7 +33,11 @@ class Works:
         self.subjects[item] = subject = Subject()
         return subject.pipe(ops.finally_action(lambda: self.disposed.append(item)))
 
+    def is_running(self, item):
+        return item in self.subjects and self.subjects[item].observers
+
     def finish(self, item):
+        until(lambda: self.is_running(item))
         self.subjects[item].on_next(item * 10)
         self.subjects[item].on_completed()
 
@@ -49,7 +53,6 @@ def test_n_run_at_once_and_the_source_waits_for_a_place():
     until(lambda: 2 in works.subjects)
     assert source.emitted == 4
     for item in (0, 2, 3, 4):
-        until(lambda item=item: item in works.subjects)
         works.finish(item)
     assert taken.wait().items == [10, 0, 20, 30, 40]
     assert taken.ends == [None]
@@ -115,9 +118,10 @@ def test_the_first_error_ends_all(where):
     source.observable.pipe(rx.flat_map_bounded(mapper, 2)).subscribe(observe, on_error)
     until(lambda: 0 in works.subjects)
     if where == "inner":
-        until(lambda: 1 in works.subjects)
+        until(lambda: works.is_running(1))
         works.subjects[1].on_error(ZeroDivisionError())
     if where == "observer":
+        until(lambda: works.is_running(0))
         works.subjects[0].on_next(1)  # does not raise here
     assert done.wait(20)
     assert [type(error) for error in errors] == [ZeroDivisionError]
@@ -181,6 +185,14 @@ def no_wait_in_virtual_time(taken):
     scheduler.advance_to(10.0)
 
 
+def no_wait_where_the_virtual_clock_is_not_told(taken):
+    scheduler = TestScheduler()
+    reactivex.interval(1.0, scheduler=scheduler).pipe(
+        rx.flat_map_bounded(lambda _: reactivex.never(), 2)
+    ).subscribe(taken)
+    scheduler.advance_to(10.0)
+
+
 def no_wait_in_the_observer(taken):
     subject = Subject()
     observable = subject.pipe(rx.flat_map_bounded(lambda n: Subject() if n else first, 1))
@@ -191,7 +203,13 @@ def no_wait_in_the_observer(taken):
 
 
 @pytest.mark.parametrize(
-    "emit", [no_wait_in_a_loop, no_wait_in_virtual_time, no_wait_in_the_observer]
+    "emit",
+    [
+        no_wait_in_a_loop,
+        no_wait_in_virtual_time,
+        no_wait_where_the_virtual_clock_is_not_told,
+        no_wait_in_the_observer,
+    ],
 )
 def test_where_nobody_may_wait_one_more_is_an_error_and_no_hang(emit):
     taken = Collector()
