@@ -19,10 +19,11 @@ import pytest
 
 import rstream
 from rstream import metrics
+from rstream.cli import _top_rows as top_rows
 from tests.support import free_port, in_thread, until
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 RSTREAM = [sys.executable, "-m", "rstream.cli"]
 
@@ -309,6 +310,32 @@ def test_watch_spies_on_a_publication_over_udp(driver: rstream.Driver, driver_di
         assert process.wait(20) == 0
         assert process.stdout is not None
         assert process.stdout.read().endswith(" {'n': 1}\n")
+
+
+def test_watch_reads_beside_the_reader_of_another_host(
+    make_driver_dir: Callable[[], str],
+) -> None:
+    here, there = make_driver_dir(), make_driver_dir()
+    channel = f"aeron:udp?endpoint=127.0.0.1:{free_port()}"
+    with (
+        rstream.Driver(dir=here, timer_interval_s=0.1),
+        rstream.Driver(dir=there),
+        rstream.subscriber("ticks", channel=channel, dir=here) as reader,
+        rstream.publisher("ticks", channel=channel, dir=there, linger_s=0) as writer,
+    ):
+        writer.send({"n": 0})
+        assert reader.get(timeout_s=20) == {"n": 0}
+        with started("watch", "ticks", "--count", "2", "--dir", here) as process:
+            await_note(process, "reading aeron:udp")
+            for n in range(1, 3):
+                writer.send({"n": n})
+                assert reader.get(timeout_s=20) == {"n": n}
+            assert process.wait(20) == 0
+            assert process.stdout is not None
+            lines = process.stdout.read().splitlines()
+        assert [line.split(maxsplit=2)[2] for line in lines] == ["{'n': 1}", "{'n': 2}"]
+        (row,) = top_rows.rows(None, top_rows.look(here))
+        assert row.way.startswith("from 127.0.0.1:")
 
 
 def test_watch_ends_with_a_closed_pipe(ends: tuple[Any, Any], driver_dir: str) -> None:
