@@ -331,6 +331,9 @@ class Subscription:
     def partial_bytes(self) -> int:
         """Bytes held of messages whose last part has not come."""
     @property
+    def held(self) -> tuple[int, int]:
+        """(bytes from the oldest lease on, window) of the image that leases and views hold most."""
+    @property
     def events_lost(self) -> int:
         """Image events lost because the bounded queue was full; normally 0."""
     def poll(self, limit: int, bytes_max: int = 0, /) -> Batch: ...
@@ -420,6 +423,8 @@ class Batch:
     def to_list(self) -> list[bytes]:
         """Each message as bytes: copied, unless it came in parts."""
     def messages(self) -> list[Message]: ...
+    def views(self, copied_below: int, /) -> list[bytes | Message]:
+        """Each message as a view, or copied to bytes if it has fewer bytes than this."""
     def headers(self) -> list[int]:
         """The reserved value of each message."""
     def positions(self) -> list[int]: ...
@@ -437,6 +442,12 @@ class Batch:
         """Move the subscriber position and end the lease. Idempotent.
 
         Raises BufferError while views are alive.
+        """
+    def keep(self) -> None:
+        """End the lease, but keep views that are alive valid for as long as they are there.
+
+        A view of a message that was sent in several frames holds its own memory. Any other holds
+        the log, from this batch on: publishers wait when it is full (:attr:`Subscription.held`).
         """
     def consume(self, count: int, /) -> None:
         """Move the position over the first ``count`` messages; the rest stays leased.

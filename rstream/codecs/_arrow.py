@@ -144,12 +144,15 @@ class _Arrow:
 
     def _decode_one(self, index: int, message: Buffer) -> Any:
         pa = self._pa
+        reader = None
         try:
-            with pa.ipc.open_stream(pa.py_buffer(message)) as reader:
-                self._check(reader.schema)
-                return self._make(reader)
-        except (pa.ArrowException, StopIteration, OSError) as error:
+            reader = pa.ipc.open_stream(pa.py_buffer(message))
+            self._check(reader.schema)
+            return self._make(reader)
+        except (pa.ArrowException, OSError) as error:
             raise decode_error("Arrow IPC stream", index, message, error) from error
+        finally:
+            reader = None  # else the traceback of an error would hold the lease of a view
 
     def _check(self, schema: Any) -> None:
         if self._schema is not None and not schema.equals(self._schema):

@@ -138,9 +138,9 @@ class _Numpy:
 
     def _decode_one(self, index: int, message: Buffer) -> npt.NDArray[Any]:
         np = self._np
+        # Of a leased message the array holds the memory view, and that the lease.
+        data = message if isinstance(message, bytes) else memoryview(message)
         try:
-            # Of a leased message the array holds the memory view, and that the lease.
-            data = message if isinstance(message, bytes) else memoryview(message)
             _, second, text_length = PREFIX.unpack_from(data)
             header = bytes(data[: header_length(second, text_length)])
             layout = self._layouts.get(header) or self._learn(header)
@@ -160,6 +160,8 @@ class _Numpy:
             raise
         except Exception as error:  # struct.error, and what numpy has against a dtype or a size
             raise decode_error("array of numpy", index, message, error) from error
+        finally:
+            data = b""  # else the traceback of an error would hold the lease
 
     def _learn(self, header: bytes) -> Layout:
         layout = layout_of(header)

@@ -6,7 +6,7 @@ message that this reader cannot read is skipped, counted, and reported once per 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from rstream import _core
 from rstream.codecs import describe_codec
@@ -23,6 +23,10 @@ from rstream.stream._names import (
 from rstream.stream._remote import decode_failure, make_remote
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from typing_extensions import Buffer
+
     from rstream.codecs import Codec
     from rstream.stream._input import Input
     from rstream.stream._peers import Peer
@@ -46,19 +50,20 @@ class Decoder(Generic[T]):
     def __init__(self, report: Report, codec: Codec[T], directory: str) -> None:
         self._report = report
         self._codec = codec
-        self._decode_many = codec.decode_many
+        # Views go only to codecs that take them.
+        self._decode_many: Callable[[Sequence[Any]], list[T]] = codec.decode_many
         self._directory = directory
         self._expected = header_of(KIND_PLAIN, codec.codec_id, report.name)
         self.indexes: list[int] | None = None
         self._name_hash = _core.name_hash(report.name) if report.name else 0
 
-    def decode(self, source: Input, batch: _core.Batch, payloads: list[bytes]) -> list[T]:
+    def decode(self, source: Input, batch: _core.Batch, payloads: Sequence[Buffer]) -> list[T]:
         """The objects of a batch, in order.
 
         Args:
             source: where the batch was read; its peers' positions move on.
             batch: at least one message.
-            payloads: ``batch.to_list()``.
+            payloads: its messages, as bytes or as views.
         """
         self.indexes = None
         peers = source.peers.by_session
@@ -70,8 +75,10 @@ class Decoder(Generic[T]):
                 return self._decode(source, batch, payloads, None)
         return self._decode_mixed(source, batch, payloads)
 
-    def _decode_mixed(self, source: Input, batch: _core.Batch, messages: list[bytes]) -> list[T]:
-        payloads: list[bytes] = []
+    def _decode_mixed(
+        self, source: Input, batch: _core.Batch, messages: Sequence[Buffer]
+    ) -> list[T]:
+        payloads: list[Buffer] = []
         places: list[tuple[int, int]] = []
         self.indexes = []
         session_ids = batch.session_ids()
@@ -90,7 +97,7 @@ class Decoder(Generic[T]):
         return self._decode(source, batch, payloads, places)
 
     def _is_data(
-        self, source: Input, session_id: int, peer: Peer, value: int, payload: bytes
+        self, source: Input, session_id: int, peer: Peer, value: int, payload: Buffer
     ) -> bool:
         """Whether a message with another header than the usual one is handed out."""
         header = _core.decode_header(value)
@@ -106,7 +113,7 @@ class Decoder(Generic[T]):
             self._report.events.append(Completed(session_id=session_id, position=peer.position))
             return False
         if kind == KIND_ERROR:
-            self._on_failed(source, session_id, peer, payload)
+            self._on_failed(source, session_id, peer, bytes(payload))
             return False
         text = self._unreadable(kind, flags, codec_id)
         if text:
@@ -187,7 +194,7 @@ class Decoder(Generic[T]):
         self,
         source: Input,
         batch: _core.Batch,
-        payloads: list[bytes],
+        payloads: Sequence[Buffer],
         places: list[tuple[int, int]] | None,
     ) -> list[T]:
         if not payloads:
@@ -203,7 +210,7 @@ class Decoder(Generic[T]):
             return []
         return items
 
-    def _miscount(self, count: int, messages: list[bytes]) -> str:
+    def _miscount(self, count: int, messages: Sequence[Buffer]) -> str:
         codec = self._codec
         return (
             f"decode_many of codec {type(codec).__qualname__} (id {codec.codec_id}) returned "
@@ -222,7 +229,7 @@ class Decoder(Generic[T]):
             self._refuse(session_id, source.peers.get(session_id), position, error)
 
     def _decode_singly(
-        self, source: Input, payloads: list[bytes], places: list[tuple[int, int]]
+        self, source: Input, payloads: Sequence[Buffer], places: list[tuple[int, int]]
     ) -> list[T]:
         """Hand out what can be decoded, keep an error for each message that cannot."""
         items: list[T] = []

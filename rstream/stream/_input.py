@@ -24,6 +24,7 @@ class Input:
         held: the batch that the last poll returned and that is not released yet.
         held_count: objects made of it.
         held_indexes: the message of each object in it; None: every message is an object.
+        takes_views: objects may be views of a batch, which then stays for them (``Batch.keep``).
     """
 
     __slots__ = (
@@ -34,9 +35,16 @@ class Input:
         "held_count",
         "held_indexes",
         "peers",
+        "takes_views",
     )
 
-    def __init__(self, core: _core.Subscription, channel: str, chunk: Chunk | None) -> None:
+    def __init__(
+        self,
+        core: _core.Subscription,
+        channel: str,
+        chunk: Chunk | None,
+        takes_views: bool = False,
+    ) -> None:
         self.core = core
         self.channel = channel
         self.chunk = chunk
@@ -44,6 +52,7 @@ class Input:
         self.held: _core.Batch | None = None
         self.held_count = 0
         self.held_indexes: list[int] | None = None
+        self.takes_views = takes_views
         self.tell_demand()
 
     def tell_demand(self) -> None:
@@ -75,9 +84,16 @@ class Input:
     def release(self) -> None:
         """Count the whole held batch as consumed."""
         if self.held is not None:
-            self.held.release()
+            self.let_go(self.held)
             self.held = None
             self.tell_demand()
+
+    def let_go(self, batch: _core.Batch) -> None:
+        """End the lease of a batch. Views of it stay valid."""
+        if self.takes_views:
+            batch.keep()
+        else:
+            batch.release()
 
     def consume(self, count: int) -> None:
         """Count the first objects of the held batch as consumed. Idempotent; no effect without."""
@@ -86,14 +102,17 @@ class Input:
             return
         if count >= self.held_count:
             self.release()
-        else:
+        elif not self.takes_views:  # the memory of a view cannot be given back in parts
             indexes = self.held_indexes
             batch.consume(count if indexes is None else indexes[count - 1] + 1)
 
     def close(self) -> None:
         """Leave the stream. What the held batch has beyond :meth:`consume` stays unread."""
         if self.held is not None:
-            self.held.give_back()
+            if self.takes_views:
+                self.held.keep()
+            else:
+                self.held.give_back()
             self.held = None
         self.core.close()
 

@@ -64,6 +64,7 @@ class Inputs:
         channels: Sequence[str],
         prefetch: Prefetch | None,
         max_message_length: int = MESSAGE_LENGTH,
+        takes_views: bool = False,
     ) -> None:
         self.link = link
         self.joined: list[Input] = []
@@ -75,6 +76,7 @@ class Inputs:
         self._prefetch: Prefetch | None = prefetch
         self._length_max = max_message_length
         self._name_hash = _core.name_hash(report.name) if report.name else 0
+        self._takes_views = takes_views
         self.waiter: _core.Waiter
         self._join()
 
@@ -82,7 +84,7 @@ class Inputs:
         # Without demand at first: publishers learn a number, and at no time that there is no limit.
         added = self.link.client.add_subscription(channel, self._report.stream_id, on_demand=True)
         added.core.take_parts(self._name_hash, self._length_max)
-        return Input(added.core, channel, chunk_of(self._prefetch))
+        return Input(added.core, channel, chunk_of(self._prefetch), self._takes_views)
 
     def _join(self) -> None:
         self.waiter = self.link.client.core.waiter()

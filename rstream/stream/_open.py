@@ -34,6 +34,7 @@ from rstream.stream._reader import Reader
 from rstream.stream._sender import make
 from rstream.stream._sink import StreamSink
 from rstream.stream._source import StreamSource
+from rstream.stream._views import takes_views
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -49,6 +50,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 R = TypeVar("R")
+
+VIEWS = "a codec with view=True"
+NO_VIEWS = "leave view=True out: objects are then copies, which stay as they are"
 
 
 @overload
@@ -226,6 +230,7 @@ def reader_opener(
     has_queue = queue_of(chosen.on_slow) is not None
     _check_losses(chosen.on_lost, chosen.on_gap)
     _check_trust(codec, uri)
+    _check_views(codec, uri, chosen.on_slow, has_queue=has_queue)
 
     def open_reader(evict: policy.Evict | None) -> Reader[Any]:
         return _open_reader(
@@ -258,7 +263,12 @@ def under_policy(
     """
     queue = queue_of(on_slow)
     opened = open_reader(on_slow if isinstance(on_slow, policy.Evict) else None)
-    return opened if queue is None else BufferedSubscriber(opened, queue, on_slow)
+    if queue is None:
+        return opened
+    if opened.takes_views:
+        opened.close()
+        raise _views_in_queue(on_slow)
+    return BufferedSubscriber(opened, queue, on_slow)
 
 
 @names_keywords
@@ -340,6 +350,7 @@ def _open_reader(
     addresses = [resolve_address(name, one, stream_id, is_publisher=False) for one in wanted]
     for _, uri, _ in addresses:
         _check_trust(codec, uri)
+        _check_views(codec, uri, evict)
     taken = link()
     try:
         return Reader(
@@ -365,6 +376,31 @@ def _check_losses(on_lost: object, on_gap: OnGap) -> None:
     if on_lost not in ("raise", "event"):
         raise ConfigError(f'on_lost={on_lost!r}: must be "raise" or "event"')
     check_on_gap(on_gap)
+
+
+def _check_views(
+    codec: Codec[Any], uri: str, on_slow: policy.SlowPolicy | None, *, has_queue: bool = False
+) -> None:
+    """Refuse views where their memory may change, or where they pile up.
+
+    Raises:
+        ConfigError: the codec makes views, and the policy or the channel does not go with them.
+    """
+    if not takes_views(codec):
+        return
+    if has_queue:
+        raise _views_in_queue(on_slow)
+    is_evicting = isinstance(on_slow, policy.Evict)
+    if is_evicting or ChannelUri.parse(uri).get("tether") == "false":
+        raise ConfigError(
+            f"channel {uri}{' with on_slow=Evict' if is_evicting else ''}, and {VIEWS}: the stream "
+            "may go on without this reader, and change what they show",
+            hint=NO_VIEWS,
+        )
+
+
+def _views_in_queue(on_slow: policy.SlowPolicy | None) -> ConfigError:
+    return ConfigError(f"on_slow={on_slow!r} with {VIEWS}: a queue would keep them", hint=NO_VIEWS)
 
 
 def _check_trust(codec: Codec[Any], uri: str) -> None:

@@ -108,4 +108,5 @@ def items(
                 source.consume(source.handed_out())
         except GeneratorExit:  # the loop is left
             source.consume(source.handed_out() - source.in_hand)
+            source.drop_used_rest()
             raise

@@ -54,9 +54,12 @@ from rstream.stream._options import PREFETCH
 from rstream.stream._parts import MESSAGE_LENGTH
 from rstream.stream._report import Report
 from rstream.stream._subscriber import WAIT_FOREVER_S, Subscriber
+from rstream.stream._views import Views, takes_views
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from typing_extensions import Buffer
 
     from rstream import _core
     from rstream.codecs import Codec
@@ -79,6 +82,9 @@ REASON_BYTES_MAX = 1023
 #: How often a reader without publishers looks for one that it may mean: first, and at last.
 NOTICE_EVERY_S = 2.0
 NOTICE_RARELY_S = 60.0
+#: A message with fewer bytes is copied also for a codec that takes views: that costs less than to
+#: lease it.
+COPIED_BELOW = 4096
 #: Most messages of one transport batch.
 LIMIT_MAX = 65_536
 
@@ -130,6 +136,7 @@ class Reader(Subscriber[T], Generic[T]):
         self._gaps: Gaps[T] = Gaps(self._report, on_gap)
         self._images = Images(self._report, self._gaps)
         self._decoder = Decoder(self._report, codec, link.directory)
+        self._views = Views(self._report.title) if takes_views(codec) else None
         self._inputs = Inputs(
             link,
             self._report,
@@ -137,6 +144,7 @@ class Reader(Subscriber[T], Generic[T]):
             channels=channels,
             prefetch=None if is_demanded else prefetch,
             max_message_length=max_message_length,
+            takes_views=self._views is not None,
         )
         self._closed = False
 
@@ -155,6 +163,11 @@ class Reader(Subscriber[T], Generic[T]):
     def subscriptions(self) -> list[_core.Subscription]:
         """The transport subscriptions, in the order of the channels."""
         return [source.core for source in self._inputs.joined]
+
+    @property
+    def takes_views(self) -> bool:
+        """Whether its objects may be views of the transport's memory."""
+        return self._views is not None
 
     @property
     def is_connected(self) -> bool:
@@ -212,6 +225,8 @@ class Reader(Subscriber[T], Generic[T]):
             "gaps": report.gaps,
             "skipped_bytes": report.skipped_bytes,
             "partial_bytes": 0 if self._closed else self._partial_bytes(),
+            "view_bytes": 0 if self._views is None else self._views.held_bytes,
+            "view_holds": 0 if self._views is None else self._views.holds,
         }
 
     def _partial_bytes(self) -> int:
@@ -253,6 +268,8 @@ class Reader(Subscriber[T], Generic[T]):
             for source in self._held:  # all of the last poll was handed out
                 source.release()
             self._held.clear()
+            if self._views is not None:
+                self._views.look(self._inputs.joined)
             self._polls += 1
             if self._failure is not None:
                 raise self._failure
@@ -310,7 +327,9 @@ class Reader(Subscriber[T], Generic[T]):
             if chunk.is_waiting:
                 source.note_wait(count)
             chunk.outstanding -= count
-        payloads = batch.to_list()
+        payloads: Sequence[Buffer] = (
+            batch.to_list() if self._views is None else batch.views(COPIED_BELOW)
+        )
         if self._evict is not None and not batch.is_intact:
             batch.release()
             return []  # evicted while it was read: the driver may have changed the bytes
@@ -319,7 +338,7 @@ class Reader(Subscriber[T], Generic[T]):
             source.hold(batch, len(items), self._decoder.indexes)
             self._held.append(source)
         else:
-            batch.release()
+            source.let_go(batch)
             if chunk is not None and chunk.outstanding <= chunk.renew_at:
                 source.tell_demand()
         return items
@@ -530,7 +549,10 @@ class Reader(Subscriber[T], Generic[T]):
             self.consume(self.handed_out() - self.in_hand)
             if reason is not None:
                 self._inputs.reject(reason)
+            left = self._inputs.joined.copy()
             self._inputs.leave()
+            if self._views is not None:
+                self._views.look_at_the_end(left)
         finally:
             self._lock.release()
             _session.release(self._inputs.link)

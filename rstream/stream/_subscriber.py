@@ -115,7 +115,9 @@ class Subscriber(ABC, Generic[T]):
 
         Of the policy for a slow consumer: ``waiting`` and ``capacity`` of its queue (0: it has
         none), ``dropped``, ``conflated``, ``evicted``, ``overruns``, ``gaps`` and
-        ``skipped_bytes`` (docs/how-to/slow-consumers.md).
+        ``skipped_bytes`` (docs/how-to/slow-consumers.md). Of a codec with ``view=True``:
+        ``view_bytes`` that kept views hold back from a publisher, and ``view_holds``, how often
+        these came to be more than half of its window.
         """
 
     @abstractmethod
@@ -239,6 +241,11 @@ class Subscriber(ABC, Generic[T]):
     def has_rest(self) -> bool:
         """Whether a loop has left something."""
         return length_hint(self._rest) > 0
+
+    def drop_used_rest(self) -> None:
+        """Forget the objects of the last poll if a loop has handed out all of them."""
+        if not self.has_rest():
+            self._rest = _NOTHING
 
     def handed_out(self) -> int:
         """How many objects of the last poll of a loop were handed out."""

@@ -217,6 +217,22 @@ static void free_large(rst_batch_t *batch, const rst_memory_t *memory)
     batch->large_count = 0;
 }
 
+static void end_leases(rst_batch_t *batch, rst_subscription_t *subscription)
+{
+    pthread_mutex_lock(&subscription->lock);
+    if (batch->lent > 0) { /* before the position moves, see rsti_position_ext_t */
+        subscription->lent -= batch->lent;
+        batch->lent = 0;
+        rsti_demand_cross(subscription);
+    }
+    const bool must_wake = rsti_batch_unlease(batch);
+    pthread_mutex_unlock(&subscription->lock);
+    if (must_wake) {
+        rsti_client_wake_agent(subscription->client, RSTI_AGENT_CONDUCTOR);
+    }
+    rsti_batch_drop_images(batch);
+}
+
 RST_API void rst_batch_release(rst_batch_t *batch)
 {
     if (batch == NULL) {
@@ -236,19 +252,16 @@ RST_API void rst_batch_release(rst_batch_t *batch)
     }
     batch->subscription = NULL;
     free_large(batch, &subscription->parts.memory);
-    pthread_mutex_lock(&subscription->lock);
-    if (batch->lent > 0) { /* before the position moves, see rsti_position_ext_t */
-        subscription->lent -= batch->lent;
-        batch->lent = 0;
-        rsti_demand_cross(subscription);
-    }
-    const bool must_wake = rsti_batch_unlease(batch);
-    pthread_mutex_unlock(&subscription->lock);
-    if (must_wake) {
-        rsti_client_wake_agent(subscription->client, RSTI_AGENT_CONDUCTOR);
-    }
-    rsti_batch_drop_images(batch);
+    end_leases(batch, subscription);
     rsti_subscription_unref(subscription);
+}
+
+RST_API void rst_batch_keep_owned(rst_batch_t *batch)
+{
+    if (batch != NULL && !rsti_is_forked(batch->generation) && batch->subscription != NULL) {
+        free_large(batch, &batch->subscription->parts.memory);
+        end_leases(batch, batch->subscription);
+    }
 }
 
 /* ---- a part of a batch ---- */

@@ -87,6 +87,7 @@ static take_t take_fragment(rst_image_t *image, rsti_poll_t *poll, const rsti_fr
         if (poll->error == 0) {
             hand_out(image, poll, data, total, reserved_value,
                 (uint8_t)(fragment->flags | RSTI_FLAG_BEGIN), end_position);
+            poll->batch->messages[poll->batch->count - 1].flags |= RST_MESSAGE_OWNED;
         } else {
             /* Undo this fragment: the next poll tries again. */
             assembler->length = total - fragment->payload_length;

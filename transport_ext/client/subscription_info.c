@@ -138,6 +138,34 @@ RST_API void rst_subscription_fill(const rst_subscription_t *subscription, int64
     }
 }
 
+RST_API void rst_subscription_held(const rst_subscription_t *subscription, int64_t *held_bytes,
+    int64_t *window_bytes)
+{
+    int64_t most = 0;
+    int64_t window = 0;
+    if (rsti_subscription_is_usable(subscription)) {
+        pthread_mutex_t *lock = (pthread_mutex_t *)&subscription->lock;
+        pthread_mutex_lock(lock);
+        for (size_t i = 0; i < subscription->images.count; i++) {
+            const rst_image_t *image = subscription->images.items[i];
+            const int64_t held = image->oldest_lease == NULL
+                ? 0
+                : image->scan_position - image->oldest_lease->begin;
+            if (held >= most) {
+                most = held;
+                window = window_of(image);
+            }
+        }
+        pthread_mutex_unlock(lock);
+    }
+    if (held_bytes != NULL) {
+        *held_bytes = most;
+    }
+    if (window_bytes != NULL) {
+        *window_bytes = window;
+    }
+}
+
 /* ---- events ---- */
 
 RST_API int rst_subscription_next_event(rst_subscription_t *subscription, rst_image_event_t *event)

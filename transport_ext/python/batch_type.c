@@ -16,6 +16,9 @@ PyObject *rsti_py_batch_make(rsti_py_subscription_t *subscription)
     self->messages = rst_batch_messages(subscription->batch, &self->count);
     self->exports = 0;
     self->is_released = false;
+    self->has_log_views = false;
+    self->kept = NULL;
+    self->kept_capacity = 0;
     Py_INCREF((PyObject *)subscription);
     self->subscription = subscription;
     subscription->current = self;
@@ -64,7 +67,10 @@ static PyObject *batch_iter(PyObject *object)
 
 static PyObject *make_message(rsti_py_batch_t *self, int32_t index)
 {
-    return rsti_py_message_make(self, &self->messages[index]);
+    const rst_message_t *message = &self->messages[index];
+
+    self->has_log_views |= (message->flags & RST_MESSAGE_OWNED) == 0;
+    return rsti_py_message_make(self, message);
 }
 
 static PyObject *make_header(rsti_py_batch_t *self, int32_t index)
@@ -110,6 +116,34 @@ static PyObject *batch_messages(PyObject *object, PyObject *unused)
 {
     (void)unused;
     return map_messages(object, make_message);
+}
+
+static PyObject *batch_views(PyObject *object, PyObject *copied_below)
+{
+    rsti_py_batch_t *self = (rsti_py_batch_t *)object;
+    int64_t length_min;
+    PyObject *list;
+
+    if (!rsti_py_get_int64(copied_below, &length_min)) {
+        return NULL;
+    }
+    if (self->is_released) {
+        return rsti_py_batch_raise_released(self);
+    }
+    list = PyList_New(self->count);
+    for (int32_t i = 0; list != NULL && i < self->count; i++) {
+        const rst_message_t *message = &self->messages[i];
+        PyObject *item = message->owner != NULL ? rsti_py_large_bytes(message)
+            : message->length < length_min
+            ? PyBytes_FromStringAndSize((const char *)message->data, message->length)
+            : make_message(self, i);
+        if (item == NULL) {
+            Py_DECREF(list);
+            return NULL;
+        }
+        (void)PyList_SetItem(list, i, item);
+    }
+    return list;
 }
 
 static PyObject *batch_headers(PyObject *object, PyObject *unused)
@@ -172,6 +206,13 @@ static PyObject *batch_release(PyObject *object, PyObject *unused)
     if (!self->is_released && !rsti_py_subscription_release(self->subscription)) {
         return raise_exported(self);
     }
+    Py_RETURN_NONE;
+}
+
+static PyObject *batch_keep(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    rsti_py_subscription_keep((rsti_py_batch_t *)object);
     Py_RETURN_NONE;
 }
 
@@ -239,11 +280,16 @@ static PyMethodDef batch_methods[] = {
     {"to_list", batch_to_list, METH_NOARGS,
         "Each message as bytes: copied, unless it came in parts."},
     {"messages", batch_messages, METH_NOARGS, "Each message as a view, without a copy."},
+    {"views", batch_views, METH_O,
+        "views($self, copied_below, /)\n--\n\n"
+        "Each message as a view; as bytes if it came in parts, or copied if it is shorter than this."},
     {"headers", batch_headers, METH_NOARGS, "The reserved value of each message."},
     {"positions", batch_positions, METH_NOARGS, "The position after each message."},
     {"session_ids", batch_session_ids, METH_NOARGS, "The session of each message."},
     {"release", batch_release, METH_NOARGS,
         "Move the subscriber position. BufferError while views are alive. Idempotent."},
+    {"keep", batch_keep, METH_NOARGS,
+        "As release(), but views that are alive stay valid for as long as they are there."},
     {"consume", batch_consume, METH_O,
         "consume($self, count, /)\n--\n\n"
         "Move the position over the first messages; the rest stays leased."},

@@ -12,7 +12,8 @@ typedef struct rsti_py_batch_t rsti_py_batch_t;
 typedef struct rsti_py_subscription_t {
     rsti_py_handle_t handle;
     rst_subscription_t *subscription;
-    rst_batch_t *batch; /* used again by each poll */
+    rst_batch_t *batch; /* used again by each poll; NULL: its views keep the last one */
+    rst_batch_t *spare; /* one that its views have kept, of the same capacity; or NULL */
     int32_t capacity;
     rsti_py_batch_t *current; /* borrowed: the open lease, or NULL */
     int64_t released; /* atomic: a list of memory that C has let go of; see large.h */
@@ -25,10 +26,19 @@ struct rsti_py_batch_t {
     int32_t count;
     int32_t exports; /* views that are alive */
     bool is_released;
+    bool has_log_views; /* a message that a view may be made of lies in the log */
+    rst_batch_t *kept;  /* the lease has ended, and the views alive hold this memory; or NULL */
+    int32_t kept_capacity;
 };
 
 /* Ends the open lease. False: views of it are alive. */
 bool rsti_py_subscription_release(rsti_py_subscription_t *subscription);
+/* Ends the lease of the batch, if it is the open one, for everyone but its living views: they stay
+ * valid for as long as they are there. Each holds the log from the batch on, unless all messages
+ * that views may be made of are assembled ones. */
+void rsti_py_subscription_keep(rsti_py_batch_t *batch);
+/* The C batch for the next poll. NULL with an exception. */
+rst_batch_t *rsti_py_subscription_reserve(rsti_py_subscription_t *subscription, int32_t limit);
 /* Counts a view that was made (1) or released (-1). */
 void rsti_py_batch_export(rsti_py_batch_t *batch, int32_t change);
 /* NULL with ClosedError. */

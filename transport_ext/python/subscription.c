@@ -32,7 +32,9 @@ static void destroy(rsti_py_handle_t *handle)
 
     (void)rsti_py_subscription_release(self);
     rst_batch_destroy(self->batch);
+    rst_batch_destroy(self->spare);
     self->batch = NULL;
+    self->spare = NULL;
     rst_subscription_close(self->subscription);
     self->subscription = NULL;
     rsti_py_large_drain(self);

@@ -10,32 +10,8 @@
 
 #include <string.h>
 
-#define BATCH_CAPACITY_MIN 256
 #define BATCH_CAPACITY_MAX 65536
 #define ADDRESS_SIZE 128
-
-static bool reserve(rsti_py_subscription_t *self, int32_t limit)
-{
-    int32_t capacity = BATCH_CAPACITY_MIN;
-    rst_batch_t *batch = NULL;
-    int result;
-
-    if (limit <= self->capacity) {
-        return true;
-    }
-    while (capacity < limit) {
-        capacity *= 2;
-    }
-    result = rst_batch_create(&batch, capacity);
-    if (result < 0) {
-        (void)rsti_py_raise_at(&self->handle, result, NULL);
-        return false;
-    }
-    rst_batch_destroy(self->batch);
-    self->batch = batch;
-    self->capacity = capacity;
-    return true;
-}
 
 static bool get_limits(PyObject *const *args, Py_ssize_t count, int32_t *limit, int64_t *bytes_max)
 {
@@ -78,7 +54,7 @@ static bool prepare(rsti_py_subscription_t *self, int32_t limit)
         return false;
     }
     rsti_py_large_drain(self); /* of an image that has ended */
-    return reserve(self, limit);
+    return rsti_py_subscription_reserve(self, limit) != NULL;
 }
 
 static PyObject *hand_over(rsti_py_subscription_t *self, int result)
@@ -309,6 +285,19 @@ static PyObject *subscription_get_partial_bytes(PyObject *object, void *closure)
             : rst_subscription_partial_bytes(self->subscription));
 }
 
+static PyObject *subscription_get_held(PyObject *object, void *closure)
+{
+    rsti_py_subscription_t *self = (rsti_py_subscription_t *)object;
+    int64_t held_bytes = 0;
+    int64_t window_bytes = 0;
+
+    (void)closure;
+    if (self->subscription != NULL) { /* also after close(), while views are alive */
+        rst_subscription_held(self->subscription, &held_bytes, &window_bytes);
+    }
+    return Py_BuildValue("(LL)", (long long)held_bytes, (long long)window_bytes);
+}
+
 static PyObject *subscription_get_events_lost(PyObject *object, void *closure)
 {
     rsti_py_subscription_t *self = (rsti_py_subscription_t *)object;
@@ -375,6 +364,8 @@ static PyGetSetDef subscription_getset[] = {
     {"channel_status", subscription_get_channel_status, NULL,
         "-1 errored, 0 initialising, 1 active, 2 closing.", NULL},
     {"demand", subscription_get_demand, NULL, "Requested and not yet delivered.", NULL},
+    {"held", subscription_get_held, NULL,
+        "(bytes from the oldest lease on, window) of the image that is held most.", NULL},
     {"fill", subscription_get_fill, NULL,
         "(bytes received and not consumed, window) of the fullest image.", NULL},
     {"partial_bytes", subscription_get_partial_bytes, NULL,

@@ -257,6 +257,9 @@ typedef struct rst_message_t {
     void *owner;            /* of the memory of a message that came in parts; else NULL */
 } rst_message_t;
 
+/* In flags: data lies in memory of the batch, not in the log. */
+#define RST_MESSAGE_OWNED 0x100
+
 typedef struct rst_batch_t rst_batch_t;
 /* One subscription uses a batch again and again. capacity: the most messages of one poll. */
 RST_API int rst_batch_create(rst_batch_t **batch, int32_t capacity);
@@ -271,6 +274,10 @@ RST_API void rst_batch_consume(rst_batch_t *batch, int32_t count);
  * rest again; after a close, the next reader does. A message that came in parts does not come
  * again, because the position has passed its first parts: it is told as RST_IMAGE_SKIPPED. */
 RST_API void rst_batch_give_back(rst_batch_t *batch);
+/* Moves the positions as rst_batch_release does, but the data of messages with RST_MESSAGE_OWNED
+ * stays valid until the release. That of the others, also of those that came in parts, must not be
+ * read any more. */
+RST_API void rst_batch_keep_owned(rst_batch_t *batch);
 /* Whether everything read from the batch so far is as the publisher wrote it. False: the driver
  * evicted one of its readers (rs-evict) and may have changed the memory, so copies made since are
  * worthless. */
@@ -410,6 +417,10 @@ RST_API bool rst_subscription_is_closed(const rst_subscription_t *subscription);
 RST_API void rst_subscription_close(rst_subscription_t *subscription);
 /* The fill of the fullest image: bytes received and not consumed, and its window. */
 RST_API void rst_subscription_fill(const rst_subscription_t *subscription, int64_t *fill_bytes,
+    int64_t *window_bytes);
+/* Of the image that batches hold most: bytes from its oldest held batch to the next message to
+ * read, and its window. */
+RST_API void rst_subscription_held(const rst_subscription_t *subscription, int64_t *held_bytes,
     int64_t *window_bytes);
 
 /* ---- waiting ---- */

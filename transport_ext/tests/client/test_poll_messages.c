@@ -187,6 +187,43 @@ TEST(largest_message)
     end();
 }
 
-CHECK_MAIN(RUN(messages_are_assembled), RUN(polls_take_turns_in_one_message),
-    RUN(abort_on_the_last_fragment), RUN(sessions_are_kept_apart), RUN(two_messages_in_four_frames),
-    RUN(largest_message))
+/* Assembled messages outlive their leases; those in the log are held until the release. */
+TEST(owned_messages_are_kept)
+{
+    CHECK(begin("kept"));
+    fake_log_t *log = fake_image(subscription);
+    int64_t held = 0;
+    int64_t window = 0;
+    int64_t at = fake_frame(log, 0, RSTI_FLAG_BEGIN, RSTI_FRAME_DATA, "ab", 2, 0);
+    at = fake_frame(log, at, RSTI_FLAG_END, RSTI_FRAME_DATA, "c", 1, 0);
+    at = fake_data(log, at, "alone");
+    CHECK_EQ(rst_subscription_poll(subscription, 8, 0, batch), 2);
+    const rst_message_t *messages = rst_batch_messages(batch, NULL);
+    CHECK((messages[0].flags & RST_MESSAGE_OWNED) != 0);
+    CHECK((messages[1].flags & RST_MESSAGE_OWNED) == 0);
+    rst_subscription_held(subscription, &held, &window);
+    CHECK_EQ(held, at);
+    CHECK(window > 0);
+    CHECK_EQ(stored(log), 0);
+    rst_batch_keep_owned(batch);
+    rst_batch_keep_owned(batch);
+    CHECK_EQ(stored(log), at);
+    rst_subscription_held(subscription, &held, NULL);
+    CHECK_EQ(held, 0);
+    CHECK_EQ(memcmp(messages[0].data, "abc", 3), 0);
+    /* Another batch reads on meanwhile, and its lease is not the kept one's. */
+    rst_batch_t *other = NULL;
+    CHECK_EQ(rst_batch_create(&other, 8), 0);
+    at = fake_data(log, at, "next");
+    CHECK_EQ(rst_subscription_poll(subscription, 8, 0, other), 1);
+    rst_batch_release(batch);
+    CHECK(stored(log) < at);
+    rst_batch_destroy(other);
+    CHECK_EQ(stored(log), at);
+    rst_batch_keep_owned(NULL);
+    end();
+}
+
+CHECK_MAIN(RUN(owned_messages_are_kept), RUN(messages_are_assembled),
+    RUN(polls_take_turns_in_one_message), RUN(abort_on_the_last_fragment),
+    RUN(sessions_are_kept_apart), RUN(two_messages_in_four_frames), RUN(largest_message))

@@ -1,0 +1,79 @@
+"""Objects that are views of the transport's memory: what they hold is watched, counted and told.
+
+A view of a message that came in several frames has memory of its own. A view of one frame lies in
+the log, where the position of its reader cannot move over it. So publishers may write as far as
+their window behind the oldest view that is kept, and then wait. That is right, because the view
+must stay valid, but nobody should have to guess it.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rstream.codecs import Codec
+    from rstream.stream._input import Input
+
+__all__ = ("Views", "takes_views")
+
+log = logging.getLogger("rstream")
+
+_HINT = (
+    "drop views that are no longer needed, copy what you keep (array.copy()), or open the reader "
+    "without view=True"
+)
+
+
+def takes_views(codec: Codec[Any]) -> bool:
+    """Whether a codec makes objects that point into the messages that it is given."""
+    return bool(getattr(codec, "takes_views", False))
+
+
+class Views:
+    """What the views of one reader hold. The thread that reads uses it.
+
+    Attributes:
+        held_bytes: bytes of the stream that its publisher cannot reuse, as last seen; of several
+            publishers the most.
+        holds: how often that has come to be more than half of the window.
+    """
+
+    def __init__(self, title: str) -> None:
+        self.held_bytes = 0
+        self.holds = 0
+        self._title = title
+        self._is_holding = False
+
+    def look(self, sources: Iterable[Input]) -> None:
+        """Look at what is held. Call it between two polls, when no batch is open."""
+        held, window = max((source.core.held for source in sources), default=(0, 0))
+        self.held_bytes = held
+        is_holding = 2 * held > window
+        if is_holding and not self._is_holding:
+            self.holds += 1
+            if self.holds == 1:
+                log.warning(
+                    "%s: views that are kept hold %d bytes of the stream, more than half of the "
+                    "window of %d bytes; when it is full the publisher waits for them; %s",
+                    self._title,
+                    held,
+                    window,
+                    _HINT,
+                )
+        self._is_holding = is_holding
+
+    def look_at_the_end(self, sources: Iterable[Input]) -> None:
+        """Say that a subscription stays for its views, though its reader was closed."""
+        held, window = max((source.core.held for source in sources), default=(0, 0))
+        self.held_bytes = held
+        if held > 0:
+            log.warning(
+                "%s: closed while views of it are kept; they stay valid, and until they are gone "
+                "its publisher gets no further than its window of %d bytes; %s",
+                self._title,
+                window,
+                _HINT,
+            )
