@@ -76,6 +76,14 @@ WITHOUT_EXAMPLE = {
         "EndpointLike": "a protocol; ray.Endpoint is one",
     },
     "rstream.spark": {"Marks": RETURNED},
+    "rstream.stages": {
+        "BroadcastHub": "broadcast_hub returns it; the example there",
+        "Buffered": "buffer returns it; the example there",
+        "Clock": "a protocol; VirtualClock is one",
+        "MergeHub": "merge_hub returns it; the example there",
+        "PartitionHub": "partition_hub returns it; the example there",
+        "SystemClock": "the default of every stage with a clock",
+    },
     "rstream.stream": {
         **dict.fromkeys(
             (
