@@ -41,7 +41,7 @@ from rstream.errors import PublisherLost, RStreamError
 if TYPE_CHECKING:
     # "as" exports a name that __all__ leaves out: `from rstream import *` must not load the extras.
     from rstream import aio as aio
-    from rstream import codecs, metrics, stages, stream
+    from rstream import codecs, metrics, stages, stream, work
     from rstream import ray as ray
     from rstream import rx as rx
     from rstream import spark as spark
@@ -79,6 +79,7 @@ __all__ = (
     "stages",
     "stream",
     "subscriber",
+    "work",
 )
 
 __version__ = _core.__version__
@@ -97,6 +98,7 @@ _LAZY_MODULES = frozenset(
         "spark",
         "stages",
         "stream",
+        "work",
     }
 )
 _LAZY_NAMES = {

@@ -313,7 +313,7 @@ def _open_reader(
         raise ConfigError("channels is empty: give at least one")
     addresses = [resolve_address(name, one, stream_id, is_publisher=False) for one in wanted]
     for _, uri, _ in addresses:
-        _check_trust(codec, uri)
+        check_trust(codec, uri)
     taken = link()
     try:
         return Reader(
@@ -334,7 +334,7 @@ def _open_reader(
         raise
 
 
-def _check_trust(codec: Codec[Any], uri: str) -> None:
+def check_trust(codec: Codec[Any], uri: str) -> None:
     """Refuse a codec that runs what the network sends, unless the user trusts the network.
 
     Raises:

@@ -87,6 +87,7 @@ def test_every_module_can_be_imported_alone() -> None:
         "rstream.rate",
         "rstream.stages",
         "rstream.stream",
+        "rstream.work",
     ],
 )
 def test_all_is_complete_and_sorted(name: str) -> None:
