@@ -41,7 +41,7 @@ from rstream.errors import PublisherLost, RStreamError
 if TYPE_CHECKING:
     # "as" exports a name that __all__ leaves out: `from rstream import *` must not load the extras.
     from rstream import aio as aio
-    from rstream import codecs, metrics, stages, stream
+    from rstream import codecs, metrics, stages, stream, work
     from rstream import prometheus as prometheus
     from rstream import ray as ray
     from rstream import rx as rx
@@ -82,6 +82,7 @@ __all__ = (
     "stages",
     "stream",
     "subscriber",
+    "work",
 )
 
 __version__ = _core.__version__
@@ -103,6 +104,7 @@ _LAZY_MODULES = frozenset(
         "stream",
         "tck",
         "testing",
+        "work",
     }
 )
 _LAZY_NAMES = {

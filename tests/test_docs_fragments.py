@@ -32,6 +32,8 @@ ELSEWHERE = {
 }
 #: The same for single fragments: page, and number on the page.
 ELSEWHERE_SINGLY = {
+    ("docs/how-to/sharing-work.md", 0): "test_sharing_work",
+    ("docs/how-to/sharing-work.md", 1): "test_sharing_work",
     ("README.md", 0): "test_the_first_program_sends_and_reads",
     ("README.md", 6): "tests/integration/spark/test_docs.py",
     ("docs/how-to/ray.md", 0): "tests/integration/ray/test_docs.py",
@@ -121,6 +123,23 @@ def show(item):
     done.set()
 """
 )
+WORK = "docs/how-to/sharing-work.md"
+WORK_THREADS = """
+import threading
+import rstream
+
+stored = []
+already_stored = stored.__contains__
+store = stored.append
+
+def dispatch():
+    with rstream.work.publisher("jobs") as pub:
+        pub.send_many(range(3))
+
+threading.Thread(target=dispatch, daemon=True).start()
+jobs = rstream.work.subscriber("jobs")
+"""
+WORK_PORT = (("10.0.0.7:40200", "127.0.0.1:{port}"),)
 FRAGMENTS = (
     Fragment(
         page="docs/how-to/errors.md",
@@ -371,6 +390,16 @@ print(sub.get(timeout_s=20))
         Fragment(page=STAGES, number=number, shown=blocks(STAGES, "text")[shown])
         for number, shown in ((0, 0), (2, 2), (3, 3))
     ),
+    Fragment(
+        page=WORK,
+        number=2,
+        before=WORK_THREADS,
+        after="jobs.close(); print(stored)",
+        shown="[0, 1, 2]\n",
+    ),
+    Fragment(page=WORK, number=3),
+    Fragment(page=WORK, number=4, changed=WORK_PORT),
+    Fragment(page=WORK, number=5, changed=WORK_PORT),
     Fragment(
         page=STAGES,
         number=1,

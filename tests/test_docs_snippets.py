@@ -116,6 +116,14 @@ def test_two_processes(shell: Shell) -> None:
     assert printed in blocks(page, "")
 
 
+def test_sharing_work(shell: Shell) -> None:
+    save_programs("docs/how-to/sharing-work.md", shell.folder)
+    workers = [shell.python("worker.py") for _ in range(2)]
+    assert output(shell.python("dispatch.py")) == "all acknowledged\n"
+    lines = [line for worker in workers for line in output(worker).splitlines()]
+    assert sorted(lines) == [f"{n} {n * n}" for n in range(6)]
+
+
 @pytest.mark.integration
 def test_pipeline(shell: Shell) -> None:
     pytest.importorskip("reactivex", reason="reactivex is not installed")

@@ -79,6 +79,12 @@ def test_arrays(driver_dir: str) -> None:
     ]
 
 
+def test_work(driver_dir: str) -> None:
+    lines = run("work.py", driver_dir).splitlines()
+    assert lines[-1] == "30 of 30 jobs done, 1 given twice"
+    assert sum(line.endswith("was given to another worker before") for line in lines) == 1
+
+
 @pytest.mark.integration
 def test_rx_pipeline(driver_dir: str) -> None:
     pytest.importorskip("reactivex", reason="reactivex is not installed")

@@ -229,7 +229,7 @@ def reader_opener(
     )
     has_queue = queue_of(chosen.on_slow) is not None
     _check_losses(chosen.on_lost, chosen.on_gap)
-    _check_trust(codec, uri)
+    check_trust(codec, uri)
     _check_views(codec, uri, chosen.on_slow, has_queue=has_queue)
 
     def open_reader(evict: policy.Evict | None) -> Reader[Any]:
@@ -349,7 +349,7 @@ def _open_reader(
         raise ConfigError("channels is empty: give at least one")
     addresses = [resolve_address(name, one, stream_id, is_publisher=False) for one in wanted]
     for _, uri, _ in addresses:
-        _check_trust(codec, uri)
+        check_trust(codec, uri)
         _check_views(codec, uri, evict)
     taken = link()
     try:
@@ -403,7 +403,7 @@ def _views_in_queue(on_slow: policy.SlowPolicy | None) -> ConfigError:
     return ConfigError(f"on_slow={on_slow!r} with {VIEWS}: a queue would keep them", hint=NO_VIEWS)
 
 
-def _check_trust(codec: Codec[Any], uri: str) -> None:
+def check_trust(codec: Codec[Any], uri: str) -> None:
     """Refuse a codec that runs what the network sends, unless the user trusts the network.
 
     Raises:

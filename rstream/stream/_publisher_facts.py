@@ -51,7 +51,14 @@ REJECTED_AFTER_NS = 500_000_000
 
 
 class PublisherFacts(Generic[T]):
-    """The part of every publisher that never waits: its state, and what its readers consumed."""
+    """The part of every publisher that never waits: its state, and what its readers consumed.
+
+    Attributes:
+        gap_level: how a gap is logged. A face that sends again what a reader had not consumed
+            lowers it.
+    """
+
+    gap_level: int = logging.WARNING
 
     def __init__(
         self,
@@ -413,7 +420,8 @@ class PublisherFacts(Generic[T]):
                 reason=reason,
             )
         )
-        log.warning(
+        log.log(
+            self.gap_level,
             "%s: session %d: positions %d to %d: %s",
             self._where(),
             session_id,

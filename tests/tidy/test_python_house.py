@@ -95,6 +95,7 @@ def test_every_module_can_be_imported_alone() -> None:
         "rstream.stream",
         "rstream.tck",
         "rstream.testing",
+        "rstream.work",
     ],
 )
 def test_all_is_complete_and_sorted(name: str) -> None:

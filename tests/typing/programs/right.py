@@ -82,6 +82,16 @@ def stages_between() -> None:
     assert_type(stages.batch_weighted(10, weight)(source), abc.Publisher[list[Tick]])
 
 
+def shared_work() -> None:
+    with rstream.work.publisher("jobs", Tick) as jobs:
+        assert_type(jobs, rstream.work.Publisher[Tick])
+        jobs.send(Tick(1.0))
+    with rstream.work.subscriber("jobs", Tick, prefetch=8) as todo:
+        for job in todo:
+            assert_type(job.item, Tick)
+    assert_type(rstream.work.subscriber("jobs"), rstream.work.Subscriber[Any])
+
+
 async def asyncio_or_trio() -> None:
     async with rstream.aio.publisher("ticks", Tick) as pub:
         assert_type(pub, rstream.aio.Publisher[Tick])

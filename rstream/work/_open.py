@@ -1,0 +1,217 @@
+"""Opening the two ends of shared work: check the arguments, choose the codec."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
+
+from rstream._checks import check_seconds
+from rstream._keywords import names_keywords
+from rstream.codecs import choose
+from rstream.errors import ConfigError
+from rstream.stream._open import check_trust
+from rstream.work import _publisher, _subscriber
+from rstream.work._protocol import PREFETCH_MAX, check_address, check_count
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from typing_extensions import TypeForm
+
+    from rstream.channel import Channel
+    from rstream.codecs import Codec, CodecLike
+
+__all__ = ("publisher", "subscriber")
+
+T = TypeVar("T")
+Acknowledge = Literal["next", "explicit"]
+
+
+@overload
+def publisher(
+    name: str,
+    type: TypeForm[T],
+    *,
+    codec: Codec[T] | str | None = None,
+    channel: Channel | str | None = None,
+    redeliver: bool = True,
+    deliveries_max: int | None = 5,
+    unacknowledged_max: int = 65_536,
+    connect_timeout_s: float | None = 10.0,
+    linger_s: float = 60.0,
+    dir: str | None = None,
+) -> _publisher.Publisher[T]: ...
+@overload
+def publisher(
+    name: str,
+    type: None = None,
+    *,
+    codec: CodecLike = None,
+    channel: Channel | str | None = None,
+    redeliver: bool = True,
+    deliveries_max: int | None = 5,
+    unacknowledged_max: int = 65_536,
+    connect_timeout_s: float | None = 10.0,
+    linger_s: float = 60.0,
+    dir: str | None = None,
+) -> _publisher.Publisher[Any]: ...
+@names_keywords
+def publisher(
+    name: str,
+    type: Any = None,
+    *,
+    codec: CodecLike = None,
+    channel: Channel | str | None = None,
+    redeliver: bool = True,
+    deliveries_max: int | None = 5,
+    unacknowledged_max: int = 65_536,
+    connect_timeout_s: float | None = 10.0,
+    linger_s: float = 60.0,
+    dir: str | None = None,
+) -> _publisher.Publisher[Any]:
+    """Open a publisher that gives each message to *one* reader, one that has free demand.
+
+    Several publishers may have one name; a reader serves them all.
+
+    Args:
+        name: the name of the work. Plain publishers and subscribers of it are something else.
+        type, codec: as for :func:`rstream.publisher`.
+        channel: None (default): shared memory. UDP: the address where *this publisher* listens for
+            readers; each publisher has its own.
+        redeliver: what happens to messages that a reader had not acknowledged when it died. True
+            (default): another reader gets them, marked (:attr:`Job.delivery`): at least once.
+            False: they are told by :meth:`Publisher.events`: at most once.
+        deliveries_max: a message that was given to a reader so often, without being acknowledged,
+            is not sent again but told by :meth:`Publisher.events`: it may be what kills the
+            readers. None: no limit.
+        unacknowledged_max: messages that were sent and are not acknowledged; ``send`` waits beyond.
+            They are held in memory.
+        connect_timeout_s: seconds that ``send`` waits for a first reader; None: for ever.
+        linger_s: seconds that ``close`` waits until everything is acknowledged.
+        dir: driver directory; None: the host's shared one.
+    Raises:
+        ConfigError: an argument cannot be used.
+        DriverError: there is no driver, or it refused the channel.
+
+    Example::
+
+        with rstream.work.publisher("jobs") as jobs:
+            for path in paths:
+                jobs.send(path)
+    """
+    stream_name, uri = check_address(name, channel)
+    if not isinstance(redeliver, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ConfigError(f"redeliver={redeliver!r}: must be True or False")
+    if deliveries_max is not None:
+        check_count("deliveries_max", deliveries_max, 1 << 31)
+    check_count("unacknowledged_max", unacknowledged_max, 1 << 31)
+    if connect_timeout_s is not None:
+        check_seconds("connect_timeout_s", connect_timeout_s)
+    check_seconds("linger_s", linger_s)
+    chosen = _publisher.Settings(
+        name=stream_name,
+        uri=uri,
+        redeliver=redeliver,
+        deliveries_max=deliveries_max,
+        unacknowledged_max=unacknowledged_max,
+        connect_timeout_s=connect_timeout_s,
+        linger_s=linger_s,
+        dir=dir,
+    )
+    return _publisher.Publisher(chosen, choose(type, codec))
+
+
+@overload
+def subscriber(
+    name: str,
+    type: TypeForm[T],
+    *,
+    codec: Codec[T] | str | None = None,
+    channel: Channel | str | Sequence[Channel | str] | None = None,
+    host: str | None = None,
+    port: int = 0,
+    prefetch: int = 1,
+    acknowledge: Acknowledge = "next",
+    stays: bool = False,
+    dir: str | None = None,
+) -> _subscriber.Subscriber[T]: ...
+@overload
+def subscriber(
+    name: str,
+    type: None = None,
+    *,
+    codec: CodecLike = None,
+    channel: Channel | str | Sequence[Channel | str] | None = None,
+    host: str | None = None,
+    port: int = 0,
+    prefetch: int = 1,
+    acknowledge: Acknowledge = "next",
+    stays: bool = False,
+    dir: str | None = None,
+) -> _subscriber.Subscriber[Any]: ...
+@names_keywords
+def subscriber(
+    name: str,
+    type: Any = None,
+    *,
+    codec: CodecLike = None,
+    channel: Channel | str | Sequence[Channel | str] | None = None,
+    host: str | None = None,
+    port: int = 0,
+    prefetch: int = 1,
+    acknowledge: Acknowledge = "next",
+    stays: bool = False,
+    dir: str | None = None,
+) -> _subscriber.Subscriber[Any]:
+    """Open a reader that takes jobs: each message goes to one reader of the name.
+
+    Args:
+        name: the name of the work.
+        type, codec: as for :func:`rstream.subscriber`.
+        channel: None (default): shared memory. UDP: the address where the publisher listens; of
+            several publishers, a list.
+        host: UDP: the local address at which publishers reach this reader; None: the one from which
+            it reaches the first of them.
+        port: UDP: the port there; 0: any free one.
+        prefetch: jobs that it takes before it has acknowledged them: what it is working on, and
+            what waits here. 1 (default): no job waits here while another reader is free. More save
+            a round trip between small jobs. Several publishers that send at the same moment may
+            each send one more.
+        acknowledge: ``"next"`` (default): a job is done when the next one is asked for, or the
+            ``with`` block ends without an error. ``"explicit"``: when :meth:`Job.ack` is called, in
+            any order.
+        stays: True: a loop does not end when every publisher seen has completed.
+        dir: driver directory; None: the host's shared one.
+    Raises:
+        ConfigError: an argument cannot be used.
+        DriverError: there is no driver, or it refused a channel.
+
+    Example::
+
+        with rstream.work.subscriber("jobs") as jobs:
+            for job in jobs:
+                convert(job.item)
+    """
+    wanted = [channel] if channel is None or not isinstance(channel, (list, tuple)) else channel
+    addresses = [check_address(name, one) for one in wanted]
+    if not addresses:
+        raise ConfigError("channel is empty: give at least one")
+    uris = [uri for _, uri in addresses]
+    if len({uri.partition("?")[0] for uri in uris}) > 1 or (channel is None and len(uris) > 1):
+        raise ConfigError(f"channel={uris}: give UDP addresses, or leave it out for shared memory")
+    check_count("prefetch", prefetch, PREFETCH_MAX)
+    if acknowledge not in ("next", "explicit"):
+        raise ConfigError(f'acknowledge={acknowledge!r}: must be "next" or "explicit"')
+    chosen_codec = choose(type, codec)
+    for uri in uris:
+        check_trust(chosen_codec, uri)
+    chosen = _subscriber.Settings(
+        name=addresses[0][0],
+        uris=uris,
+        host=host,
+        port=port,
+        prefetch=prefetch,
+        acknowledge=acknowledge,
+        stays=stays,
+        dir=dir,
+    )
+    return _subscriber.Subscriber(chosen, chosen_codec)

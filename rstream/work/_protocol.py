@@ -1,0 +1,148 @@
+"""What publishers and readers of shared work tell each other.
+
+Three streams of one name, with three stream ids:
+
+    hello     publishers -> readers   in shared memory only, and no message on it: a publisher that
+                                      comes is an event, and readers report to it at once
+    reports   readers -> publishers   a :class:`Report` says where a reader is and what it has done
+    lane      publisher -> reader     one for each pair: a random stream id below 0, as a handle has
+                                      (docs/explanation/decisions/0074-a-handle-is-one-reader.md)
+
+A report is the whole state of its reader, so a lost one is made good by the next. A message on a
+lane begins with a head: the lane, its number on the lane from 1 on, and how often it was sent.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from dataclasses import dataclass, field
+from typing import Final
+
+from rstream._channel_uri import ChannelUri
+from rstream._checks import is_whole
+from rstream.errors import ChannelError, ConfigError, NotSupported
+from rstream.stream._names import check_name
+
+#: Both sides refuse reports of another version.
+VERSION: Final = 1
+#: Lane, number, deliveries.
+HEAD: Final = struct.Struct("<QQI")
+#: Most messages that one reader takes ahead of what it has acknowledged.
+PREFETCH_MAX: Final = 65_536
+#: Terms of the streams of reports: 256 KiB, so a window of some hundred reports.
+REPORT_TERM: Final = 1 << 18
+
+
+@dataclass(slots=True)
+class LaneReport:
+    """What a reader has done with the messages of one lane.
+
+    Attributes:
+        lane: which lane.
+        upto: it is done with all messages up to this number.
+        beyond: and with these.
+        returned: of those it is done with: it gave these back, not worked on. The last ones.
+        unstarted: numbers that nobody has seen yet; only when the reader leaves.
+        held: how many it has and is not done with.
+    """
+
+    lane: int
+    upto: int
+    beyond: list[int] = field(default_factory=list[int])
+    returned: list[int] = field(default_factory=list[int])
+    unstarted: list[int] = field(default_factory=list[int])
+    held: int = 0
+
+
+@dataclass(slots=True)
+class Report:
+    """The state of one reader.
+
+    Attributes:
+        version: of this message.
+        reader: a random number.
+        session: the session id of the publication that carries the report.
+        stream_id: of its lanes.
+        endpoint: ``host:port`` of its lanes; empty: shared memory.
+        prefetch: most messages that it wants ahead.
+        codec_id: of its codec.
+        is_leaving: it takes no more.
+        lanes: what it has done.
+    """
+
+    version: int
+    reader: int
+    session: int
+    stream_id: int
+    endpoint: str
+    prefetch: int
+    codec_id: int
+    is_leaving: bool
+    lanes: list[LaneReport]
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether it can be used: what another program sends is not trusted."""
+        return (
+            self.version == VERSION
+            and 1 <= self.prefetch <= PREFETCH_MAX
+            and -(2**31) <= self.stream_id < 0
+        )
+
+
+def _stream_id(kind: str, name: str) -> int:
+    return (zlib.crc32(f"{kind} {name}".encode()) & 0x7FFF_FFFF) or 1
+
+
+def hello_id(name: str) -> int:
+    """The stream id on which publishers show themselves."""
+    return _stream_id("work hello", name)
+
+
+def reports_id(name: str) -> int:
+    """The stream id of the reports."""
+    return _stream_id("work reports", name)
+
+
+def check_address(name: object, channel: object) -> tuple[str, str]:
+    """The name, and the URI of the channel for reports.
+
+    Raises:
+        ConfigError: no name. ChannelError, NotSupported: the channel cannot be used.
+    """
+    if not isinstance(name, str):
+        raise ConfigError(f"name={name!r}: shared work has a name, no stream id")
+    uri = ChannelUri.parse("aeron:ipc" if channel is None else str(channel))
+    if uri.is_spy or uri.media not in ("ipc", "udp"):
+        raise ChannelError(f"channel {uri}: shared work needs shared memory or UDP")
+    endpoint = uri.get("endpoint") or ""
+    if uri.media == "udp" and not endpoint:
+        raise ChannelError(
+            f"channel {uri}: it has no endpoint",
+            hint="give the address where the publisher listens for readers: "
+            'rstream.Channel.udp("10.0.0.7:40200") on both sides',
+        )
+    if uri.media == "udp" and is_multicast(endpoint):
+        raise NotSupported(
+            f"channel {uri}: shared work is no multicast",
+            hint="give each publisher an address of its own, and the readers all of them",
+        )
+    return check_name(name), str(uri)
+
+
+def is_multicast(endpoint: str) -> bool:
+    """Whether ``host:port`` is a group: 224.0.0.0/4 or ff00::/8."""
+    host = endpoint.rpartition(":")[0].strip("[]")
+    first = host.partition(".")[0]
+    return (first.isdigit() and 224 <= int(first) <= 239) or host.lower().startswith("ff")
+
+
+def check_count(name: str, value: object, most: int) -> None:
+    """Refuse what is no whole number from 1 to ``most``.
+
+    Raises:
+        ConfigError: says what it must be.
+    """
+    if not is_whole(value) or not 1 <= value <= most:  # pyright: ignore[reportOperatorIssue]
+        raise ConfigError(f"{name}={value!r}: must be a whole number, 1 to {most}")

@@ -1,0 +1,570 @@
+"""The sending side of shared work.
+
+Theory of operation. Readers report where they are (``_protocol.py``). For each of them the
+publisher has a *seat*: a publisher of its own to that reader's lane, and the messages that the
+reader has not acknowledged (``_desk.py``). ``send`` gives a message to a reader with free demand,
+in the caller's thread, or waits.
+
+One thread of its own reads the reports. It acknowledges, opens and closes seats, and sends again
+what a dead reader had. A death is known by the end of the reader's stream of reports, or because
+its lane has no reader any more, whichever comes first.
+
+One condition, ``_changed``, guards the desk and wakes senders. It is held for moments, and while a
+message is offered. Seats are opened and closed without it, by the thread alone.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import threading
+import time
+from collections import deque
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, Self, TypeVar
+
+from rstream import policy, stream
+from rstream._checks import check_seconds, check_timeout
+from rstream.channel import Channel
+from rstream.codecs import describe_codec, raw
+from rstream.driver import watch_loop
+from rstream.errors import (
+    BackPressured,
+    ClosedError,
+    CodecError,
+    ForkedError,
+    MessageTooLarge,
+    NotConnected,
+    RStreamError,
+)
+from rstream.stream._end import linger_after
+from rstream.stream._events import EVENTS_MAX
+from rstream.work._desk import Desk, Message, Seat
+from rstream.work._protocol import HEAD, Report, hello_id, reports_id
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from types import TracebackType
+
+    from rstream.codecs import Codec
+
+__all__ = ("Publisher", "Unfinished")
+
+log = logging.getLogger("rstream")
+
+T = TypeVar("T")
+Lane = stream.Publisher[bytes]
+
+#: Most readers of one publisher; more are refused, and logged.
+READERS_MAX = 1024
+#: How long the thread waits for reports at most; then it looks whether every lane has its reader.
+LOOK_EVERY_S = 0.5
+#: The same while a message waits for room on a lane, which no report tells.
+LOOK_AGAIN_S = 0.002
+#: A publisher that does not read its reports for so long holds nobody: the driver lets it go on
+#: with the reports of then, and each has the whole state.
+STANDSTILL_S = 2.0
+#: Seconds without a reader after which ``send`` logs that it waits.
+NOTICE_AFTER_S = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unfinished:
+    """A message that no reader has acknowledged, and that is not sent again.
+
+    Attributes:
+        number: what ``send`` had returned for it.
+        item: the object, decoded; its bytes, if they cannot be decoded here.
+        deliveries: how often it was given to a reader.
+        reason: why, for people.
+    """
+
+    number: int
+    item: object
+    deliveries: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """The arguments of :func:`rstream.work.publisher`, checked."""
+
+    name: str
+    uri: str
+    redeliver: bool
+    deliveries_max: int | None
+    unacknowledged_max: int
+    connect_timeout_s: float | None
+    linger_s: float
+    dir: str | None
+
+
+class Publisher(Generic[T]):
+    """Gives each message to one reader; made by :func:`rstream.work.publisher`.
+
+    Threads may share it.
+    """
+
+    def __init__(self, chosen: Settings, codec: Codec[T]) -> None:
+        self.name: str = chosen.name
+        self._chosen = chosen
+        self._codec = codec
+        self._pid = os.getpid()
+        self._changed = threading.Condition()
+        self._desk: Desk[Lane] = Desk(
+            redelivers=chosen.redeliver,
+            deliveries_max=chosen.deliveries_max,
+            on_unfinished=self._note_unfinished,
+        )
+        self._events: deque[Unfinished] = deque(maxlen=EVENTS_MAX)
+        self._sent = self._unfinished = 0
+        self._is_closing = self._is_closed = self._is_stopped = False
+        self._is_clogged = False  # a message waits, and a reader with free demand has no room
+        self._refusal = ""  # why the last reader that came was refused
+        self._failure: Exception | None = None
+        self._reports = stream.reader(
+            chosen.name,
+            Report,
+            channels=[chosen.uri],
+            stream_id=reports_id(chosen.name),
+            on_gap="resume",
+            evict=policy.Evict(STANDSTILL_S, rejoin=True),
+            dir=chosen.dir,
+        )
+        self._hello: Lane | None = None
+        try:
+            if chosen.uri.startswith("aeron:ipc"):
+                self._hello = stream.publisher(
+                    chosen.name,
+                    channel=chosen.uri,
+                    stream_id=hello_id(chosen.name),
+                    codec=raw(),
+                    linger_s=0,
+                    dir=chosen.dir,
+                )
+        except BaseException:
+            self._reports.close()
+            raise
+        self._thread = threading.Thread(
+            target=self._run, name=f"rstream-work-{chosen.name}", daemon=True
+        )
+        watch_loop(self)
+        self._thread.start()
+
+    def __repr__(self) -> str:
+        return f"<rstream.work.Publisher {self.name!r} on {self._chosen.uri}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"{self!r} belongs to its process and cannot be pickled; open one there")
+
+    # ---- facts ----
+
+    @property
+    def readers(self) -> int:
+        """How many readers there are."""
+        return len(self._desk.seats)
+
+    @property
+    def unacknowledged(self) -> int:
+        """How many messages were sent and are not finished."""
+        with self._changed:
+            return self._desk.open
+
+    def events(self) -> list[Unfinished]:
+        """The messages since the last call that will not be sent again though nobody has
+        acknowledged them, oldest first; at most the last 1024.
+        """
+        with self._changed:
+            events = list(self._events)
+            self._events.clear()
+            return events
+
+    def statistics(self) -> dict[str, int]:
+        """Counts since the start, and of now: ``readers``, ``unacknowledged``, ``waiting`` (to be
+        sent again).
+        """
+        with self._changed:
+            desk = self._desk
+            return {
+                "sent": self._sent,
+                "acknowledged": desk.acknowledged,
+                "redelivered": desk.redelivered,
+                "unfinished": self._unfinished,
+                "readers": len(desk.seats),
+                "unacknowledged": desk.open,
+                "waiting": len(desk.waiting),
+            }
+
+    # ---- sending ----
+
+    def send(self, obj: T, *, timeout_s: float | None = None) -> int:
+        """Give one object to a reader that has free demand; wait for one.
+
+        What a dead reader had goes first.
+
+        Args:
+            obj: what the codec takes.
+            timeout_s: most seconds to wait for free demand; None: as long as readers are there.
+        Returns:
+            The number of the message, from 1 on.
+        Raises:
+            CodecError: ``obj`` cannot be encoded.
+            MessageTooLarge: it does not fit.
+            NotConnected: no reader for ``connect_timeout_s`` (a notice is logged after 2 s).
+            BackPressured: no reader had free demand within ``timeout_s``.
+            ClosedError: closed here. ForkedError: made before a fork.
+        """
+        check_timeout(timeout_s)
+        with self._changed:
+            self._check_open()
+            message = self._make(obj)
+            if not self._place(message):
+                self._wait_for_place(message, timeout_s)
+            return message.number
+
+    def offer(self, obj: T) -> bool:
+        """Give one object to a reader if one has free demand now; never waits.
+
+        Returns:
+            False: it was not taken.
+        Raises:
+            CodecError, MessageTooLarge, ClosedError, ForkedError: as :meth:`send`.
+        """
+        with self._changed:
+            self._check_open()
+            return self._place(self._make(obj))
+
+    def send_many(self, objects: Iterable[T], *, timeout_s: float | None = None) -> int:
+        """Send each object; returns how many.
+
+        Raises:
+            RStreamError: as :meth:`send`; the objects before were sent.
+        """
+        count = 0
+        for obj in objects:
+            self.send(obj, timeout_s=timeout_s)
+            count += 1
+        return count
+
+    def _check_open(self) -> None:
+        if self._pid != os.getpid():
+            raise ForkedError(f"{self!r} was made before fork; open one after it")
+        if self._failure is not None:
+            raise self._failure
+        if self._is_closing:
+            raise ClosedError(f"{self!r}: closed")
+
+    def _make(self, obj: T) -> Message:
+        try:
+            encoded = self._codec.encode(obj)
+            # Owned: it may have to be sent again.
+            data = b"".join(encoded if isinstance(encoded, list) else [encoded])
+        except RStreamError:
+            raise
+        except Exception as error:
+            raise CodecError(
+                f"{self!r}: {type(obj).__name__} cannot be encoded: {error}"
+            ) from error
+        return Message(data)
+
+    def _place(self, message: Message) -> bool:
+        """Give a new message to a reader. Under lock."""
+        desk = self._desk
+        if desk.waiting or desk.open >= self._chosen.unacknowledged_max:
+            return False
+        if not self._give(message):
+            return False
+        self._sent += 1
+        message.number = self._sent
+        return True
+
+    def _give(self, message: Message) -> bool:
+        self._is_clogged = False
+        for seat in self._desk.free_seats():
+            head = HEAD.pack(seat.lane, seat.last + 1, message.deliveries + 1)
+            try:
+                if seat.publisher.offer(head + message.data) > 0:
+                    seat.give(message)
+                    return True
+            except MessageTooLarge:
+                raise
+            except RStreamError as error:  # the thread will find it without its reader
+                log.warning("%r: a reader could not be reached: %s", self, error)
+            self._is_clogged = True
+        return False
+
+    def _wait_for_place(self, message: Message, timeout_s: float | None) -> None:
+        """Under lock, which is free while it waits."""
+        started_s = alone_since_s = time.monotonic()
+        has_noticed = False
+        while not self._place(message):
+            now_s = time.monotonic()
+            if self._desk.seats:
+                alone_since_s = now_s
+            elif not has_noticed and now_s - alone_since_s >= NOTICE_AFTER_S:
+                has_noticed = True
+                log.warning("%r: waits for a reader%s", self, self._why_alone())
+            left_s = LOOK_EVERY_S
+            if timeout_s is not None:
+                left_s = min(left_s, started_s + timeout_s - now_s)
+                if left_s <= 0:
+                    raise self._late_error(timeout_s)
+            limit_s = self._chosen.connect_timeout_s
+            if limit_s is not None and not self._desk.seats:
+                left_s = min(left_s, alone_since_s + limit_s - now_s)
+                if left_s <= 0:
+                    raise self._alone_error(limit_s)
+            if self._is_clogged:
+                left_s = min(left_s, LOOK_AGAIN_S)
+            self._changed.wait(left_s)
+            self._check_open()
+
+    def _why_alone(self) -> str:
+        return f"; the last one that came was refused: {self._refusal}" if self._refusal else ""
+
+    def _alone_error(self, waited_s: float) -> NotConnected:
+        return NotConnected(
+            f"{self!r}: no reader for {waited_s:g} s{self._why_alone()}",
+            hint=f'open one: rstream.work.subscriber("{self.name}"), with the same channel',
+            channel=self._chosen.uri,
+        )
+
+    def _late_error(self, timeout_s: float) -> RStreamError:
+        if not self._desk.seats:
+            return self._alone_error(timeout_s)
+        return BackPressured(
+            f"{self!r}: no free demand within {timeout_s:g} s; {len(self._desk.seats)} readers "
+            f"have {self._desk.open} messages that they have not acknowledged",
+            hint="add readers, or give them a larger prefetch",
+            channel=self._chosen.uri,
+        )
+
+    # ---- what is not sent again ----
+
+    def _note_unfinished(self, message: Message, reason: str) -> None:
+        self._unfinished += 1
+        item: object = message.data
+        with suppress(Exception):
+            item = self._codec.decode_many([message.data])[0]
+        self._events.append(
+            Unfinished(
+                number=message.number, item=item, deliveries=message.deliveries, reason=reason
+            )
+        )
+        log.error("%r: message %d is not sent again: %s", self, message.number, reason)
+
+    # ---- the thread ----
+
+    def _run(self) -> None:
+        try:
+            while not self._is_stopped:
+                self._step()
+        except Exception as error:
+            with self._changed:
+                self._failure = error
+                self._changed.notify_all()
+            log.exception("%r: it cannot go on", self)
+
+    def _step(self) -> None:
+        try:
+            reports = self._reports.poll(256)
+            gone: set[int] = set()
+            for event in self._reports.events():
+                if isinstance(event, stream.Unavailable):
+                    gone.add(event.session_id)
+                elif isinstance(event, stream.SessionChanged):  # the driver died, and all lanes
+                    gone.update(seat.session for seat in self._desk.seats.values())
+            for report in reports:
+                self._take(report)
+            self._drop_gone(gone)
+            with self._changed:
+                self._send_again()
+                self._changed.notify_all()
+                is_waiting = bool(self._desk.waiting) and self._is_clogged
+            if not reports:
+                self._reports.wait(LOOK_AGAIN_S if is_waiting else LOOK_EVERY_S)
+        except ClosedError:
+            raise
+        except RStreamError as error:
+            log.warning("%r: %s; it tries again", self, error)
+            time.sleep(0.1)
+
+    def _take(self, report: Report) -> None:
+        if not report.is_valid:
+            self._refuse(f"a report of version {report.version} that cannot be used")
+            return
+        with self._changed:
+            seat = self._desk.seats.get(report.reader)
+            if seat is not None:
+                self._desk.report(seat, report)
+        is_new = seat is None or seat.session != report.session
+        if seat is not None and (report.is_leaving or is_new):
+            unstarted = [
+                number
+                for lane in report.lanes
+                if lane.lane == seat.lane
+                for number in lane.unstarted
+            ]
+            self._drop(seat, unstarted, is_dead=not report.is_leaving)
+        if is_new and not report.is_leaving:
+            self._add(report)
+
+    def _refuse(self, why: str) -> None:
+        if why != self._refusal:
+            log.error("%r: a reader was refused: %s", self, why)
+        self._refusal = why
+
+    def _add(self, report: Report) -> None:
+        if report.codec_id != self._codec.codec_id:
+            self._refuse(
+                f"it reads {describe_codec(report.codec_id)}, and this publisher writes "
+                f"{describe_codec(self._codec.codec_id)}: give both the same type or codec"
+            )
+            return
+        if len(self._desk.seats) >= READERS_MAX:
+            self._refuse(f"there are {READERS_MAX} readers already")
+            return
+        channel = Channel.udp(report.endpoint) if report.endpoint else Channel.ipc()
+        try:
+            publisher = stream.publisher(
+                self.name,
+                channel=channel,
+                stream_id=report.stream_id,
+                codec=raw(),
+                linger_s=0,
+                dir=self._chosen.dir,
+            )
+        except RStreamError as error:
+            self._refuse(str(error))
+            return
+        publisher.gap_level = logging.DEBUG  # what it had is sent again, or told
+        seat = Seat(secrets.randbits(64), publisher, report)
+        with self._changed:
+            self._desk.seats[report.reader] = seat
+            self._desk.report(seat, report)
+
+    def _drop_gone(self, gone: set[int]) -> None:
+        for seat in list(self._desk.seats.values()):
+            is_connected = seat.publisher.is_connected
+            if seat.session in gone or (seat.was_connected and not is_connected):
+                self._drop(seat)
+            seat.was_connected = is_connected
+
+    def _drop(
+        self, seat: Seat[Lane], unstarted: Iterable[int] = (), *, is_dead: bool = True
+    ) -> None:
+        with self._changed:
+            if is_dead and seat.given:
+                log.warning(
+                    "%r: a reader has died with %d messages that it had not acknowledged",
+                    self,
+                    len(seat.given),
+                )
+            self._desk.drop(seat, unstarted, is_dead=is_dead)
+        # No complete end: a reader that lives after all, as when the driver was lost, waits for
+        # another lane of this publisher.
+        with suppress(RStreamError):
+            seat.publisher.fail("it has given this reader up", linger_s=0)
+
+    def _send_again(self) -> None:
+        """Give what waits to readers with free demand. Under lock."""
+        waiting = self._desk.waiting
+        while waiting and self._give(waiting[0]):
+            if waiting.popleft().deliveries > 1:
+                self._desk.redelivered += 1
+
+    # ---- the end ----
+
+    def wait_acknowledged(self, *, timeout_s: float | None = None) -> bool:
+        """Wait until every message that was sent is finished: acknowledged, or in :meth:`events`.
+
+        Args:
+            timeout_s: None: as long as it takes.
+        Returns:
+            False: not within ``timeout_s``.
+        """
+        check_timeout(timeout_s)
+        deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
+        with self._changed:
+            while self._desk.open and not self._is_closed and self._failure is None:
+                left_s = LOOK_EVERY_S
+                if deadline_s is not None:
+                    left_s = min(left_s, deadline_s - time.monotonic())
+                    if left_s <= 0:
+                        return False
+                self._changed.wait(left_s)
+            return not self._desk.open
+
+    def close(self, *, linger_s: float | None = None) -> None:
+        """Wait until every message is acknowledged, then say that the work is complete. Idempotent.
+
+        What is not acknowledged by then is told by :meth:`events`: a reader that has it may still
+        finish it, but nobody gets it if that reader dies.
+
+        Args:
+            linger_s: most seconds to wait; None: as the publisher was made with.
+        """
+        if linger_s is not None:
+            check_seconds("linger_s", linger_s)
+        with self._changed:
+            if self._is_closing:
+                return
+            self._is_closing = True
+            self._changed.notify_all()
+        try:
+            if self._pid == os.getpid():
+                self.wait_acknowledged(
+                    timeout_s=self._chosen.linger_s if linger_s is None else linger_s
+                )
+        finally:
+            self._let_go()
+
+    def _let_go(self) -> None:
+        self.stop()
+        if self._pid == os.getpid() and self._thread is not threading.current_thread():
+            self._thread.join()
+        with self._changed:
+            for seat in list(self._desk.seats.values()):
+                for message in seat.given.values():
+                    self._note_unfinished(message, "closed before it was acknowledged")
+                seat.given.clear()
+                _close_quietly(seat.publisher)
+            for message in self._desk.waiting:
+                self._note_unfinished(message, "closed before a reader could take it")
+            self._desk.seats.clear()
+            self._desk.waiting.clear()
+            self._is_closed = True
+            self._changed.notify_all()
+        if self._hello is not None:
+            _close_quietly(self._hello)
+        _close_quietly(self._reports)
+
+    def stop(self) -> None:
+        """Stop the thread without waiting for anything; at the end of the program."""
+        self._is_stopped = True
+        with suppress(RStreamError):
+            self._reports.wake()
+
+    def join(self, timeout_s: float) -> None:
+        """Wait for the thread."""
+        self._thread.join(timeout_s)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close(linger_s=linger_after(exc, self._chosen.linger_s))
+
+
+def _close_quietly(one: stream.Publisher[Any] | stream.Reader[Any]) -> None:
+    try:
+        one.close()
+    except RStreamError as error:
+        log.warning("%r: not closed in good order: %s", one, error)

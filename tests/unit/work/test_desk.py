@@ -1,0 +1,234 @@
+"""The two books of shared work, alone and against each other: nothing is lost, and nothing is given
+twice without a mark.
+"""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rstream.work._desk import Desk, Message, Seat
+from rstream.work._ledger import LANES_MAX, Ledger
+from rstream.work._protocol import VERSION, LaneReport, Report
+
+
+def report_of(reader, lanes=(), prefetch=2, session=1, is_leaving=False):
+    return Report(
+        version=VERSION,
+        reader=reader,
+        session=session,
+        stream_id=-5,
+        endpoint="",
+        prefetch=prefetch,
+        codec_id=2,
+        is_leaving=is_leaving,
+        lanes=list(lanes),
+    )
+
+
+class Office:
+    """A desk and its readers, with reports that the test carries or loses."""
+
+    def __init__(self, *, redelivers=True, deliveries_max=None):
+        self.unfinished = []
+        self.desk = Desk(
+            redelivers=redelivers,
+            deliveries_max=deliveries_max,
+            on_unfinished=lambda message, why: self.unfinished.append((message.number, why)),
+        )
+        self.ledgers = {}
+        self.numbers = 0
+        self.lanes = 0
+
+    def join(self, reader, prefetch=2):
+        self.lanes += 1
+        self.desk.seats[reader] = Seat(self.lanes, None, report_of(reader, prefetch=prefetch))
+        self.ledgers[reader] = Ledger(prefetch)
+
+    def send(self):
+        """Give a new message; returns reader and message, or None without free demand."""
+        self.numbers += 1
+        return self.give(Message(b"", self.numbers))
+
+    def give(self, message):
+        for seat in self.desk.free_seats():
+            seat.give(message)
+            self.ledgers[seat.reader].received(seat.lane, seat.last)
+            return seat.reader, message
+        return None
+
+    def report(self, reader, *, is_leaving=False):
+        seat = self.desk.seats[reader]
+        lanes = self.ledgers[reader].reports(is_leaving=is_leaving)
+        self.desk.report(seat, report_of(reader, lanes, seat.prefetch))
+        return next((lane for lane in lanes if lane.lane == seat.lane), None)
+
+    def done(self, reader, number):
+        return self.ledgers[reader].done(self.desk.seats[reader].lane, number)
+
+
+def test_a_message_goes_to_the_reader_with_most_free_demand():
+    office = Office()
+    office.join("a", prefetch=1)
+    office.join("b", prefetch=3)
+    assert [office.send()[0] for _ in range(4)] == ["b", "b", "a", "b"]
+    assert office.send() is None
+
+
+def test_acknowledging_out_of_order_frees_demand_at_once():
+    office = Office()
+    office.join("a", prefetch=3)
+    for _ in range(3):
+        office.send()
+    office.done("a", 3)
+    lane = office.report("a")
+    assert (lane.upto, lane.beyond, lane.held) == (0, [3], 2)
+    assert office.desk.acknowledged == 1
+    assert office.desk.seats["a"].free == 1
+    office.done("a", 1)
+    office.done("a", 2)
+    lane = office.report("a")
+    assert (lane.upto, lane.beyond) == (3, [])
+    assert office.desk.open == 0
+
+
+def test_a_lost_report_is_made_good_by_the_next():
+    office = Office()
+    office.join("a", prefetch=2)
+    office.send()
+    office.done("a", 1)
+    office.ledgers["a"].reports()  # nobody gets this one
+    office.send()
+    office.done("a", 2)
+    office.report("a")
+    office.report("a")  # and the same once more changes nothing
+    assert office.desk.acknowledged == 2
+
+
+def test_what_a_dead_reader_had_waits_in_order_and_marked():
+    office = Office()
+    office.join("a", prefetch=3)
+    for _ in range(3):
+        office.send()
+    office.done("a", 2)
+    office.report("a")
+    office.desk.drop(office.desk.seats["a"])
+    assert [(m.number, m.deliveries) for m in office.desk.waiting] == [(1, 1), (3, 1)]
+    office.join("b")
+    office.give(office.desk.waiting.popleft())
+    assert next(iter(office.desk.seats["b"].given.values())).deliveries == 2
+
+
+def test_at_most_once_tells_what_it_does_not_send_again():
+    office = Office(redelivers=False)
+    office.join("a")
+    office.send()
+    office.desk.drop(office.desk.seats["a"])
+    assert not office.desk.waiting
+    assert office.unfinished == [(1, "its reader died and had not acknowledged it")]
+
+
+def test_what_nobody_has_seen_goes_out_unmarked_even_at_most_once():
+    office = Office(redelivers=False)
+    office.join("a", prefetch=2)
+    office.send()
+    office.send()
+    office.ledgers["a"].started(office.desk.seats["a"].lane, 1)
+    lane = office.report("a", is_leaving=True)
+    assert lane.unstarted == [2]
+    office.desk.drop(office.desk.seats["a"], lane.unstarted, is_dead=False)
+    assert [(m.number, m.deliveries) for m in office.desk.waiting] == [(2, 0)]
+    assert [number for number, _ in office.unfinished] == [1]
+
+
+def test_a_message_that_is_given_back_too_often_is_given_up():
+    office = Office(deliveries_max=2)
+    office.join("a", prefetch=1)
+    office.send()
+    office.ledgers["a"].give_back(1, 1)
+    office.report("a")
+    (message,) = office.desk.waiting
+    assert not office.unfinished
+    office.give(office.desk.waiting.popleft())
+    office.ledgers["a"].give_back(1, 2)
+    office.report("a")
+    assert message.deliveries == 2
+    assert not office.desk.waiting
+    assert "given up after 2 deliveries" in office.unfinished[0][1]
+
+
+def test_what_a_reader_has_from_others_is_no_free_demand():
+    office = Office()
+    office.join("a", prefetch=3)
+    seat = office.desk.seats["a"]
+    office.desk.report(seat, report_of("a", [LaneReport(lane=99, upto=7, held=2)], prefetch=3))
+    assert seat.free == 1
+
+
+def test_idle_lanes_are_forgotten():
+    ledger = Ledger(1)
+    for lane in range(3 * LANES_MAX):
+        ledger.received(lane, 1)
+        ledger.done(lane, 1)
+    assert ledger.lanes <= LANES_MAX + 1
+
+
+@settings(max_examples=200)
+@given(st.data())
+def test_every_message_is_in_one_place_and_every_second_delivery_is_marked(data):
+    """Readers come, work, die, leave, give back; reports get lost. At the end every message was
+    acknowledged by the publisher's book, after at least one reader had finished it.
+    """
+    office = Office()
+    seen = {}  # message: how often a reader has seen it
+    finished = set()
+    where = {}  # (reader, number on the lane): message
+    readers = 0
+
+    def took(pair):
+        if pair is not None:
+            reader, message = pair
+            where[reader, office.desk.seats[reader].last] = message
+
+    def start(reader, number):
+        message = where[reader, number]
+        if seen.get(message.number, 0) > 0:
+            assert message.deliveries > 1, "given twice without a mark"
+        seen[message.number] = seen.get(message.number, 0) + 1
+        office.ledgers[reader].started(office.desk.seats[reader].lane, number)
+
+    sent = 0
+    for _ in range(data.draw(st.integers(0, 60))):
+        action = data.draw(st.sampled_from(["send", "join", "work", "back", "report", "die", "go"]))
+        present = sorted(office.desk.seats)
+        if action == "join" and len(present) < 4:
+            readers += 1
+            office.join(readers, prefetch=data.draw(st.integers(1, 4)))
+        elif action == "send" and not office.desk.waiting and office.desk.free_seats():
+            sent += 1
+            took(office.send())
+        elif present:
+            reader = data.draw(st.sampled_from(present))
+            seat, ledger = office.desk.seats[reader], office.ledgers[reader]
+            held = sorted(ledger._lanes[seat.lane].held) if seat.lane in ledger._lanes else []
+            if action in ("work", "back") and held:
+                number = data.draw(st.sampled_from(held))
+                if not ledger._lanes[seat.lane].held[number]:
+                    start(reader, number)
+                if action == "work":
+                    finished.add(where[reader, number].number)
+                    office.done(reader, number)
+                elif data.draw(st.booleans()):
+                    ledger.give_back(seat.lane, number)
+            elif action == "report":
+                office.report(reader)
+            elif action == "die":
+                office.desk.drop(seat)
+            elif action == "go":
+                lane = office.report(reader, is_leaving=True)
+                office.desk.drop(seat, lane.unstarted if lane else (), is_dead=False)
+        while office.desk.waiting and office.desk.free_seats():
+            took(office.give(office.desk.waiting.popleft()))
+        assert office.desk.open + office.desk.acknowledged == sent
+    assert office.desk.acknowledged <= len(finished)
+    assert not office.unfinished
