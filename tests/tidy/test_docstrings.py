@@ -111,6 +111,20 @@ WITHOUT_EXAMPLE = {
         "Subscriber": "subscriber returns it; the example there",
         "SubscriberOptions": "the keywords of subscriber; the example there",
     },
+    "rstream.tck": {
+        "Environment": "the time-outs of a verification; the text of the module",
+        "Probe": "an argument of SubscriberWhiteboxVerification.create_subscriber",
+        "SubscriberWhiteboxVerification": "docs/how-to/testing.md",
+        "Upstream": "the subscription that a subscriber under test gets",
+        "Verification": "the base of the others, which have the example",
+    },
+    "rstream.testing": {
+        "Complete": RETURNED,
+        "Error": RETURNED,
+        "Next": RETURNED,
+        "StepVerifier": "verify returns it; the example there",
+        "Violation": "docs/how-to/testing.md",
+    },
 }
 
 
