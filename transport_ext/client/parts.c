@@ -174,8 +174,8 @@ void rsti_parts_begin(rst_image_t *image, const uint8_t *payload, int32_t length
         return;
     }
     if (part.id != parts->id) {
-        if (parts->data != NULL) {
-            skip(image, RST_SKIP_ABANDONED, position);
+        if (parts->data != NULL) { /* on an unreliable stream its last part may be lost */
+            skip(image, image->gaps.is_watched ? RST_SKIP_PART_LOST : RST_SKIP_ABANDONED, position);
         }
         begin_message(image, &part, position);
     }
