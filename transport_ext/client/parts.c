@@ -3,6 +3,7 @@
 
 #include "client/image_gaps.h"
 #include "protocol/part.h"
+#include "util/alloc.h"
 #include "util/error.h"
 
 #include <stdlib.h>
@@ -157,7 +158,9 @@ static void begin_message(rst_image_t *image, const rsti_part_t *part, int64_t p
     parts->data = params->memory.alloc(params->memory.arg, (size_t)part->total, &parts->owner);
     if (parts->data == NULL) {
         tell(image, RST_SKIP_NO_MEMORY, position);
+        return;
     }
+    rsti_prefer_large_pages(parts->data, (size_t)part->total);
 }
 
 void rsti_parts_begin(rst_image_t *image, const uint8_t *payload, int32_t length, int64_t position)
