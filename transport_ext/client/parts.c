@@ -209,7 +209,7 @@ int64_t rsti_parts_would_be(rst_image_t *image, int32_t length, int64_t position
         return -1;
     }
     const int64_t more = parts->at + length - parts->received;
-    if (more > 0 && rsti_load_relaxed_i64(&partial_bytes) + more > RSTI_PARTIAL_BYTES_MAX) {
+    if (more > 0 && !rsti_parts_fit(rsti_load_relaxed_i64(&partial_bytes), more)) {
         skip(image, RST_SKIP_NO_MEMORY, position);
         return -1;
     }

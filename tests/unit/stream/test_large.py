@@ -397,3 +397,22 @@ def test_an_unreliable_stream_hands_out_whole_messages_only(lossy, name):
         assert len(told) + len(found) <= len(sent)
         assert not [text for text in texts if "gave it up" in text]
         assert sub.statistics()["partial_bytes"] == 0
+
+
+def test_a_pipeline_passes_them_on(driver_dir, name):
+    """From one stream to the next one by RxPY: the demand of the last reader counts messages."""
+    from rstream import rx as rrx
+
+    sent = [message_of(number, 300_000) for number in range(4)]
+    copy = f"{name}-copy"
+    with (
+        stream.subscriber(copy, bytes, dir=driver_dir) as sub,
+        stream.publisher(name, bytes, dir=driver_dir) as pub,
+    ):
+        rrx.from_stream(name, bytes, dir=driver_dir).pipe(
+            rrx.to_stream(copy, bytes, dir=driver_dir)
+        ).subscribe()
+        until(lambda: pub.is_connected)
+        in_thread(lambda: (pub.send_many(sent), pub.close()))
+        assert take(sub, len(sent)) == sent
+        until(lambda: sub.poll() == [] and sub.is_ended)

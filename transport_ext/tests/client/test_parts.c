@@ -1,7 +1,8 @@
 /* Messages that come in parts: put together, skipped and told, bounded, freed. */
-#include "tests/client/data.h"
+#include "client/parts.h"
 
 #include "protocol/part.h"
+#include "tests/client/data.h"
 #include "util/rng.h"
 
 #define NAME_HASH 0x1234
@@ -405,6 +406,14 @@ TEST(random_parts)
     CHECK_EQ(memory.alive, 0);
 }
 
+TEST(a_process_holds_four_gib_at_most)
+{
+    CHECK(rsti_parts_fit(0, RSTI_PARTIAL_BYTES_MAX));
+    CHECK(!rsti_parts_fit(0, RSTI_PARTIAL_BYTES_MAX + 1));
+    CHECK(rsti_parts_fit(RSTI_PARTIAL_BYTES_MAX - 1, 1));
+    CHECK(!rsti_parts_fit(RSTI_PARTIAL_BYTES_MAX, 1));
+}
+
 TEST(wrong_arguments)
 {
     CHECK(begin_parts("arguments", 10));
@@ -423,4 +432,4 @@ CHECK_MAIN(RUN(parts_make_one_message_in_the_place_of_the_last), RUN(limits_hold
     RUN(a_part_may_come_again), RUN(a_reader_that_joins_in_the_middle), RUN(a_fragment_is_missing),
     RUN(the_image_ends_before_the_last_part), RUN(no_memory_skips_and_goes_on),
     RUN(a_message_in_parts_is_given_back_as_skipped), RUN(parts_of_other_names_stay_messages),
-    RUN(random_parts), RUN(wrong_arguments))
+    RUN(random_parts), RUN(a_process_holds_four_gib_at_most), RUN(wrong_arguments))
