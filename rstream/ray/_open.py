@@ -26,6 +26,7 @@ from rstream.stream._buffered import BufferedSubscriber
 from rstream.stream._names import new_stream_id
 from rstream.stream._open import under_policy
 from rstream.stream._options import check_prefetch
+from rstream.stream._parts import MESSAGE_LENGTH
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,6 +63,7 @@ def open_reader(
     rate: RateLimit | None = None,
     on_slow: policy.SlowPolicy = policy.Block(),
     on_lost: OnLost = "event",
+    max_message_length: int = MESSAGE_LENGTH,
 ) -> Endpoint:
     """Open the reading end of a stream and make its handle.
 
@@ -83,7 +85,8 @@ def open_reader(
             network reaches the port. ``"0.0.0.0"`` lets every network in.
         trusted_network: with ``codec="pickle"`` and ``udp=True`` it must be True: whoever reaches
             the port can run code here.
-        term_length: bytes of a term, a power of two; half of it is the window, an eighth a message.
+        term_length: bytes of a term, a power of two; half of it is the window. Messages over an
+            eighth of it travel in parts.
         prefetch: as for :func:`rstream.subscriber`: how far writers that make elements on demand
             may be ahead of ``on_item``.
         rate: how fast a writer of the handle may send unless it chooses a rate itself; None: as
@@ -94,6 +97,8 @@ def open_reader(
         on_lost: what happens when a writer dies, fails, or sends what cannot be read. ``"event"``
             (default): :meth:`Endpoint.events` tells it, and the endpoint reads on for the others.
             ``"raise"``: the endpoint ends with the error.
+        max_message_length: as for :func:`rstream.subscriber`: longest message that is put together
+            from its parts, in bytes (1 GiB).
     Returns:
         An :class:`Endpoint`; its ``handle`` can be pickled and passed to any actor or task.
     Raises:
@@ -120,6 +125,7 @@ def open_reader(
             codec=reader_codec,
             prefetch=prefetch,
             on_lost=on_lost,
+            max_message_length=max_message_length,
             hold=True,
             dir=directory,
         )

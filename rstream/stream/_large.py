@@ -101,6 +101,7 @@ class LargeSender(Sender[T]):
         if position > 0:
             return position
         waiting = Waiting(timeout_s)
+        self._waits += 1
         has_noticed = False
         try:
             while position <= 0:

@@ -88,7 +88,8 @@ class PublisherFacts(Generic[T]):
         self._header = header_of(KIND_PLAIN, codec.codec_id, name)
         self._bucket: TokenBucket | None = None
         self._events: deque[StreamEvent] = deque(maxlen=EVENTS_MAX)
-        self._sent = self._waits = self._rejoins = 0
+        self._sent = self._rejoins = 0
+        self._waits: int = 0
         self._waited_ns: int = 0
         self._waiting_count: int = 0  # messages that wait for room just now, parts apart
         self._parted_length_max = max_message_length if name else 0

@@ -3,6 +3,7 @@
 
 #include "client/image_gaps.h"
 #include "protocol/part.h"
+#include "util/alloc.h"
 #include "util/error.h"
 
 #include <stdlib.h>
@@ -157,7 +158,9 @@ static void begin_message(rst_image_t *image, const rsti_part_t *part, int64_t p
     parts->data = params->memory.alloc(params->memory.arg, (size_t)part->total, &parts->owner);
     if (parts->data == NULL) {
         tell(image, RST_SKIP_NO_MEMORY, position);
+        return;
     }
+    rsti_prefer_large_pages(parts->data, (size_t)part->total);
 }
 
 void rsti_parts_begin(rst_image_t *image, const uint8_t *payload, int32_t length, int64_t position)
@@ -174,8 +177,8 @@ void rsti_parts_begin(rst_image_t *image, const uint8_t *payload, int32_t length
         return;
     }
     if (part.id != parts->id) {
-        if (parts->data != NULL) {
-            skip(image, RST_SKIP_ABANDONED, position);
+        if (parts->data != NULL) { /* on an unreliable stream its last part may be lost */
+            skip(image, image->gaps.is_watched ? RST_SKIP_PART_LOST : RST_SKIP_ABANDONED, position);
         }
         begin_message(image, &part, position);
     }
@@ -206,7 +209,7 @@ int64_t rsti_parts_would_be(rst_image_t *image, int32_t length, int64_t position
         return -1;
     }
     const int64_t more = parts->at + length - parts->received;
-    if (more > 0 && rsti_load_relaxed_i64(&partial_bytes) + more > RSTI_PARTIAL_BYTES_MAX) {
+    if (more > 0 && !rsti_parts_fit(rsti_load_relaxed_i64(&partial_bytes), more)) {
         skip(image, RST_SKIP_NO_MEMORY, position);
         return -1;
     }

@@ -17,6 +17,12 @@
 
 #define RSTI_PARTIAL_BYTES_MAX (INT64_C(4) << 30)
 
+/* Whether a process that holds so many bytes of partial messages may hold so many more. */
+static inline bool rsti_parts_fit(int64_t held, int64_t more)
+{
+    return more <= RSTI_PARTIAL_BYTES_MAX - held;
+}
+
 static inline bool rsti_parts_take(const rst_image_t *image, int64_t reserved_value)
 {
     const rst_subscription_t *subscription = image->subscription;

@@ -3,7 +3,12 @@
 #include "util/bits.h"
 #include "util/error.h"
 
+#include <stdint.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+
+#define LARGE_PAGE ((uintptr_t)2 << 20)
+#define LARGE_BLOCK_MIN ((size_t)32 << 20)
 
 void *rsti_alloc(size_t size)
 {
@@ -51,4 +56,18 @@ char *rsti_strndup(const char *text, size_t length)
 void rsti_free(void *block)
 {
     free(block);
+}
+
+void rsti_prefer_large_pages(void *block, size_t size)
+{
+#ifdef MADV_HUGEPAGE
+    if (size > LARGE_BLOCK_MIN) {
+        const uintptr_t begin = ((uintptr_t)block + LARGE_PAGE - 1) & ~(LARGE_PAGE - 1);
+        const uintptr_t end = ((uintptr_t)block + size) & ~(LARGE_PAGE - 1);
+        (void)madvise((void *)begin, end - begin, MADV_HUGEPAGE);
+    }
+#else
+    (void)block;
+    (void)size;
+#endif
 }

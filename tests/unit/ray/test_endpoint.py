@@ -79,6 +79,19 @@ def test_a_bug_behind_a_queue_is_told_as_well(driver_dir, name):
             until(lambda: pub.send("x" * 1000, timeout_s=20) and False, 30)
 
 
+def test_large_objects_travel_in_parts(driver_dir, name, writer_dir):
+    items, sent = [], [bytes([number]) * (300_000 + number) for number in range(3)]
+    with (
+        opened(name, driver_dir, codec="raw", max_message_length=400_000) as end,
+        end.handle.publisher(driver_dir=writer_dir, max_message_length=400_001) as pub,
+    ):
+        end.start(items.append)
+        pub.send_many([*sent, bytes(400_001), b"end"])
+        until(lambda: len(items) == 4)
+        assert items == [*sent, b"end"]
+        until(lambda: any(isinstance(event, Refused) for event in end.events()))
+
+
 def test_an_endpoint_that_ended_holds_no_window(driver_dir, name):
     """finish() closes the reader too: a writer that goes on hears that no reader is there."""
     with opened(name, driver_dir, udp=False) as end:

@@ -363,3 +363,56 @@ def test_a_rate_holds_parts_too(driver_dir, name):
         take(sub, 1)
         sender.join(10.0)
         assert time.monotonic() - began_s > 0.2
+
+
+def test_an_unreliable_stream_hands_out_whole_messages_only(lossy, name):
+    """About a third of the messages lose nothing."""
+    channel = f"aeron:udp?endpoint=127.0.0.1:{free_port()}"
+    sent = [message_of(number, 140_000) for number in range(30)]
+    with (
+        stream.subscriber(
+            name, bytes, channel=f"{channel}|reliable=false", dir=lossy, on_lost="event"
+        ) as sub,
+        stream.publisher(name, bytes, channel=channel, dir=lossy, linger_s=0) as pub,
+    ):
+        until(lambda: pub.is_connected)
+        found, events = [], []
+
+        def read():
+            found.extend(sub.poll())
+            events.extend(sub.events())
+            return any(isinstance(event, stream.Unavailable) for event in events)
+
+        def send():
+            pub.send_many(sent)
+            pub.close()
+
+        in_thread(send)
+        until(read, 30.0)
+        assert 3 <= len(found) < len(sent)
+        assert found == [message for message in sent if message in found]
+        texts = [event.reason for event in events if isinstance(event, stream.Gap)]
+        told = [text for text in texts if "140000 bytes in parts: a part of it is lost" in text]
+        assert len(told) >= 3
+        assert len(told) + len(found) <= len(sent)
+        assert not [text for text in texts if "gave it up" in text]
+        assert sub.statistics()["partial_bytes"] == 0
+
+
+def test_a_pipeline_passes_them_on(driver_dir, name):
+    """From one stream to the next one by RxPY: the demand of the last reader counts messages."""
+    from rstream import rx as rrx
+
+    sent = [message_of(number, 300_000) for number in range(4)]
+    copy = f"{name}-copy"
+    with (
+        stream.subscriber(copy, bytes, dir=driver_dir) as sub,
+        stream.publisher(name, bytes, dir=driver_dir) as pub,
+    ):
+        rrx.from_stream(name, bytes, dir=driver_dir).pipe(
+            rrx.to_stream(copy, bytes, dir=driver_dir)
+        ).subscribe()
+        until(lambda: pub.is_connected)
+        in_thread(lambda: (pub.send_many(sent), pub.close()))
+        assert take(sub, len(sent)) == sent
+        until(lambda: sub.poll() == [] and sub.is_ended)

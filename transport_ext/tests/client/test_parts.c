@@ -1,7 +1,8 @@
 /* Messages that come in parts: put together, skipped and told, bounded, freed. */
-#include "tests/client/data.h"
+#include "client/parts.h"
 
 #include "protocol/part.h"
+#include "tests/client/data.h"
 #include "util/rng.h"
 
 #define NAME_HASH 0x1234
@@ -212,7 +213,7 @@ TEST(parts_that_do_not_fit_are_told_once)
         {{{1, 3000, 0}, {1, 3001, 1000}}, {1000, 500}, RST_SKIP_INVALID, 1000},
         {{{1, 3000, 0}, {1, 3000, 1000}}, {1000, 2001}, RST_SKIP_INVALID, 1000},
         {{{1, 3000, 0}, {1, 3000, RSTI_PART_ABANDONED}}, {1000, 0}, RST_SKIP_ABANDONED, 1000},
-        {{{1, 3000, 0}, {2, 3000, 1000}}, {1000, 500}, RST_SKIP_ABANDONED, 1000},
+        {{{1, 3000, 0}, {2, 3000, 1000}}, {1000, 500}, RST_SKIP_PART_LOST, 1000},
         {{{1, 3000, 0}, {0, 3000, 1000}}, {1000, 500}, RST_SKIP_INVALID, 1000},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -242,6 +243,22 @@ TEST(parts_that_do_not_fit_are_told_once)
         CHECK_EQ(position_of(w.log), w.at);
         end();
     }
+}
+
+/* Nothing is lost on a reliable stream: then its publisher gave the message up. */
+TEST(the_next_message_begins_before_the_end)
+{
+    CHECK(begin_parts("next", 10000));
+    writer_t w = {fake_image(subscription), 0};
+    ((rst_image_t *)subscription->images.items[0])->gaps.is_watched = false;
+    put(&w, (rsti_part_t){1, 3000, 0}, 1000, 700);
+    put(&w, (rsti_part_t){2, 3000, 0}, 3000, 700);
+    CHECK_EQ(poll_some(64), 1);
+    CHECK(is_right(message(0), 2, 3000));
+    CHECK(next_skip());
+    CHECK_EQ(event.skip_reason, RST_SKIP_ABANDONED);
+    CHECK(!next_skip());
+    end();
 }
 
 TEST(a_part_may_come_again)
@@ -405,6 +422,14 @@ TEST(random_parts)
     CHECK_EQ(memory.alive, 0);
 }
 
+TEST(a_process_holds_four_gib_at_most)
+{
+    CHECK(rsti_parts_fit(0, RSTI_PARTIAL_BYTES_MAX));
+    CHECK(!rsti_parts_fit(0, RSTI_PARTIAL_BYTES_MAX + 1));
+    CHECK(rsti_parts_fit(RSTI_PARTIAL_BYTES_MAX - 1, 1));
+    CHECK(!rsti_parts_fit(RSTI_PARTIAL_BYTES_MAX, 1));
+}
+
 TEST(wrong_arguments)
 {
     CHECK(begin_parts("arguments", 10));
@@ -420,7 +445,8 @@ TEST(wrong_arguments)
 
 CHECK_MAIN(RUN(parts_make_one_message_in_the_place_of_the_last), RUN(limits_hold_the_last_fragment),
     RUN(without_demand_no_part_is_read), RUN(parts_that_do_not_fit_are_told_once),
-    RUN(a_part_may_come_again), RUN(a_reader_that_joins_in_the_middle), RUN(a_fragment_is_missing),
+    RUN(the_next_message_begins_before_the_end), RUN(a_part_may_come_again),
+    RUN(a_reader_that_joins_in_the_middle), RUN(a_fragment_is_missing),
     RUN(the_image_ends_before_the_last_part), RUN(no_memory_skips_and_goes_on),
     RUN(a_message_in_parts_is_given_back_as_skipped), RUN(parts_of_other_names_stay_messages),
-    RUN(random_parts), RUN(wrong_arguments))
+    RUN(random_parts), RUN(a_process_holds_four_gib_at_most), RUN(wrong_arguments))
