@@ -11,6 +11,7 @@ polled and not handed out stay in the subscriber. So no cancellation can lose on
 
 from __future__ import annotations
 
+import threading
 import time
 from typing import TYPE_CHECKING, Generic, NoReturn, Self, TypeVar
 
@@ -83,7 +84,7 @@ class Subscriber(Generic[T]):
         self._join_call: ThreadCall[None] | None = None  # it outlives a cancelled read
         self._closed = False
         self._error: BaseException | None = None  # with which the block was left
-        self._has_left = False
+        self._is_leaving = self._has_left = False
 
     def __repr__(self) -> str:
         return f"<rstream.aio.Subscriber over {self._source!r}>"
@@ -282,7 +283,7 @@ class Subscriber(Generic[T]):
 
     def _exit(self) -> None:
         self._is_reading = False
-        if self._closed and not self._has_left:
+        if self._closed and not self._is_leaving:
             self._let_go()
 
     # ---- waiting ----
@@ -344,7 +345,13 @@ class Subscriber(Generic[T]):
     def _let_go(self) -> None:
         if self._is_reading and self._sleeper.is_sleeping:
             self._source.watched.wake()  # the task that sleeps leaves, and calls this again
-        elif self._join_call is None or not self._join_call.when_done(self._leave):
+            return
+        self._is_leaving = True
+        if self._join_call is not None and self._join_call.when_done(self._leave):
+            return
+        if self._source.closes_slowly:
+            threading.Thread(target=self._leave, name="rstream-leave", daemon=True).start()
+        else:
             self._leave()
 
     def _leave(self) -> None:
@@ -373,7 +380,7 @@ class Subscriber(Generic[T]):
         if isinstance(exc, Exception) and self._leave_with is not None:
             self._error = exc
             if not (self._is_reading or self._closed):
-                self._closed = True
+                self._closed = self._is_leaving = True
                 self._source.stop_joining()
                 await ThreadCall(self._leave).result()  # telling the publishers may take seconds
                 return

@@ -31,6 +31,7 @@ from rstream.errors import (
 )
 from rstream.flow.chunk import LEAST
 from rstream.stream import _session
+from rstream.stream._buffered import BufferedSubscriber
 from tests.support import until_async
 
 pytestmark = pytest.mark.anyio
@@ -432,6 +433,39 @@ async def test_close_ends_the_loop_of_another_task(driver_dir, name, publisher, 
     assert left == [True]
     assert sub._source.is_closed
     await until_async(lambda: not publisher.is_connected)
+
+
+@pytest.mark.parametrize("how", ["close", "abandon"])
+async def test_the_thread_of_a_queue_ends_beside_the_loop(driver_dir, name, monkeypatch, how):
+    """It may be joining a lost driver again, which takes seconds."""
+    real, begun_s = BufferedSubscriber.close, []
+
+    def slow(self):
+        begun_s.append(time.monotonic())
+        time.sleep(0.2)
+        real(self)
+
+    monkeypatch.setattr(BufferedSubscriber, "close", slow)
+    turned_s = []
+
+    async def note_turns():
+        while True:
+            await anyio.sleep(0.001)
+            turned_s.append(time.monotonic())
+
+    async with anyio.create_task_group() as tasks:
+        sub = await aio.subscriber(name, dir=driver_dir, on_slow=policy.Latest())
+        tasks.start_soon(note_turns)
+        await until_async(lambda: turned_s)
+        if how == "close":
+            await sub.close()
+        else:
+            sub.abandon()
+            await until_async(lambda: sub._has_left)
+        assert sub._source.is_closed
+        assert any(begun_s[0] < at_s < begun_s[0] + 0.2 for at_s in turned_s)
+        tasks.cancel_scope.cancel()
+    assert len(begun_s) == 1
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
