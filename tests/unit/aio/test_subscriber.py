@@ -399,7 +399,7 @@ async def test_its_own_timeouts(driver_dir, name, publisher):
 async def test_a_second_task_is_refused_while_one_reads(driver_dir, name, publisher):
     async with aio.subscriber(name, dir=driver_dir) as sub, anyio.create_task_group() as tasks:
         tasks.start_soon(sub.get)
-        await until_async(lambda: sub._is_reading)
+        await until_async(lambda: sub._feed.is_reading)
         with pytest.raises(ConcurrentUseError, match="another task is reading"):
             sub.poll()
         for reading in (sub.get(), sub.wait(), anext(aiter(sub)), anext(sub.batches())):
@@ -420,7 +420,7 @@ async def test_close_ends_the_loop_of_another_task(driver_dir, name, publisher, 
     async with anyio.create_task_group() as tasks:
         sub = await aio.subscriber(name, dir=driver_dir)
         tasks.start_soon(read, sub)
-        await until_async(lambda: sub._sleeper.is_sleeping)
+        await until_async(lambda: sub._feed.sleeper.is_sleeping)
         if how == "abandon":
             sub.abandon()
         else:
@@ -461,7 +461,7 @@ async def test_the_thread_of_a_queue_ends_beside_the_loop(driver_dir, name, monk
             await sub.close()
         else:
             sub.abandon()
-            await until_async(lambda: sub._has_left)
+            await until_async(lambda: sub._feed.has_left)
         assert sub._source.is_closed
         assert any(begun_s[0] < at_s < begun_s[0] + 0.2 for at_s in turned_s)
         tasks.cancel_scope.cancel()
@@ -559,7 +559,7 @@ async def test_policies_for_a_slow_consumer(driver_dir, name, publisher, on_slow
         async with anyio.create_task_group() as tasks:
 
             async def send_late():
-                await until_async(lambda: sub._sleeper.is_sleeping)
+                await until_async(lambda: sub._feed.sleeper.is_sleeping)
                 publisher.send("first")
 
             tasks.start_soon(send_late)
