@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Generic, Self, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rstream.aio._subscriber import Subscriber
-    from rstream.stream import Subscriber as BlockingSubscriber
+    from rstream.aio._feed import Feed
 
 T = TypeVar("T")
 
@@ -26,11 +25,10 @@ class Items(Generic[T]):
     when it is time.
     """
 
-    __slots__ = ("_part", "_polls", "_source", "_subscriber")
+    __slots__ = ("_feed", "_part", "_polls")
 
-    def __init__(self, subscriber: Subscriber[T], source: BlockingSubscriber[T]) -> None:
-        self._subscriber = subscriber
-        self._source = source
+    def __init__(self, feed: Feed[T]) -> None:
+        self._feed = feed
         self._polls = 0  # number of the poll that it hands out; 0: it has handed out nothing
         self._part: Iterator[T] = iter(())  # what may be handed out before the next count
 
@@ -48,13 +46,14 @@ class Items(Generic[T]):
 
     def _is_next_part_there(self) -> bool:
         """Count what was handed out, and begin the next part if there is one and no turn is due."""
-        subscriber, source = self._subscriber, self._source
+        feed = self._feed
+        source = feed.source
         rest = source.rest
         if self._polls:
-            subscriber.parts.end()
+            feed.parts.end()
             source.consume(source.handed_out())
-            if length_hint(rest) and not subscriber.turns.is_due:
-                self._part = islice(rest, subscriber.parts.begin())
+            if length_hint(rest) and not feed.turns.is_due:
+                self._part = islice(rest, feed.parts.begin())
                 return True
         return False
 
@@ -62,28 +61,28 @@ class Items(Generic[T]):
         """Give other tasks a turn, read if nothing is left, and begin the next part. An empty one:
         the end.
         """
-        subscriber, source = self._subscriber, self._source
-        await subscriber.turn()
+        feed = self._feed
+        source = feed.source
+        await feed.turn()
         rest = source.rest
         if length_hint(rest) == 0:
-            rest = source.set_rest(await subscriber.next_batch())
-        self._polls = subscriber.polls
-        self._part = islice(rest, subscriber.parts.begin())
+            rest = source.set_rest(await feed.next_batch())
+        self._polls = feed.polls
+        self._part = islice(rest, feed.parts.begin())
 
     def __del__(self) -> None:
-        if self._polls and self._subscriber.is_latest(self._polls):
-            source = self._source
+        if self._polls and self._feed.is_latest(self._polls):
+            source = self._feed.source
             source.consume(source.handed_out() - source.in_hand)
 
 
 class Batches(Generic[T]):
     """An async iterator over lists of objects; :meth:`Subscriber.batches` makes it."""
 
-    __slots__ = ("_count", "_polls", "_source", "_subscriber")
+    __slots__ = ("_count", "_feed", "_polls")
 
-    def __init__(self, subscriber: Subscriber[T], source: BlockingSubscriber[T]) -> None:
-        self._subscriber = subscriber
-        self._source = source
+    def __init__(self, feed: Feed[T]) -> None:
+        self._feed = feed
         self._polls = 0  # number of the poll whose objects it has handed out
         self._count = 0  # objects of it; 0: none that must be counted
 
@@ -92,15 +91,15 @@ class Batches(Generic[T]):
 
     async def __anext__(self) -> list[T]:
         self._consume()
-        items = await self._subscriber.next_batch()
+        items = await self._feed.next_batch()
         if not items:
             raise StopAsyncIteration
-        self._polls, self._count = self._subscriber.polls, len(items)
+        self._polls, self._count = self._feed.polls, len(items)
         return items
 
     def _consume(self) -> None:
-        if self._count and self._subscriber.is_latest(self._polls):
-            self._source.consume(self._count)
+        if self._count and self._feed.is_latest(self._polls):
+            self._feed.source.consume(self._count)
         self._count = 0
 
     def __del__(self) -> None:

@@ -99,6 +99,8 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
     out; after them every poll raises.
     """
 
+    closes_slowly: bool = True
+
     def __init__(self, reader: Reader[T], queue: Queue[T], on_slow: policy.SlowPolicy) -> None:
         self.prefetch = reader.prefetch
         self.made_at: str = reader.made_at
@@ -289,6 +291,9 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
                 and not self._errors
                 and self._failure is None
             )
+
+    def stop_joining(self) -> None:
+        self._reader.stop_joining()
 
     def close(self) -> None:
         if self._closed:

@@ -51,6 +51,8 @@ class Subscriber(ABC, Generic[T]):
     #: Whether a poll that finds the driver lost joins again itself. False: it returns nothing, and
     #: the owner, who must not block, has a thread call :meth:`join_again` while ``must_join``.
     joins_in_poll: bool = True
+    #: Whether :meth:`close` may wait for a thread of its own, so that a loop must not call it.
+    closes_slowly: bool = False
     #: Objects that a loop has handed out and that do not count as consumed when it is left: 0 or 1.
     in_hand: int = 0
 

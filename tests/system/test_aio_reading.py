@@ -114,7 +114,7 @@ async def test_a_read_cancelled_during_a_rejoin(shared_dir, slow_joins, how):
     await until_async(lambda: slow_joins)
     reading.cancel()
     await asyncio.wait([reading])
-    assert sub._join_call.is_running
+    assert sub._feed.join_call.is_running
     if how == "read on":
         async with aio.publisher("cancelled", int, dir=shared_dir) as pub:
             await pub.send(1)
@@ -122,11 +122,11 @@ async def test_a_read_cancelled_during_a_rejoin(shared_dir, slow_joins, how):
         assert sub.statistics()["rejoins"] == 1
     if how == "abandon":
         sub.abandon()
-        await until_async(lambda: sub._has_left)
+        await until_async(lambda: sub._feed.has_left)
     else:
         await sub.close()
     assert sub._source.is_closed
-    await until_async(lambda: not sub._join_call.is_running)
+    await until_async(lambda: not sub._feed.join_call.is_running)
     assert [link.users for (_, path), link in _session._links.items() if path == shared_dir] == []
 
 
@@ -172,7 +172,7 @@ async def test_an_evicted_reader_joins_again_beside_the_loop(tmp_path):
                         expected += 1
                     going_on.cancel()
             assert gap > 0
-            assert sub._join_call is not None  # a thread did it
+            assert sub._feed.join_call is not None  # a thread did it
             assert sub.statistics()["evicted"] == 1
             kinds = [type(event) for event in sub.events()]
             assert kinds.count(stream.Evicted) == kinds.count(stream.Gap) == 1

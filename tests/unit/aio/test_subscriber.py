@@ -31,6 +31,7 @@ from rstream.errors import (
 )
 from rstream.flow.chunk import LEAST
 from rstream.stream import _session
+from rstream.stream._buffered import BufferedSubscriber
 from tests.support import until_async
 
 pytestmark = pytest.mark.anyio
@@ -398,7 +399,7 @@ async def test_its_own_timeouts(driver_dir, name, publisher):
 async def test_a_second_task_is_refused_while_one_reads(driver_dir, name, publisher):
     async with aio.subscriber(name, dir=driver_dir) as sub, anyio.create_task_group() as tasks:
         tasks.start_soon(sub.get)
-        await until_async(lambda: sub._is_reading)
+        await until_async(lambda: sub._feed.is_reading)
         with pytest.raises(ConcurrentUseError, match="another task is reading"):
             sub.poll()
         for reading in (sub.get(), sub.wait(), anext(aiter(sub)), anext(sub.batches())):
@@ -419,7 +420,7 @@ async def test_close_ends_the_loop_of_another_task(driver_dir, name, publisher, 
     async with anyio.create_task_group() as tasks:
         sub = await aio.subscriber(name, dir=driver_dir)
         tasks.start_soon(read, sub)
-        await until_async(lambda: sub._sleeper.is_sleeping)
+        await until_async(lambda: sub._feed.sleeper.is_sleeping)
         if how == "abandon":
             sub.abandon()
         else:
@@ -432,6 +433,39 @@ async def test_close_ends_the_loop_of_another_task(driver_dir, name, publisher, 
     assert left == [True]
     assert sub._source.is_closed
     await until_async(lambda: not publisher.is_connected)
+
+
+@pytest.mark.parametrize("how", ["close", "abandon"])
+async def test_the_thread_of_a_queue_ends_beside_the_loop(driver_dir, name, monkeypatch, how):
+    """It may be joining a lost driver again, which takes seconds."""
+    real, begun_s = BufferedSubscriber.close, []
+
+    def slow(self):
+        begun_s.append(time.monotonic())
+        time.sleep(0.2)
+        real(self)
+
+    monkeypatch.setattr(BufferedSubscriber, "close", slow)
+    turned_s = []
+
+    async def note_turns():
+        while True:
+            await anyio.sleep(0.001)
+            turned_s.append(time.monotonic())
+
+    async with anyio.create_task_group() as tasks:
+        sub = await aio.subscriber(name, dir=driver_dir, on_slow=policy.Latest())
+        tasks.start_soon(note_turns)
+        await until_async(lambda: turned_s)
+        if how == "close":
+            await sub.close()
+        else:
+            sub.abandon()
+            await until_async(lambda: sub._feed.has_left)
+        assert sub._source.is_closed
+        assert any(begun_s[0] < at_s < begun_s[0] + 0.2 for at_s in turned_s)
+        tasks.cancel_scope.cancel()
+    assert len(begun_s) == 1
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
@@ -525,7 +559,7 @@ async def test_policies_for_a_slow_consumer(driver_dir, name, publisher, on_slow
         async with anyio.create_task_group() as tasks:
 
             async def send_late():
-                await until_async(lambda: sub._sleeper.is_sleeping)
+                await until_async(lambda: sub._feed.sleeper.is_sleeping)
                 publisher.send("first")
 
             tasks.start_soon(send_late)

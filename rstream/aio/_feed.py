@@ -1,0 +1,261 @@
+"""What an awaited subscriber and its loops share: polls, waits, one task at a time, and the end.
+
+Theory of operation. A subscriber of :mod:`rstream.stream` reads, and its ``poll`` never waits. It
+is polled in the loop's thread. While nothing is there, the task sleeps on the descriptor that the
+transport makes readable: one wake-up of the loop for all messages that have arrived by then. No
+thread belongs to it, except for the moments when a lost driver is joined again.
+
+Nothing is awaited between a poll and the hand-over of what it returned, and objects that were
+polled and not handed out stay in the subscriber. So no cancellation can lose one.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+import anyio
+import anyio.lowlevel
+
+from rstream.aio._sleeper import Sleeper
+from rstream.aio._thread_call import ThreadCall
+from rstream.aio._turns import Parts
+from rstream.errors import ClosedError, ConcurrentUseError, DriverLost
+from rstream.stream._subscriber import WAIT_FOREVER_S
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rstream.aio._turns import Turns
+    from rstream.stream import Subscriber as BlockingSubscriber
+
+T = TypeVar("T")
+
+#: Most objects that a loop hands out before it looks whether a turn is due.
+PART_MOST = 128
+#: How often close() looks whether the task that reads, or a thread that joins again, has left.
+CHECK_S = 0.001
+
+
+class Feed(Generic[T]):
+    """Reads a plain subscriber in an event loop.
+
+    Args:
+        source: the plain subscriber.
+        is_ended: whether all was read; None: as the source says.
+        leave: called once at the end, with the exception that ended it; None: closes the source.
+        turns: of the loop.
+
+    Attributes:
+        source: the plain subscriber; its objects are consumed through it.
+        turns: when other tasks had a turn last.
+        parts: of what loops over single objects hand out.
+        polls: how many polls have taken what an earlier one gave.
+        has_left: whether the end is over.
+    """
+
+    def __init__(
+        self,
+        source: BlockingSubscriber[T],
+        is_ended: Callable[[], bool] | None,
+        leave: Callable[[BaseException | None], None] | None,
+        turns: Turns,
+    ) -> None:
+        source.joins_in_poll = False
+        self.source = source
+        self._is_over = is_ended
+        self._leave_with = leave
+        self.turns = turns
+        self.parts = Parts(PART_MOST)
+        self.polls = 0
+        self.sleeper = Sleeper()
+        self.is_reading = False  # a task is inside a wait, and polls afterwards
+        self.join_call: ThreadCall[None] | None = None  # it outlives a cancelled read
+        self._closed = False
+        self._error: BaseException | None = None  # with which the block was left
+        self._is_leaving = self.has_left = False
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it was closed here."""
+        return self._closed or self.source.is_closed
+
+    @property
+    def is_ended(self) -> bool:
+        """Whether all was read, and no more will come."""
+        return self.source.is_ended if self._is_over is None else self._is_over()
+
+    # ---- reading ----
+
+    def poll(self, limit: int | None) -> list[T]:
+        """What is there, without a wait."""
+        self._check_alone()
+        self.check_open()
+        if self._must_join:
+            return []
+        self.polls += 1
+        return self.source.poll(limit)
+
+    async def wait(self, deadline_s: float | None) -> bool:
+        """Wait until a poll may find something; False: not before the deadline."""
+        self._enter()
+        try:
+            if not self._must_join:
+                return await self._sleep(deadline_s)
+            await self._join_again()
+            return True
+        finally:
+            self._exit()
+
+    async def next(self, poll: Callable[[], list[T]], deadline_s: float | None) -> list[T]:
+        """What the poll finds. Empty: the end, closed, or the deadline."""
+        self._enter()
+        try:
+            await self.turns.give_if_due()
+            while not self.is_closed:
+                if self._must_join:
+                    await self._join_again()
+                items = poll()
+                if items:
+                    self.polls += 1
+                    return items
+                if self._must_join:
+                    continue
+                if self.is_ended or not await self._sleep(deadline_s):
+                    break
+            return []
+        finally:
+            self._exit()
+
+    async def turn(self) -> None:
+        """Give other tasks a turn if they had none for 0.2 ms."""
+        if not self.turns.is_due:
+            return
+        self._enter()
+        try:
+            await self.turns.give_if_due()
+        finally:
+            self._exit()
+
+    async def next_batch(self) -> list[T]:
+        """What the next poll finds; waits while it finds nothing. Empty: the end, or closed.
+
+        It counts as consumed by ``consume`` of the source, or at the next poll.
+        """
+        return await self.next(self._poll_batch, None)
+
+    def _poll_batch(self) -> list[T]:
+        source = self.source
+        return source.take_rest(source.prefetch) or source.poll_held(None)
+
+    def is_latest(self, polls: int) -> bool:
+        """Whether what that poll gave is still what may be counted as consumed."""
+        return polls == self.polls and not self.is_closed
+
+    # ---- one task at a time ----
+
+    def _check_alone(self) -> None:
+        if self.is_reading:
+            raise ConcurrentUseError(
+                f"{self.source!r}: another task is reading; one task at a time",
+                hint="open one subscriber for each task, or hand the objects out through a queue",
+            )
+
+    def check_open(self) -> None:
+        """Raise ClosedError if it was closed here."""
+        if self.is_closed:
+            raise ClosedError(f"{self.source!r}: this subscriber is closed")
+
+    def _enter(self) -> None:
+        self._check_alone()
+        self.is_reading = True
+
+    def _exit(self) -> None:
+        self.is_reading = False
+        if self._closed and not self._is_leaving:
+            self._let_go()
+
+    # ---- waiting ----
+
+    async def _sleep(self, deadline_s: float | None) -> bool:
+        """Sleep until a poll may find something; False: not before the deadline."""
+        self.check_open()
+        source = self.source
+        try:
+            if source.is_ready():
+                await anyio.lowlevel.checkpoint()
+                return True
+            while True:
+                left_s = WAIT_FOREVER_S if deadline_s is None else deadline_s - time.monotonic()
+                if left_s <= 0:
+                    return False
+                if await self.sleeper.sleep(source.watched, min(left_s, source.patience_s())):
+                    return True
+                source.note_quiet()
+        except DriverLost:
+            return True  # the next poll finds it, too
+        finally:
+            self.turns.note()
+
+    @property
+    def _must_join(self) -> bool:
+        """Whether the driver was lost; no poll may go on before :meth:`_join_again`."""
+        return self.source.must_join or (self.join_call is not None and self.join_call.is_running)
+
+    async def _join_again(self) -> None:
+        """Have a thread join again: it may have to start a driver."""
+        call = self.join_call
+        if call is not None and call.is_running:  # its task was cancelled
+            await call.wait_done()
+            return
+        self.join_call = call = ThreadCall(self.source.join_again)
+        await call.result()
+
+    # ---- the end ----
+
+    async def close(self) -> None:
+        """Leave the stream, and wait until it is left."""
+        self.abandon()
+        while not self.has_left:  # noqa: ASYNC110 - a thread sets no event
+            await anyio.sleep(CHECK_S)
+
+    def abandon(self) -> None:
+        """Leave the stream; a task that reads, and a thread that joins again, follow."""
+        if not self._closed:
+            self._closed = True
+            self.source.stop_joining()
+            self._let_go()
+
+    async def fail(self, error: Exception) -> None:
+        """Leave the stream by an exception of the block: ``leave`` gets it."""
+        self._error = error
+        if self.is_reading or self._closed or self._leave_with is None:
+            await self.close()
+            return
+        self._closed = self._is_leaving = True
+        self.source.stop_joining()
+        await ThreadCall(self._leave).result()  # telling the publishers may take seconds
+
+    def _let_go(self) -> None:
+        if self.is_reading and self.sleeper.is_sleeping:
+            self.source.watched.wake()  # the task that sleeps leaves, and calls this again
+            return
+        self._is_leaving = True
+        if self.join_call is not None and self.join_call.when_done(self._leave):
+            return
+        if self.source.closes_slowly:
+            threading.Thread(target=self._leave, name="rstream-leave", daemon=True).start()
+        else:
+            self._leave()
+
+    def _leave(self) -> None:
+        try:
+            if self._leave_with is not None:
+                self._leave_with(self._error)
+            else:
+                self.source.close()
+        finally:
+            for _ in self.source.rest:
+                pass  # a loop hands nothing more out: the next reader begins with it
+            self.has_left = True
