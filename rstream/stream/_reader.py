@@ -317,7 +317,11 @@ class Reader(Subscriber[T], Generic[T]):
 
     def _take(self, source: Input, limit: int) -> list[T]:
         core = source.core
-        batch = core.poll_demanded(limit) if self._is_demanded else core.poll(limit)
+        if self._views is None:
+            batch = core.poll_demanded(limit) if self._is_demanded else core.poll(limit)
+        else:
+            poll = core.poll_demanded if self._is_demanded else core.poll
+            batch = poll(limit, self._views.bytes_max)
         count = len(batch)
         chunk = source.chunk
         if count == 0:

@@ -21,6 +21,12 @@ __all__ = ("Views", "takes_views")
 
 log = logging.getLogger("rstream")
 
+#: A poll hands out at most this part of the window. A second one then fits beside it, and the
+#: publisher has half of the window left.
+WINDOW_PARTS = 4
+#: Most bytes of a poll before a window is known.
+BYTES_AT_FIRST = 1
+
 _HINT = (
     "drop views that are no longer needed, copy what you keep (array.copy()), or open the reader "
     "without view=True"
@@ -39,11 +45,14 @@ class Views:
         held_bytes: bytes of the stream that its publisher cannot reuse, as last seen; of several
             publishers the most.
         holds: how often that has come to be more than half of the window.
+        bytes_max: most bytes of one poll. A loop refers to what it was given last while it waits
+            for more. If that could fill the window, both ends would wait for each other.
     """
 
     def __init__(self, title: str) -> None:
         self.held_bytes = 0
         self.holds = 0
+        self.bytes_max = BYTES_AT_FIRST
         self._title = title
         self._is_holding = False
 
@@ -51,6 +60,7 @@ class Views:
         """Look at what is held. Call it between two polls, when no batch is open."""
         held, window = max((source.core.held for source in sources), default=(0, 0))
         self.held_bytes = held
+        self.bytes_max = window // WINDOW_PARTS or BYTES_AT_FIRST
         is_holding = 2 * held > window
         if is_holding and not self._is_holding:
             self.holds += 1

@@ -282,7 +282,7 @@ static PyMethodDef batch_methods[] = {
     {"messages", batch_messages, METH_NOARGS, "Each message as a view, without a copy."},
     {"views", batch_views, METH_O,
         "views($self, copied_below, /)\n--\n\n"
-        "Each message as a view; as bytes if it came in parts, or copied if it is shorter than this."},
+        "Each message as a view; as bytes if it came in parts, or is shorter than this."},
     {"headers", batch_headers, METH_NOARGS, "The reserved value of each message."},
     {"positions", batch_positions, METH_NOARGS, "The position after each message."},
     {"session_ids", batch_session_ids, METH_NOARGS, "The session of each message."},

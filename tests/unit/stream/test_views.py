@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 
 import pytest
 
@@ -277,3 +278,60 @@ def test_kept_views_use_up_no_demand(driver_dir, name, channel):
             pub.send(array_of(number), timeout_s=10)
     until(lambda: keeper.is_done)
     assert [array[0] for array in keeper.kept] == list(range(50))
+
+
+def large_arrays(count=60):
+    """Each one is an eighth of the window, so that a poll could hand out all of it."""
+    return [array_of(number, 7500) for number in range(count)]
+
+
+def sending(driver_dir, name):
+    def send():
+        with rstream.publisher(
+            name, np.ndarray, channel=IN_THE_LOG, dir=driver_dir, linger_s=0.2
+        ) as pub:
+            for array in large_arrays():
+                pub.send(array, timeout_s=10)
+
+    thread = threading.Thread(target=send)
+    thread.start()
+    return thread
+
+
+@pytest.mark.parametrize("how", ["items", "batches", "get", "source", "hold"])
+def test_what_a_loop_was_given_last_never_fills_the_window(driver_dir, name, how, caplog):
+    """It refers to it while it waits for more, which must come."""
+    options = {"codec": codecs.numpy(view=True), "channel": IN_THE_LOG, "dir": driver_dir}
+    got = []
+    if how == "source":
+        ended = threading.Event()
+        rx = pytest.importorskip("rstream.rx")
+        rx.from_stream(name, **options).subscribe(
+            lambda array: (got.append(array[0]), time.sleep(0.002)), on_completed=ended.set
+        )
+        thread = sending(driver_dir, name)
+        assert ended.wait(30)
+    else:
+        if how == "hold":
+            options["channels"] = [options.pop("channel")]
+            sub = stream.reader(name, hold=True, **options)
+        else:
+            sub = rstream.subscriber(name, **options)
+        thread = sending(driver_dir, name)
+        time.sleep(0.3)  # so that the window is full at first
+        with sub:
+            if how == "batches":
+                for arrays in sub.batches():
+                    got += [array[0] for array in arrays]
+            elif how == "get":
+                last = None
+                for _ in large_arrays():
+                    last = sub.get(timeout_s=10)
+                    got.append(last[0])
+            else:
+                for array in sub:
+                    got.append(array[0])
+                del array
+    thread.join(30)
+    assert got == list(range(60))
+    assert not [record for record in caplog.records if "more than half" in record.getMessage()]
