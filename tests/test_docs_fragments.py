@@ -33,6 +33,8 @@ ELSEWHERE = {
 ELSEWHERE_SINGLY = {
     ("README.md", 0): "test_the_first_program_sends_and_reads",
     ("README.md", 5): "tests/integration/spark/test_docs.py",
+    ("docs/how-to/request-response.md", 0): "test_requests",
+    ("docs/how-to/request-response.md", 1): "test_requests",
     ("docs/how-to/ray.md", 0): "tests/integration/ray/test_docs.py",
 }
 
@@ -148,6 +150,36 @@ FRAGMENTS = (
         number=4,
         after="end.finish()",
         shown="{'px': 1.0}\n",
+    ),
+    Fragment(
+        page="README.md",
+        number=6,
+        before="import rstream\nPRICES = {'ABC': 1.5}",
+        changed=(
+            ("price.run()", "price.start()"),
+            ("rstream.request(", "print(rstream.request("),
+            ("timeout_s=1)", "timeout_s=10))\nprice.close()"),
+        ),
+        shown="1.5\n",
+    ),
+    Fragment(
+        page="docs/how-to/request-response.md",
+        number=2,
+        before="import time, rstream",
+        after="with search: print(rstream.request('search', 'x'))",
+        shown="x\n",
+    ),
+    Fragment(
+        page="docs/how-to/request-response.md",
+        number=3,
+        shown="[5, 6, 7]\n0 1\n",
+    ),
+    Fragment(
+        page="docs/how-to/request-response.md",
+        number=4,
+        before="import anyio, rstream",
+        shown="8\n",
+        needs="anyio",
     ),
     Fragment(page="docs/how-to/codecs.md", number=0, before=TYPES, needs="pyarrow"),
     Fragment(page="docs/how-to/codecs.md", number=1, needs="numpy"),

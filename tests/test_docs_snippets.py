@@ -116,6 +116,13 @@ def test_two_processes(shell: Shell) -> None:
     assert printed in blocks(page, "")
 
 
+def test_requests(shell: Shell) -> None:
+    page = "docs/how-to/request-response.md"
+    save_programs(page, shell.folder)
+    shell.python("prices.py")
+    assert output(shell.python("asks.py")) == blocks(page, "")[0]
+
+
 @pytest.mark.integration
 def test_pipeline(shell: Shell) -> None:
     pytest.importorskip("reactivex", reason="reactivex is not installed")

@@ -12,5 +12,19 @@ from __future__ import annotations
 
 from rstream.aio._open import publisher
 from rstream.aio._publisher import Publisher
+from rstream.aio._requester import AnswerStream, Requester
+from rstream.aio._requests import close_requesters, request, request_stream, requester
+from rstream.aio._service import run_service, serve
 
-__all__ = ("Publisher", "publisher")
+__all__ = (
+    "AnswerStream",
+    "Publisher",
+    "Requester",
+    "close_requesters",
+    "publisher",
+    "request",
+    "request_stream",
+    "requester",
+    "run_service",
+    "serve",
+)

@@ -21,8 +21,9 @@ from rstream.driver import resolve_dir
 from rstream.errors import RegistrationError, RStreamError
 from rstream.ray._endpoint import Endpoint
 from rstream.ray._handle import StreamHandle, host_token
-from rstream.ray._places import Place, Seat, new_stream_id, running_ray
+from rstream.ray._places import Place, Seat, running_ray
 from rstream.stream._buffered import BufferedSubscriber
+from rstream.stream._names import new_stream_id
 from rstream.stream._open import under_policy
 from rstream.stream._options import check_prefetch
 

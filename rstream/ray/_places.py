@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
-import secrets
 import sys
 import threading
 from typing import Any
@@ -30,15 +29,6 @@ class Place:
 
     stream_id: int
     port: int = 0
-
-
-def new_stream_id() -> int:
-    """A random stream id below 0, where no id made from a name lies.
-
-    Of a thousand endpoints on one host two have the same with a probability of 0.02 %; those of
-    different names are then refused by the driver.
-    """
-    return -1 - secrets.randbelow(1 << 31)
 
 
 class Seat:

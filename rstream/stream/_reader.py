@@ -150,6 +150,11 @@ class Reader(Subscriber[T], Generic[T]):
         return [source.core for source in self._inputs.joined]
 
     @property
+    def waiter(self) -> _core.Waiter:
+        """What wakes when something may be there, for event loops; another one after a rejoin."""
+        return self._inputs.waiter
+
+    @property
     def is_connected(self) -> bool:
         return any(source.core.is_connected for source in self._inputs.joined)
 

@@ -11,7 +11,8 @@ import types
 import pytest
 
 from rstream.ray import _places, open_reader
-from rstream.ray._places import Place, Seat, new_stream_id
+from rstream.ray._places import Place, Seat
+from rstream.stream._names import new_stream_id
 
 
 @pytest.fixture
