@@ -14,11 +14,17 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 import anyio
 import anyio.lowlevel
 
-from rstream._checks import check_timeout, is_whole
+from rstream._checks import check_timeout
 from rstream.aio._thread_call import ThreadCall
-from rstream.errors import ConfigError, RStreamError
+from rstream.errors import RStreamError
+from rstream.service._caller import (
+    PREFETCH,
+    TIMEOUT_S,
+    Caller,
+    check_demand,
+    check_prefetch,
+)
 from rstream.service._line import LOOK_S, Line, seconds_left
-from rstream.service._requester import PREFETCH, TIMEOUT_S, Caller
 from rstream.service._wire import Kind
 
 if TYPE_CHECKING:
@@ -94,8 +100,7 @@ class Requester(Caller[A]):
                 asks when it begins.
         """
         check_timeout(timeout_s)
-        if not is_whole(prefetch) or prefetch < 0:
-            raise ConfigError(f"prefetch={prefetch!r}: must be a number of answers, 0 or more")
+        check_prefetch(prefetch)
         return AnswerStream(self, query, prefetch=prefetch, timeout_s=timeout_s)
 
     async def _ask(
@@ -267,8 +272,7 @@ class AnswerStream(Generic[A]):
         Raises:
             ConfigError: ``n`` is no whole number above 0.
         """
-        if not is_whole(n) or n < 1:
-            raise ConfigError(f"request({n!r}): must be a number of answers, 1 or more")
+        check_demand(n)
         self._grant(self._granted + n)
 
     def _grant(self, granted: int) -> None:

@@ -9,9 +9,9 @@ from anyio.lowlevel import RunVar
 from rstream._keywords import names_keywords
 from rstream.aio._requester import AnswerStream, Requester
 from rstream.errors import ConfigError
+from rstream.service._caller import OUTSTANDING, PREFETCH, TIMEOUT_S
 from rstream.service._open import KEPT_MAX, caller_options, kept_key
 from rstream.service._place import place_of
-from rstream.service._requester import OUTSTANDING, PREFETCH, TIMEOUT_S
 
 if TYPE_CHECKING:
     from rstream.channel import Channel

@@ -15,10 +15,12 @@ from rstream.aio._thread_call import ThreadCall
 from rstream.errors import DriverError, RStreamError
 from rstream.service._current import set_current
 from rstream.service._desk import LOOK_S, RETRY_S
-from rstream.service._service import LINGER_S, REJOIN_PAUSE_S, TURN, Service
+from rstream.service._serving import LINGER_S, REJOIN_PAUSE_S, TURN
 
 if TYPE_CHECKING:
-    from rstream.service._desk import Asked, Desk
+    from rstream.service._asked import Asked
+    from rstream.service._desk import Desk
+    from rstream.service._service import Service
 
 log = logging.getLogger("rstream")
 

@@ -32,10 +32,10 @@ class Call:
     body: bytes
 
     def __init__(self, call_id: int, answers: deque[tuple[int, bytes]] | None) -> None:
-        self.call_id = call_id
-        self.answers = answers
+        self.call_id: int = call_id
+        self.answers: deque[tuple[int, bytes]] | None = answers
         self.error: Exception | None = None
-        self.is_over = False
+        self.is_over: bool = False
         self.on_change: Callable[[], object] | None = None
 
     def finish(self, error: Exception | None) -> None:
@@ -58,8 +58,9 @@ class Calls:
 
     def __init__(self, where: str, channel: str, most: int) -> None:
         self.by_id: dict[int, Call] = {}
-        self.most = most
-        self.answered = self.late = 0
+        self.most: int = most
+        self.answered: int = 0
+        self.late: int = 0
         self._where = where
         self._channel = channel
         self._next_id = 0

@@ -11,7 +11,7 @@ from rstream.errors import DriverError, RequestTimeout, RStreamError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rstream.service._desk import Asked
+    from rstream.service._asked import Asked
 
 _current: ContextVar[tuple[Asked, Callable[[], object] | None]] = ContextVar("rstream_served_call")
 

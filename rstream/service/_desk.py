@@ -24,6 +24,7 @@ from rstream.errors import (
     RegistrationError,
     RStreamError,
 )
+from rstream.service._asked import Asked, Caller
 from rstream.service._place import split_endpoint
 from rstream.service._wire import (
     FAILURE_BYTES_MAX,
@@ -36,8 +37,6 @@ from rstream.stream import Available, Publisher, Reader, Unavailable, _session, 
 from rstream.stream._remote import encode_failure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from rstream.service._place import Place
 
 log = logging.getLogger("rstream")
@@ -48,104 +47,12 @@ KEY = struct.Struct("<Hi")
 BATCH = 256
 #: Most callers at one time.
 CALLERS_MAX = 1024
-#: Seconds after which a caller that never listens is dropped.
-CONNECT_S = 5.0
 #: Seconds between two looks at callers that may have gone, and at deadlines.
 LOOK_S = 0.1
 #: Seconds between two attempts to send to callers without room.
 RETRY_S = 0.001
 #: Seconds that a new server waits for the place of one that has just died.
 LOCK_S = 1.0
-
-
-class Caller:
-    """One caller, as the server sees it.
-
-    Attributes:
-        key: where its answers go, as it says in each message.
-        answers: sends them there.
-        calls: its requests that have no full answer yet, by number.
-        unsent: answers that it had no room for.
-    """
-
-    def __init__(self, key: bytes, answers: Publisher[bytes]) -> None:
-        self.key = key
-        self.answers = answers
-        self.calls: dict[int, Asked] = {}
-        self.unsent: deque[bytes] = deque()
-        self.was_connected = False
-        self.since_s = time.monotonic()
-
-    @property
-    def is_gone(self) -> bool:
-        """Whether it listens no more, or never has."""
-        if self.answers.is_connected:
-            self.was_connected = True
-            return False
-        return self.was_connected or time.monotonic() - self.since_s > CONNECT_S
-
-
-class Asked:
-    """One request at the server.
-
-    Attributes:
-        caller, call_id: whose, and its number there.
-        is_stream: a stream of answers is wanted.
-        codec_id, body: the encoded query.
-        granted, made: answers of a stream wanted in all, and made so far.
-        deadline_s: when its caller gives up, by this host's monotonic clock; None: never.
-        is_cancelled: its caller has given it up, or has gone.
-        on_change: is called when it is cancelled, or more answers are wanted.
-    """
-
-    __slots__ = (
-        "body",
-        "call_id",
-        "caller",
-        "codec_id",
-        "deadline_s",
-        "granted",
-        "is_cancelled",
-        "is_stream",
-        "made",
-        "on_change",
-    )
-
-    def __init__(
-        self,
-        caller: Caller,
-        call_id: int,
-        codec_id: int,
-        body: bytes,
-        *,
-        granted: int | None = None,
-        deadline_s: float | None = None,
-    ) -> None:
-        self.caller = caller
-        self.call_id = call_id
-        self.codec_id = codec_id
-        self.body = body
-        self.is_stream = granted is not None
-        self.granted = granted or 0
-        self.made = 0
-        self.deadline_s = deadline_s
-        self.is_cancelled = False
-        self.on_change: Callable[[], object] | None = None
-
-    @property
-    def may_make(self) -> bool:
-        """Whether another answer of the stream is wanted, and the one before was sent."""
-        return self.made < self.granted and not self.caller.unsent
-
-    def changed(self) -> None:
-        if self.on_change is not None:
-            self.on_change()
-
-    def cancel(self) -> None:
-        """Note that nobody wants the answer."""
-        if not self.is_cancelled:
-            self.is_cancelled = True
-            self.changed()
 
 
 class Desk:
@@ -161,16 +68,18 @@ class Desk:
     """
 
     def __init__(self, place: Place, dir: str | None, outstanding: int) -> None:
-        self.place = place
+        self.place: Place = place
         self.new: deque[Asked] = deque()
         self.callers: dict[bytes, Caller] = {}
-        self.cancelled = self.refused = self.answered = 0
+        self.cancelled: int = 0
+        self.refused: int = 0
+        self.answered: int = 0
         self._outstanding = outstanding
         self._sources: dict[int, str] = {}
         self._blocked: set[Caller] = set()
         self._looked_s = 0.0
         self._link = _session.acquire(dir)
-        self.directory = self._link.directory
+        self.directory: str = self._link.directory
         try:
             self._lock = self._take_place()
             try:

@@ -66,16 +66,16 @@ class Line:
     """
 
     def __init__(self, place: Place, dir: str | None, outstanding: int) -> None:
-        self.place = place
-        self.where = f"service {place.name!r} on {place.channel}"
-        self.calls = Calls(self.where, place.channel, outstanding)
-        self.is_dead = False
+        self.place: Place = place
+        self.where: str = f"service {place.name!r} on {place.channel}"
+        self.calls: Calls = Calls(self.where, place.channel, outstanding)
+        self.is_dead: bool = False
         self._is_closed = False
         self._was_connected = False
         self._heard_s = time.monotonic()
         self._link = _session.acquire(dir)
-        self.directory = self._link.directory
-        self.stream_id = new_stream_id()
+        self.directory: str = self._link.directory
+        self.stream_id: int = new_stream_id()
         self._port = 0
         self._before = b""
         self.answers: Reader[bytes]

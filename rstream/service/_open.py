@@ -12,14 +12,9 @@ from rstream._keywords import names_keywords
 from rstream.codecs import choose
 from rstream.driver import resolve_dir
 from rstream.errors import ConfigError
+from rstream.service._caller import OUTSTANDING, PREFETCH, TIMEOUT_S
 from rstream.service._place import place_of
-from rstream.service._requester import (
-    OUTSTANDING,
-    PREFETCH,
-    TIMEOUT_S,
-    AnswerStream,
-    Requester,
-)
+from rstream.service._requester import Requester
 from rstream.service._service import Service
 
 if TYPE_CHECKING:
@@ -27,6 +22,7 @@ if TYPE_CHECKING:
 
     from rstream.channel import Channel
     from rstream.codecs import Codec, CodecLike
+    from rstream.service._answers import AnswerStream
     from rstream.service._place import Place
 
 Q = TypeVar("Q")
