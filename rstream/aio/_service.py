@@ -12,7 +12,7 @@ import anyio.lowlevel
 
 from rstream.aio._requester import wait_readable
 from rstream.aio._thread_call import ThreadCall
-from rstream.errors import DriverError, RStreamError
+from rstream.errors import ClosedError, DriverError, RStreamError
 from rstream.service._current import set_current
 from rstream.service._desk import LOOK_S, RETRY_S
 from rstream.service._serving import LINGER_S, REJOIN_PAUSE_S, TURN
@@ -82,6 +82,8 @@ class _Serving:
                 except DriverError as error:
                     log.warning("service %r: %s; joining again", service.name, error)
                     await anyio.sleep(REJOIN_PAUSE_S)
+                except ClosedError:
+                    service.note_closed()  # the client was closed: the program ends
                 tasks.cancel_scope.cancel()
         finally:
             with anyio.CancelScope(shield=True):

@@ -155,6 +155,10 @@ class Service(Generic[Q, A]):
                 log.exception("%r has failed", self)
             self._problem = error
 
+    def note_closed(self) -> None:
+        """End serving without a word; for the thread that serves."""
+        self._closing.set()
+
     def close(self, *, timeout_s: float = 10.0) -> None:
         """End serving: what runs is cancelled, and callers that wait get ServerLost. Idempotent.
 

@@ -8,7 +8,7 @@ from collections import deque
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from rstream.errors import DriverError, RStreamError
+from rstream.errors import ClosedError, DriverError, RStreamError
 from rstream.service._current import set_current
 from rstream.service._desk import LOOK_S
 
@@ -81,6 +81,8 @@ class Serving:
         except DriverError as error:
             log.warning("service %r: %s; joining again", service.name, error)
             time.sleep(REJOIN_PAUSE_S)
+        except ClosedError:
+            service.note_closed()  # the client of the process was closed: the program ends
         finally:
             for stream in self._streams:
                 stream.asked.is_cancelled = True

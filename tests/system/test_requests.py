@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -101,3 +102,21 @@ def test_a_killed_caller_frees_its_place(driver, driver_dir, name):
             caller.communicate()
         until(lambda: closed)
         until(lambda: served.statistics()["callers"] == 0)
+
+
+@pytest.mark.parametrize("options", ["", "threads=2"])
+def test_a_program_that_closes_nothing_ends_without_a_word(driver, driver_dir, name, options):
+    code = (
+        "import sys, rstream\n"
+        f"rstream.serve(sys.argv[1], {options})(lambda n: n).start()\n"
+        "print(rstream.request(sys.argv[1], 1))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, name],
+        env={**os.environ, "RSTREAM_DIR": driver_dir},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "1\n", "")
