@@ -41,7 +41,7 @@ from rstream.errors import PublisherLost, RStreamError
 if TYPE_CHECKING:
     # "as" exports a name that __all__ leaves out: `from rstream import *` must not load the extras.
     from rstream import aio as aio
-    from rstream import codecs, metrics, stages, stream, work
+    from rstream import codecs, metrics, service, stages, stream, work
     from rstream import prometheus as prometheus
     from rstream import ray as ray
     from rstream import rx as rx
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from rstream.client import Client
     from rstream.config import ClientConfig, DriverConfig
     from rstream.driver import Driver
+    from rstream.service import request, request_stream, serve
     from rstream.stream import Publisher, Subscriber, publisher, subscriber
 
 __all__ = (
@@ -79,6 +80,10 @@ __all__ = (
     "policy",
     "publisher",
     "rate",
+    "request",
+    "request_stream",
+    "serve",
+    "service",
     "stages",
     "stream",
     "subscriber",
@@ -99,6 +104,7 @@ _LAZY_MODULES = frozenset(
         "prometheus",
         "ray",
         "rx",
+        "service",
         "spark",
         "stages",
         "stream",
@@ -116,6 +122,9 @@ _LAZY_NAMES = {
     "Publisher": "rstream.stream",
     "Subscriber": "rstream.stream",
     "publisher": "rstream.stream",
+    "request": "rstream.service",
+    "request_stream": "rstream.service",
+    "serve": "rstream.service",
     "subscriber": "rstream.stream",
 }
 

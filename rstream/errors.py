@@ -16,6 +16,7 @@ RStreamError                       .code (stable text), .hint (what to do), .det
 │   └── StorageError               not enough shared memory or memory
 ├── TransportError                 .channel .stream_id .session_id .position where known
 │   ├── NotConnected               no subscriber
+│   │   └── NoServer               nobody serves requests of this name
 │   ├── BackPressured              no room: readers, rate or budget hold the publisher back
 │   ├── MaxPositionExceeded        2**31 terms are used up
 │   ├── MessageTooLarge(ValueError)
@@ -23,6 +24,8 @@ RStreamError                       .code (stable text), .hint (what to do), .det
 │   ├── PublisherLost              the publisher vanished without completing the stream
 │   ├── RemoteError                the other end failed; the text is its own
 │   │   └── (ValueError, ...)      made on arrival for a class that both ends know (register)
+│   ├── ServerLost                 the server of a request closed or died
+│   ├── RequestTimeout(TimeoutError)  no answer in time; the server was told
 │   ├── StreamEnded(EOFError)      get() after the last message of the stream
 │   ├── ReadTimeout(TimeoutError)  get(): no message came in time
 │   ├── SlowConsumer               more messages wait than the policy allows
@@ -70,6 +73,7 @@ __all__ = (
     "MessageTooLarge",
     "MessagesLost",
     "NameMismatch",
+    "NoServer",
     "NotConnected",
     "NotSupported",
     "PublisherLost",
@@ -78,6 +82,8 @@ __all__ = (
     "RegistrationError",
     "RemoteContractError",
     "RemoteError",
+    "RequestTimeout",
+    "ServerLost",
     "SlowConsumer",
     "StorageError",
     "StreamEnded",
@@ -250,6 +256,12 @@ class NotConnected(TransportError):
     default_code = "RST_NOT_CONNECTED"
 
 
+class NoServer(NotConnected):
+    """Nobody serves requests of this name: no server was there within the time-out."""
+
+    default_code = "RST_NO_SERVER"
+
+
 class BackPressured(TransportError):
     """There is no room: readers, their demand, rate or budget hold the publisher back.
 
@@ -312,6 +324,18 @@ class RemoteError(TransportError):
     remote_message: str = ""
     remote_notes: tuple[str, ...] = ()
     remote_traceback: str = ""
+
+
+class ServerLost(TransportError):
+    """The server closed or died before it answered; it may have carried the request out or not."""
+
+    default_code = "RST_SERVER_LOST"
+
+
+class RequestTimeout(TransportError, TimeoutError):
+    """No answer came within ``timeout_s``; the server was told to give the request up."""
+
+    default_code = "RST_REQUEST_TIMEOUT"
 
 
 class StreamEnded(TransportError, EOFError):

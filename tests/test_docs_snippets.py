@@ -124,6 +124,13 @@ def test_sharing_work(shell: Shell) -> None:
     assert sorted(lines) == [f"{n} {n * n}" for n in range(6)]
 
 
+def test_requests(shell: Shell) -> None:
+    page = "docs/how-to/request-response.md"
+    save_programs(page, shell.folder)
+    shell.python("prices.py")
+    assert output(shell.python("asks.py")) == blocks(page, "")[0]
+
+
 @pytest.mark.integration
 def test_pipeline(shell: Shell) -> None:
     pytest.importorskip("reactivex", reason="reactivex is not installed")

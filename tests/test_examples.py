@@ -54,6 +54,14 @@ def test_udp(driver_dir: str) -> None:
     assert output.splitlines() == ["10000 messages, complete and in order"]
 
 
+def test_request(driver_dir: str) -> None:
+    assert run("request.py", driver_dir).splitlines() == [
+        "ABC costs 1.5",
+        "no price: 'none'",
+        *(str({"symbol": "XYZ", "px": 2.5 + n}) for n in range(3)),
+    ]
+
+
 def test_async_send(driver_dir: str) -> None:
     assert sorted(run("async_send.py", driver_dir).splitlines()) == [
         "reader: 3000 readings",

@@ -15,6 +15,22 @@ from __future__ import annotations
 
 from rstream.aio._open import publisher, subscriber
 from rstream.aio._publisher import Publisher
+from rstream.aio._requester import AnswerStream, Requester
+from rstream.aio._requests import close_requesters, request, request_stream, requester
+from rstream.aio._service import run_service, serve
 from rstream.aio._subscriber import Subscriber
 
-__all__ = ("Publisher", "Subscriber", "publisher", "subscriber")
+__all__ = (
+    "AnswerStream",
+    "Publisher",
+    "Requester",
+    "Subscriber",
+    "close_requesters",
+    "publisher",
+    "request",
+    "request_stream",
+    "requester",
+    "run_service",
+    "serve",
+    "subscriber",
+)

@@ -1,0 +1,174 @@
+"""Serving requests in an event loop: each one is a task, which is cancelled with its request."""
+
+from __future__ import annotations
+
+import logging
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import anyio.lowlevel
+
+from rstream.aio._requester import wait_readable
+from rstream.aio._thread_call import ThreadCall
+from rstream.errors import ClosedError, DriverError, RStreamError
+from rstream.service._current import set_current
+from rstream.service._desk import LOOK_S, RETRY_S
+from rstream.service._serving import LINGER_S, REJOIN_PAUSE_S, TURN
+
+if TYPE_CHECKING:
+    from rstream.service._asked import Asked
+    from rstream.service._desk import Desk
+    from rstream.service._service import Service
+
+log = logging.getLogger("rstream")
+
+
+async def serve(service: Service[Any, Any]) -> None:
+    """Serve in this event loop, until it is cancelled, or ``service.close()`` in a thread.
+
+    A function that is not ``async`` is called in the loop, so it must be short.
+
+    Args:
+        service: of :func:`rstream.serve`.
+    Raises:
+        RegistrationError: another server of the name is alive.
+        DriverError: there is no driver, or it refused the channel.
+
+    Example::
+
+        @rstream.serve("prices")
+        async def price(symbol):
+            return await look_up(symbol)
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(rstream.aio.serve, price)
+    """
+    while not service.is_closing:
+        desk = await ThreadCall(service.open_desk, lambda made: made.close(0)).result()
+        await _Serving(service, desk).run()
+
+
+def run_service(service: Service[Any, Any]) -> None:
+    """Serve in an event loop (asyncio) that is made for it; ``Service.run`` of an ``async``
+    function calls it.
+    """
+    with suppress(KeyboardInterrupt):
+        anyio.run(serve, service)
+
+
+class _Serving:
+    """One service with one desk, as :class:`rstream.service._service.Serving` in threads."""
+
+    def __init__(self, service: Service[Any, Any], desk: Desk) -> None:
+        self._service = service
+        self._desk = desk
+        self._is_waiting = False
+
+    async def run(self) -> None:
+        """Serve until the driver is lost, or the service is closing."""
+        service, desk = self._service, self._desk
+        try:
+            async with anyio.create_task_group() as tasks:
+                try:
+                    while not service.is_closing:
+                        count = desk.take()
+                        while desk.new:
+                            tasks.start_soon(self._answer, desk.new.popleft())
+                        if desk.has_unsent:
+                            desk.flush()
+                        await self._pause(count)
+                except DriverError as error:
+                    log.warning("service %r: %s; joining again", service.name, error)
+                    await anyio.sleep(REJOIN_PAUSE_S)
+                except ClosedError:
+                    service.note_closed()  # the client was closed: the program ends
+                tasks.cancel_scope.cancel()
+        finally:
+            with anyio.CancelScope(shield=True):
+                await ThreadCall(lambda: desk.close(LINGER_S)).result()
+
+    async def _pause(self, count: int) -> None:
+        if count:
+            await anyio.lowlevel.checkpoint()  # the tasks have their turn
+            return
+        self._is_waiting = True
+        try:
+            wait_s = RETRY_S if self._desk.has_unsent else LOOK_S
+            await wait_readable(self._desk.asks.watched, wait_s)
+        finally:
+            self._is_waiting = False
+
+    def _wake(self) -> None:
+        """End the pause: an answer waits for room, and the pause may be a long one."""
+        if self._is_waiting and self._desk.has_unsent:
+            self._desk.wake()
+
+    async def _answer(self, asked: Asked) -> None:
+        service, desk = self._service, self._desk
+        if asked.is_cancelled:
+            return
+        with anyio.CancelScope() as scope:
+            if asked.deadline_s is not None:
+                scope.deadline = anyio.current_time() + asked.deadline_s - time.monotonic()
+            asked.on_change = lambda: scope.cancel() if asked.is_cancelled else None
+            set_current(asked)
+            try:
+                result = service.function(service.decoded(asked))
+                if hasattr(result, "__await__"):
+                    result = await result
+                service.check_kind(asked, result)
+                if asked.is_stream:
+                    await self._stream(asked, result, scope)
+                else:
+                    desk.answer(asked, *service.encoded(result))
+            except DriverError:
+                pass  # the loop that takes requests sees it too
+            except Exception as error:
+                log.info("service %r: a request failed", service.name, exc_info=error)
+                with suppress(RStreamError):
+                    desk.fail(asked, error)
+        self._wake()
+
+    async def _stream(self, asked: Asked, answers: Any, scope: anyio.CancelScope) -> None:
+        service, desk = self._service, self._desk
+        changed = anyio.Event()
+
+        def on_change() -> None:
+            changed.set()
+            if asked.is_cancelled:
+                scope.cancel()
+
+        asked.on_change = on_change
+        try:
+            while True:
+                while not asked.may_make:
+                    changed = anyio.Event()
+                    self._wake()
+                    await changed.wait()
+                try:
+                    if hasattr(answers, "__anext__"):
+                        answer = await anext(answers)
+                    else:
+                        answer = next(answers)
+                except (StopIteration, StopAsyncIteration):
+                    desk.end(asked)
+                    return
+                desk.item(asked, *service.encoded(answer))
+                if asked.made % TURN == 0:
+                    await anyio.lowlevel.checkpoint()
+        finally:
+            await _close(answers)
+
+
+async def _close(answers: Any) -> None:
+    """Close a generator, whose ``finally`` runs, also when the task was cancelled."""
+    try:
+        if hasattr(answers, "aclose"):
+            with anyio.CancelScope(shield=True):
+                await answers.aclose()
+        elif hasattr(answers, "close"):
+            answers.close()
+    except Exception:
+        log.exception("a stream of answers failed while it was closed")

@@ -1,0 +1,360 @@
+"""The server's side without the user's function: who asks, what is wanted, and what goes back.
+
+Nothing here waits, except :meth:`Desk.wait` for a thread. The function is called by
+:mod:`rstream.service._service` in threads, and by :mod:`rstream.aio` in tasks.
+
+A caller that is slow holds nobody up. What it has no room for waits here: at most one answer for
+each of its requests, because the next answer of a stream is made when the one before was sent.
+"""
+
+from __future__ import annotations
+
+import logging
+import struct
+import time
+from collections import deque
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from rstream.errors import (
+    BackPressured,
+    CodecError,
+    DriverError,
+    MessageTooLarge,
+    RegistrationError,
+    RStreamError,
+)
+from rstream.service._asked import Asked, Caller
+from rstream.service._place import split_endpoint
+from rstream.service._wire import (
+    FAILURE_BYTES_MAX,
+    HEAD,
+    Kind,
+    host_of,
+    write_answer,
+)
+from rstream.stream import Available, Publisher, Reader, Unavailable, _session, publisher, reader
+from rstream.stream._remote import encode_failure
+
+if TYPE_CHECKING:
+    from rstream.service._place import Place
+
+log = logging.getLogger("rstream")
+
+#: The part of a head that says where the answers go: port and stream id.
+KEY = struct.Struct("<Hi")
+#: Most messages of callers taken at once.
+BATCH = 256
+#: Most callers at one time.
+CALLERS_MAX = 1024
+#: Seconds between two looks at callers that may have gone, and at deadlines.
+LOOK_S = 0.1
+#: Seconds between two attempts to send to callers without room.
+RETRY_S = 0.001
+#: Seconds that a new server waits for the place of one that has just died.
+LOCK_S = 1.0
+
+
+class Desk:
+    """Opened by the constructor. One thread at a time.
+
+    Args:
+        place: the service.
+        dir: driver directory; None: the default.
+        outstanding: most requests of one caller without a full answer.
+    Raises:
+        RegistrationError: another server of the name is alive.
+        ConfigError, DriverError: it cannot be opened.
+    """
+
+    def __init__(self, place: Place, dir: str | None, outstanding: int) -> None:
+        self.place: Place = place
+        self.new: deque[Asked] = deque()
+        self.callers: dict[bytes, Caller] = {}
+        self.cancelled: int = 0
+        self.refused: int = 0
+        self.answered: int = 0
+        self._outstanding = outstanding
+        self._sources: dict[int, str] = {}
+        self._blocked: set[Caller] = set()
+        self._looked_s = 0.0
+        self._link = _session.acquire(dir)
+        self.directory: str = self._link.directory
+        try:
+            self._lock = self._take_place()
+            try:
+                self.asks: Reader[bytes] = reader(
+                    place.ask_name,
+                    bytes,
+                    channels=[place.channel],
+                    prefetch=BATCH,
+                    on_gap="resume",
+                    client=self._link.client,
+                )
+            except BaseException:
+                self._lock.close(linger_s=0)
+                raise
+        except BaseException:
+            _session.release(self._link)
+            raise
+
+    def _take_place(self) -> Publisher[bytes]:
+        deadline_s = time.monotonic() + LOCK_S
+        while True:
+            try:
+                return publisher(
+                    self.place.lock_name,
+                    bytes,
+                    channel=self.place.lock_channel,
+                    client=self._link.client,
+                )
+            except RegistrationError as error:
+                if "clash" not in str(error):
+                    raise
+                if time.monotonic() >= deadline_s:
+                    raise RegistrationError(
+                        f"service {self.place.name!r} on {self.place.channel}: another server of "
+                        f"this name is alive in {self.directory}",
+                        hint="end it, or give this one another name or channel; one server can "
+                        "share its work among threads (threads=)",
+                        detail=error.detail,
+                    ) from error
+                time.sleep(0.05)
+
+    # ---- what callers want ----
+
+    def take(self) -> int:
+        """Read what callers have sent into :attr:`new`; returns the number of messages.
+
+        Raises:
+            DriverError: the driver was lost.
+        """
+        messages = self.asks.poll(BATCH)
+        now_s = time.monotonic()
+        for data in messages:
+            if len(data) < HEAD.size:
+                self.refused += 1
+            else:
+                self._on_message(data, now_s)
+        if now_s - self._looked_s >= LOOK_S:
+            self._looked_s = now_s
+            self._look(now_s)
+        return len(messages)
+
+    def _on_message(self, data: bytes, now_s: float) -> None:
+        kind, codec_id, port, _, call_id, number = HEAD.unpack_from(data)
+        key, begin = data[2:8], HEAD.size
+        if port:
+            host = host_of(data)
+            if host is None:
+                self.refused += 1
+                return
+            key, begin = key + host[0], host[1]
+        caller = self.callers.get(key)
+        if kind == Kind.ASK:
+            deadline_s = now_s + number / 1e6 if number else None
+            self._on_request(caller, key, call_id, codec_id, data[begin:], deadline_s, None)
+        elif kind == Kind.ASK_STREAM:
+            self._on_request(caller, key, call_id, codec_id, data[begin:], None, number)
+        elif caller is not None and (asked := caller.calls.get(call_id)) is not None:
+            self._on_change(asked, kind, number)
+
+    def _on_change(self, asked: Asked, kind: int, number: int) -> None:
+        if kind == Kind.MORE:
+            asked.granted = max(asked.granted, number)
+            asked.changed()
+        elif kind == Kind.CANCEL:
+            self.cancelled += 1
+            self._end(asked)
+            asked.cancel()
+
+    def _on_request(
+        self,
+        caller: Caller | None,
+        key: bytes,
+        call_id: int,
+        codec_id: int,
+        body: bytes,
+        deadline_s: float | None,
+        granted: int | None,
+    ) -> None:
+        caller = caller or self._new_caller(key)
+        if caller is None or call_id in caller.calls:
+            self.refused += 1
+            return
+        asked = Asked(caller, call_id, codec_id, body, granted=granted, deadline_s=deadline_s)
+        if len(caller.calls) >= self._outstanding:
+            self.refused += 1
+            error = BackPressured(
+                f"{self._outstanding} requests of this caller have no answer",
+                hint="the server's outstanding= allows no more",
+            )
+            self.fail(asked, error)
+            return
+        caller.calls[call_id] = asked
+        self.new.append(asked)
+
+    def _new_caller(self, key: bytes) -> Caller | None:
+        port, stream_id = KEY.unpack_from(key)
+        host = key[KEY.size + 1 :].decode("ascii", "replace")
+        self._note_sources()
+        is_known = not self.place.is_udp or (port > 0 and host in self._sources.values())
+        if not is_known or len(self.callers) >= CALLERS_MAX:
+            # Answers go only to a host that has just proved that it reads what we send.
+            if self.refused == 0:
+                log.warning(
+                    "service %r: refused a caller at %r; %d callers are served",
+                    self.place.name,
+                    host or "shared memory",
+                    len(self.callers),
+                )
+            return None
+        try:
+            answers = publisher(
+                self.place.answer_name,
+                bytes,
+                channel=self.place.answer_channel(host, port),
+                stream_id=stream_id,
+                client=self._link.client,
+            )
+        except (RegistrationError, ValueError) as error:
+            log.warning("service %r: a caller cannot be answered: %s", self.place.name, error)
+            return None
+        caller = self.callers[key] = Caller(key, answers)
+        return caller
+
+    def _note_sources(self) -> None:
+        for event in self.asks.events():
+            if isinstance(event, Available):
+                if event.source and event.source != "aeron:ipc":
+                    with suppress(ValueError):
+                        self._sources[event.session_id] = split_endpoint(event.source)[0]
+            elif isinstance(event, Unavailable):
+                self._sources.pop(event.session_id, None)
+
+    # ---- answers ----
+
+    def answer(self, asked: Asked, codec_id: int, body: bytes) -> None:
+        """Send the one answer of a request."""
+        self.answered += 1
+        self._end(asked)
+        self._send(asked, Kind.ANSWER, codec_id, body)
+
+    def item(self, asked: Asked, codec_id: int, body: bytes) -> None:
+        """Send the next answer of a stream."""
+        asked.made += 1
+        self._send(asked, Kind.ITEM, codec_id, body)
+
+    def end(self, asked: Asked) -> None:
+        """Say that a stream of answers is complete."""
+        self.answered += 1
+        self._end(asked)
+        self._send(asked, Kind.END, 0, b"")
+
+    def fail(self, asked: Asked, error: BaseException) -> None:
+        """Answer with an error."""
+        self._end(asked)
+        room = asked.caller.answers.max_message_length - HEAD.size
+        body = encode_failure(error, min(FAILURE_BYTES_MAX, room))
+        self._send(asked, Kind.FAIL, 0, body)
+
+    def _end(self, asked: Asked) -> None:
+        asked.caller.calls.pop(asked.call_id, None)
+
+    def _send(self, asked: Asked, kind: int, codec_id: int, body: bytes) -> None:
+        caller = asked.caller
+        if asked.is_cancelled:
+            return
+        message = write_answer(kind, codec_id, asked.call_id, body)
+        if caller.unsent:
+            caller.unsent.append(message)
+            return
+        try:
+            if caller.answers.offer(message) > 0:
+                caller.was_connected = True
+            else:
+                caller.unsent.append(message)
+                self._blocked.add(caller)
+        except (MessageTooLarge, CodecError) as error:
+            self._end(asked)
+            text = encode_failure(error, min(FAILURE_BYTES_MAX, 1024))
+            if kind != Kind.FAIL:
+                self._send(asked, Kind.FAIL, 0, text)
+            asked.cancel()  # a stream is not asked for more
+
+    @property
+    def has_unsent(self) -> bool:
+        """Whether a caller has had no room for an answer."""
+        return bool(self._blocked)
+
+    def flush(self) -> bool:
+        """Send what callers had no room for. True: nothing is left."""
+        for caller in list(self._blocked):
+            unsent = caller.unsent
+            while unsent and caller.answers.offer(unsent[0]) > 0:
+                caller.was_connected = True
+                unsent.popleft()
+            if not unsent:
+                self._blocked.discard(caller)
+                for asked in list(caller.calls.values()):
+                    asked.changed()
+            elif caller.is_gone:
+                self._drop(caller)
+        return not self._blocked
+
+    def _look(self, now_s: float) -> None:
+        for caller in list(self.callers.values()):
+            if caller.is_gone:
+                self._drop(caller)
+                continue
+            for asked in list(caller.calls.values()):
+                if asked.deadline_s is not None and asked.deadline_s <= now_s:
+                    self.cancelled += 1
+                    self._end(asked)
+                    asked.cancel()
+        self._note_sources()
+
+    def _drop(self, caller: Caller) -> None:
+        """A caller has gone: nobody wants its answers."""
+        self.callers.pop(caller.key, None)
+        caller.unsent.clear()
+        self._blocked.discard(caller)
+        for asked in list(caller.calls.values()):
+            self.cancelled += 1
+            asked.cancel()
+        caller.calls.clear()
+        with suppress(RStreamError):
+            caller.answers.close(linger_s=0)
+
+    # ---- waiting and closing ----
+
+    def wait(self, timeout_s: float) -> None:
+        """For a thread: wait until a caller has sent something, or :meth:`wake`."""
+        self.asks.wait(min(timeout_s, RETRY_S if self.has_unsent else LOOK_S))
+
+    def wake(self) -> None:
+        """End a wait; any thread."""
+        self.asks.wake()
+
+    def statistics(self) -> dict[str, int]:
+        """Counts since it was opened."""
+        return {
+            "callers": len(self.callers),
+            "outstanding": sum(len(caller.calls) for caller in self.callers.values()),
+            "answered": self.answered,
+            "cancelled": self.cancelled,
+            "refused": self.refused,
+        }
+
+    def close(self, linger_s: float) -> None:
+        """Cancel what runs, send what is ready within ``linger_s``, and leave."""
+        deadline_s = time.monotonic() + linger_s
+        with suppress(DriverError):
+            while not self.flush() and time.monotonic() < deadline_s:
+                time.sleep(RETRY_S)
+        self.asks.close()
+        for caller in list(self.callers.values()):
+            self._drop(caller)
+        with suppress(RStreamError):
+            self._lock.close(linger_s=0)
+        _session.release(self._link)

@@ -1,0 +1,277 @@
+"""A caller's line to one server: a publisher for requests, a reader for answers.
+
+A line serves one life of a server. When the server closes or dies, or the driver does, every
+outstanding request fails at once, and the next request opens another line to the next server.
+
+Nothing here waits: threads (:mod:`rstream.service._requester`) and event loops
+(:mod:`rstream.aio`) wait in their own way, and call :meth:`take` when something may be there.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from rstream import _core
+from rstream.errors import (
+    BackPressured,
+    ClosedError,
+    DriverError,
+    NoServer,
+    RStreamError,
+    ServerLost,
+    TransportError,
+)
+from rstream.service._calls import Call, Calls
+from rstream.service._place import local_address_towards
+from rstream.service._wire import HEAD, Kind
+from rstream.stream import (
+    Completed,
+    Disconnected,
+    Failed,
+    Gap,
+    Lost,
+    Publisher,
+    Reader,
+    Unavailable,
+    _session,
+    publisher,
+    reader,
+)
+from rstream.stream._names import new_stream_id, uri_keys
+
+if TYPE_CHECKING:
+    from rstream.codecs import Encoded
+    from rstream.service._place import Place
+
+#: Most answers taken at once.
+BATCH = 256
+#: Seconds between two looks at whether the server lives, while a caller waits.
+LOOK_S = 0.05
+#: Seconds without an answer after which a caller looks at the server before it asks.
+QUIET_S = 0.001
+#: Seconds that closing waits until the server has read the last requests.
+LINGER_S = 0.2
+
+
+class Line:
+    """Opened by the constructor, which takes some milliseconds, more when it starts a driver.
+
+    Args:
+        place: the service.
+        dir: driver directory; None: the default.
+        outstanding: most requests without an answer.
+    Raises:
+        ConfigError, DriverError: it cannot be opened.
+    """
+
+    def __init__(self, place: Place, dir: str | None, outstanding: int) -> None:
+        self.place: Place = place
+        self.where: str = f"service {place.name!r} on {place.channel}"
+        self.calls: Calls = Calls(self.where, place.channel, outstanding)
+        self.is_dead: bool = False
+        self._is_closed = False
+        self._was_connected = False
+        self._heard_s = time.monotonic()
+        self._link = _session.acquire(dir)
+        self.directory: str = self._link.directory
+        self.stream_id: int = new_stream_id()
+        self._port = 0
+        self._before = b""
+        self.answers: Reader[bytes]
+        try:
+            host = self._open_answers()
+            try:
+                self._asks: Publisher[bytes] = publisher(
+                    place.ask_name,
+                    bytes,
+                    channel=place.channel,
+                    client=self._link.client,
+                    linger_s=LINGER_S,
+                )
+            except BaseException:
+                self.answers.close()
+                raise
+        except BaseException:
+            _session.release(self._link)
+            raise
+        if host:
+            self._before = bytes([len(host)]) + host.encode()
+
+    def _open_answers(self) -> str:
+        """Open the reader; returns the host where it listens, empty in shared memory."""
+        place, host = self.place, ""
+        if place.is_udp:
+            host = local_address_towards(uri_keys(place.channel)["endpoint"])
+        self.answers = reader(
+            place.answer_name,
+            bytes,
+            channels=[place.answer_channel(host, 0)],
+            stream_id=self.stream_id,
+            prefetch=BATCH,
+            on_gap="resume",
+            client=self._link.client,
+        )
+        if place.is_udp:
+            bound = self.answers.subscriptions[0].local_address or ""
+            self._port = int(bound.rpartition(":")[2] or 0)
+        return host
+
+    # ---- asking ----
+
+    def message(self, kind: int, codec_id: int, call_id: int, number: int, body: bytes) -> bytes:
+        """The bytes of a message to the server."""
+        head = HEAD.pack(kind, codec_id, self._port, self.stream_id, call_id, number)
+        return head + self._before + body
+
+    def offer(self, message: bytes) -> int:
+        """Try to send; returns what ``Publisher.offer`` returns.
+
+        Raises:
+            ServerLost: the driver died.
+            MessageTooLarge: it does not fit.
+        """
+        try:
+            return self._asks.offer(message)
+        except DriverError as error:
+            raise self._on_driver_lost(error) from error
+
+    def refused(self, reason: int, waited_s: float) -> Exception:
+        """The error of a request that could not be sent in time."""
+        if reason == _core.NOT_CONNECTED:
+            return NoServer(
+                f"{self.where}: nobody serves it in {self.directory}; waited {waited_s:.3g} s",
+                hint="start the server: same name, channel and driver directory; `rstream stat` "
+                "lists the readers",
+                channel=self.place.channel,
+            )
+        return BackPressured(
+            f"{self.where}: no room for a request within {waited_s:.3g} s",
+            hint="the server is slower than its callers, or stands still",
+            channel=self.place.channel,
+        )
+
+    def tell(self, kind: int, call_id: int, number: int = 0) -> bool:
+        """Send a message that the server can do without, such as a cancellation; never waits."""
+        if self.is_dead:
+            return False
+        try:
+            return self._asks.offer(self.message(kind, 0, call_id, number, b"")) > 0
+        except RStreamError:
+            return False
+
+    def forget(self, call: Call) -> None:
+        """Give a request up, and tell the server."""
+        if self.calls.by_id.pop(call.call_id, None) is not None:
+            self.tell(Kind.CANCEL, call.call_id)
+
+    # ---- answers ----
+
+    def take(self) -> int:
+        """Take the answers that are here; returns how many messages there were.
+
+        Raises:
+            ClosedError: the line was closed here.
+        """
+        try:
+            messages = self.answers.poll(BATCH)
+        except DriverError as error:
+            self._on_driver_lost(error)
+            return 0
+        for data in messages:
+            self.calls.on_message(data)
+        if messages:
+            self._heard_s = time.monotonic()
+        else:
+            self.look()
+        return len(messages)
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether the last sign of the server is so old that another one may be there by now."""
+        return time.monotonic() - self._heard_s > QUIET_S
+
+    def look(self) -> None:
+        """See whether the server is still there."""
+        if self.is_dead:
+            return
+        for event in self.answers.taken_events():
+            if isinstance(event, (Completed, Failed, Lost, Unavailable)):
+                how = "closed" if isinstance(event, (Completed, Failed)) else "died"
+                self.die(f"its server has {how}")
+                return
+            if isinstance(event, Gap):
+                self.die("answers were lost")
+                return
+        if self._asks.is_connected:
+            self._was_connected = True
+        if self._was_connected and any(isinstance(e, Disconnected) for e in self._asks.events()):
+            self.die("its server has gone")
+
+    def wait(self, timeout_s: float) -> None:
+        """For a thread: wait until an answer or an event may be there."""
+        try:
+            self.answers.wait(min(timeout_s, LOOK_S))
+        except DriverError as error:
+            self._on_driver_lost(error)
+
+    def _on_driver_lost(self, error: DriverError) -> ServerLost:
+        text = f"the driver in {self.directory} was lost: {error}"
+        self.die(text)
+        return self._lost(text)
+
+    def _lost(self, why: str) -> ServerLost:
+        return ServerLost(
+            f"{self.where}: {why} before it answered",
+            hint="it may have carried the request out or not; ask again only if that does no harm",
+            channel=self.place.channel,
+        )
+
+    def die(self, why: str) -> None:
+        """Fail every outstanding request. The line is of no use any more."""
+        self.is_dead = True
+        self.calls.fail_all(lambda: self._lost(why))
+
+    # ---- life ----
+
+    def closed_error(self) -> ClosedError:
+        """The error of requests that wait while the line is closed."""
+        return ClosedError(f"{self.where}: closed here", channel=self.place.channel)
+
+    def give_up(self, error: TransportError) -> None:
+        """Fail what is outstanding, and tell the server. The line is of no use any more."""
+        for call_id in list(self.calls.by_id):
+            self.tell(Kind.CANCEL, call_id)
+        self.is_dead = True
+        self.calls.fail_all(lambda: error)
+
+    def statistics(self) -> dict[str, int]:
+        """Counts of this line."""
+        calls = self.calls
+        return {
+            "outstanding": len(calls.by_id),
+            "answered": calls.answered,
+            "late": calls.late,
+        }
+
+    def close(self, error: TransportError | None = None) -> None:
+        """Fail what is outstanding, and close both streams. Idempotent; at most ``LINGER_S``."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        self.give_up(error or self.closed_error())
+        self.answers.close()
+        self._asks.close()
+        _session.release(self._link)
+
+
+def seconds_left(deadline_s: float | None) -> float:
+    """Seconds until a deadline of ``time.monotonic()``; None: far away."""
+    return 1e9 if deadline_s is None else deadline_s - time.monotonic()
+
+
+def joined(encoded: Encoded) -> bytes:
+    """One buffer of the parts that a codec may return."""
+    if isinstance(encoded, bytes):
+        return encoded
+    return b"".join(encoded) if isinstance(encoded, list) else bytes(encoded)

@@ -1,0 +1,229 @@
+"""A function that answers requests."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+
+from rstream._checks import check_seconds, is_whole
+from rstream._unclosed import call_site, warn_unclosed
+from rstream.errors import CodecError, ConfigError, RStreamError
+from rstream.service._desk import LOOK_S, Desk
+from rstream.service._line import joined
+from rstream.service._serving import REJOIN_PAUSE_S, Serving
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+
+    from rstream.codecs import Codec
+    from rstream.service._asked import Asked
+    from rstream.service._place import Place
+
+log = logging.getLogger("rstream")
+
+Q = TypeVar("Q")
+A = TypeVar("A")
+
+
+class Service(Generic[Q, A]):
+    """A function that answers requests; made by :func:`rstream.serve`. Calling it calls the
+    function.
+
+    ``run()`` serves in this thread, ``start()`` or ``with`` in one of its own. A function that is
+    ``async``, or an async generator, runs in an event loop: ``run()`` starts one, and
+    ``await rstream.aio.serve(service)`` uses the one that runs.
+    """
+
+    def __init__(
+        self,
+        function: Callable[[Q], A],
+        place: Place,
+        *,
+        query_codec: Codec[Any],
+        codec: Codec[Any],
+        threads: int,
+        outstanding: int,
+        dir: str | None,
+    ) -> None:
+        for name, value, least in (("threads", threads, 0), ("outstanding", outstanding, 1)):
+            if not is_whole(value) or value < least:
+                raise ConfigError(f"{name}={value!r}: must be a whole number, {least} or more")
+        self.function: Callable[[Q], A] = function
+        self.place: Place = place
+        self.is_async: bool = inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(
+            function
+        )
+        self._query_codec = query_codec
+        self._codec = codec
+        self._threads = threads
+        self._outstanding = outstanding
+        self._dir = dir
+        self._desk: Desk | None = None
+        self._thread: threading.Thread | None = None
+        self._closing = threading.Event()
+        self._opened = threading.Event()
+        self._problem: BaseException | None = None
+        self._made_at = call_site()
+
+    def __call__(self, query: Q) -> A:
+        return self.function(query)
+
+    @property
+    def name(self) -> str:
+        """The name that it serves."""
+        return self.place.name
+
+    @property
+    def is_closing(self) -> bool:
+        """Whether it was asked to end."""
+        return self._closing.is_set()
+
+    def statistics(self) -> dict[str, int]:
+        """``callers`` of now, their ``outstanding`` requests, and how many requests were
+        ``answered``, ``cancelled`` and ``refused`` since it joined the driver.
+        """
+        desk = self._desk
+        return {} if desk is None else desk.statistics()
+
+    # ---- life ----
+
+    def run(self) -> None:
+        """Serve in this thread until :meth:`close` in another one, or Ctrl-C.
+
+        Raises:
+            RegistrationError: another server of the name is alive.
+            DriverError: there is no driver, or it refused the channel.
+        """
+        if self.is_async:
+            import rstream  # the face for event loops lies above this room
+
+            rstream.aio.run_service(self)
+            return
+        pool = ThreadPoolExecutor(self._threads, f"rstream-{self.name}") if self._threads else None
+        try:
+            with suppress(KeyboardInterrupt):
+                while not self.is_closing:
+                    Serving(self, self.open_desk(), pool).run()
+        finally:
+            if pool is not None:
+                pool.shutdown(wait=False, cancel_futures=True)
+
+    def open_desk(self) -> Desk:
+        """Join the driver; after a first success until one lives again, or it is closing."""
+        while True:
+            try:
+                desk = Desk(self.place, self._dir, self._outstanding)
+            except RStreamError as error:
+                if not self._opened.is_set() or self.is_closing:
+                    raise
+                log.warning("service %r: not yet back: %s", self.name, error)
+                self._closing.wait(REJOIN_PAUSE_S)
+                continue
+            self._desk = desk
+            self._opened.set()
+            return desk
+
+    def start(self) -> Self:
+        """Serve in a daemon thread of its own; returns when it is open.
+
+        Raises:
+            RStreamError: as :meth:`run`.
+        """
+        if self._thread is not None:
+            raise RStreamError(f"{self!r} has been started already")
+        self._thread = threading.Thread(
+            target=self._run_in_thread, name=f"rstream-{self.name}", daemon=True
+        )
+        self._thread.start()
+        while not self._opened.wait(LOOK_S):
+            if not self._thread.is_alive():
+                break
+        if self._problem is not None:
+            raise self._problem
+        return self
+
+    def _run_in_thread(self) -> None:
+        try:
+            self.run()
+        except BaseException as error:
+            if self._opened.is_set():
+                log.exception("%r has failed", self)
+            self._problem = error
+
+    def note_closed(self) -> None:
+        """End serving without a word; for the thread that serves."""
+        self._closing.set()
+
+    def close(self, *, timeout_s: float = 10.0) -> None:
+        """End serving: what runs is cancelled, and callers that wait get ServerLost. Idempotent.
+
+        Args:
+            timeout_s: most seconds to wait for the thread of :meth:`start`, which leaves when the
+                function has returned.
+        """
+        check_seconds("timeout_s", timeout_s)
+        self._closing.set()
+        desk, thread = self._desk, self._thread
+        if desk is not None:
+            with suppress(RStreamError):
+                desk.wake()
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(timeout_s)
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<rstream.service.Service {self.name!r} on {self.place.channel}>"
+
+    def __del__(self) -> None:
+        thread = getattr(self, "_thread", None)
+        if thread is not None and thread.is_alive() and not self.is_closing:
+            warn_unclosed(self, self._made_at)
+
+    # ---- what both ways to run it share ----
+
+    def decoded(self, asked: Asked) -> Any:
+        """The query.
+
+        Raises:
+            CodecError: it cannot be decoded, or was written with another codec.
+        """
+        codec = self._query_codec
+        if asked.codec_id != codec.codec_id:
+            from rstream.codecs import describe_codec
+
+            raise CodecError(
+                f"the query was written with codec {describe_codec(asked.codec_id)}, the server "
+                f"has {describe_codec(codec.codec_id)}; use the same codec= at both ends"
+            )
+        return codec.decode_many([asked.body])[0]
+
+    def encoded(self, answer: Any) -> tuple[int, bytes]:
+        """Codec id and bytes of an answer."""
+        return self._codec.codec_id, joined(self._codec.encode(answer))
+
+    def check_kind(self, asked: Asked, result: object) -> None:
+        """Refuse a request for one answer where a stream is made, and the other way round.
+
+        Raises:
+            TypeError: what to call instead.
+        """
+        is_stream = hasattr(result, "__next__") or hasattr(result, "__anext__")
+        if is_stream and not asked.is_stream:
+            raise TypeError(f"{self.name!r} answers with a stream: use request_stream")
+        if asked.is_stream and not is_stream:
+            raise TypeError(f"{self.name!r} answers once: use request")

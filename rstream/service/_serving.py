@@ -1,0 +1,196 @@
+"""The loop that answers the requests of one service, in the serving thread or in a pool."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import deque
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
+
+from rstream.errors import ClosedError, DriverError, RStreamError
+from rstream.service._current import set_current
+from rstream.service._desk import LOOK_S
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from concurrent.futures import ThreadPoolExecutor
+
+    from rstream.service._asked import Asked
+    from rstream.service._desk import Desk
+    from rstream.service._service import Service
+
+log = logging.getLogger("rstream")
+
+#: Answers that a stream makes in its turn, before the next stream and new requests have theirs.
+TURN: Final = 16
+#: Seconds between two attempts to reach a driver again.
+REJOIN_PAUSE_S: Final = 0.2
+#: Most seconds that a server waits at its end for callers without room.
+LINGER_S: Final = 1.0
+_END: Final = object()
+
+
+class Stream:
+    """A stream of answers that is being made."""
+
+    def __init__(self, asked: Asked, answers: Iterator[Any]) -> None:
+        self.asked = asked
+        self.answers = answers
+        self.is_running = False  # a thread of the pool makes the next answer
+
+    def close(self) -> None:
+        """Close the generator, whose ``finally`` runs."""
+        close = getattr(self.answers, "close", None)
+        if close is not None:
+            try:
+                close()
+            except Exception:
+                log.exception("a stream of answers failed while it was closed")
+
+
+class Serving:
+    """One service with one desk: from joining a driver until it is lost, or the service closes."""
+
+    def __init__(
+        self, service: Service[Any, Any], desk: Desk, pool: ThreadPoolExecutor | None
+    ) -> None:
+        self._service = service
+        self._desk = desk
+        self._pool = pool
+        self._streams: list[Stream] = []
+        self._done: deque[tuple[Asked, Stream | None, object, BaseException | None]] = deque()
+
+    def run(self) -> None:
+        """Serve until the driver is lost, or the service is closing."""
+        service, desk = self._service, self._desk
+        has_made = False
+        try:
+            while not service.is_closing:
+                if not (has_made or desk.new or self._done):
+                    desk.wait(LOOK_S)  # returns at once when something is here
+                desk.take()
+                while desk.new:
+                    self._begin(desk.new.popleft())
+                has_made = bool(self._streams) and self._step_streams()
+                while self._done:
+                    self._finish(*self._done.popleft())
+                    has_made = True  # its stream may make the next one
+                if desk.has_unsent:
+                    desk.flush()
+        except DriverError as error:
+            log.warning("service %r: %s; joining again", service.name, error)
+            time.sleep(REJOIN_PAUSE_S)
+        except ClosedError:
+            service.note_closed()  # the client of the process was closed: the program ends
+        finally:
+            for stream in self._streams:
+                stream.asked.is_cancelled = True
+                if not stream.is_running:
+                    stream.close()
+            desk.close(LINGER_S)
+
+    # ---- calling the function ----
+
+    def _begin(self, asked: Asked) -> None:
+        if asked.is_cancelled:
+            return
+        try:
+            query = self._service.decoded(asked)
+        except Exception as error:
+            self._desk.fail(asked, error)
+            return
+        if self._pool is None:
+            set_current(asked, self._desk.take)
+            self._finish(asked, None, *self._call(query))
+        else:
+            self._pool.submit(self._call_in_pool, asked, query)
+
+    def _call(self, query: Any) -> tuple[object, BaseException | None]:
+        try:
+            return self._service.function(query), None
+        except Exception as error:
+            return None, error
+
+    def _call_in_pool(self, asked: Asked, query: Any) -> None:
+        if not asked.is_cancelled:
+            set_current(asked)
+            self._post(asked, None, *self._call(query))
+
+    def _post(
+        self, asked: Asked, stream: Stream | None, result: object, error: BaseException | None
+    ) -> None:
+        self._done.append((asked, stream, result, error))
+        with suppress(RStreamError):
+            self._desk.wake()
+
+    def _finish(
+        self, asked: Asked, stream: Stream | None, result: Any, error: BaseException | None
+    ) -> None:
+        """Send what the function, or the generator, has returned."""
+        desk = self._desk
+        if stream is not None:
+            stream.is_running = False
+        try:
+            if error is not None:
+                raise error
+            if stream is None:
+                self._service.check_kind(asked, result)
+            if stream is None and asked.is_stream:
+                self._streams.append(Stream(asked, result))
+            elif stream is None:
+                desk.answer(asked, *self._service.encoded(result))
+            elif result is _END:
+                self._streams.remove(stream)
+                desk.end(asked)
+            else:
+                desk.item(asked, *self._service.encoded(result))
+        except DriverError:
+            raise
+        except Exception as failure:
+            if stream is not None and stream in self._streams:
+                self._streams.remove(stream)
+                stream.close()
+            log.info("service %r: a request failed", self._service.name, exc_info=failure)
+            desk.fail(asked, failure)
+
+    # ---- streams of answers ----
+
+    def _step_streams(self) -> bool:
+        """Give each stream a turn; returns whether one of them has made something."""
+        has_made = False
+        for stream in list(self._streams):
+            if stream.is_running:
+                continue
+            if stream.asked.is_cancelled:
+                self._streams.remove(stream)
+                stream.close()
+                continue
+            has_made |= self._turn(stream)
+        return has_made
+
+    def _turn(self, stream: Stream) -> bool:
+        asked = stream.asked
+        if not asked.may_make:
+            return False
+        if self._pool is not None:
+            stream.is_running = True
+            self._pool.submit(self._step_in_pool, stream)
+            return True
+        set_current(asked, self._desk.take)
+        for _ in range(TURN):
+            self._finish(asked, stream, *_next_of(stream))
+            if stream not in self._streams or not asked.may_make or asked.is_cancelled:
+                break
+        return True
+
+    def _step_in_pool(self, stream: Stream) -> None:
+        set_current(stream.asked)
+        self._post(stream.asked, stream, *_next_of(stream))
+
+
+def _next_of(stream: Stream) -> tuple[object, BaseException | None]:
+    try:
+        return next(stream.answers, _END), None
+    except Exception as error:
+        return None, error
