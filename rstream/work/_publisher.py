@@ -458,7 +458,8 @@ def _run(reference: weakref.ref[Publisher[Any]], readers: Readers) -> None:
     wait_s = 0.0
     while wait_s >= 0:
         try:
-            readers.wait(wait_s)
+            if wait_s > 0:  # even a wait for nothing gives the interpreter's lock away, for 5 ms
+                readers.wait(wait_s)
         except RStreamError:  # the next step says what it is
             time.sleep(RETRY_S)
         publisher = reference()

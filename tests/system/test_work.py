@@ -159,6 +159,25 @@ def test_the_driver_is_killed_and_the_work_goes_on(start, driver_dir, name):
     assert set(done) >= set(range(60, 300))
 
 
+def test_a_publisher_is_killed_and_the_readers_go_on_with_the_next_one(start, driver_dir, name):
+    worker = start(prefetch=2, pause_s=0.3)
+    code = (
+        "import time; from rstream import work\n"
+        f"jobs = work.publisher({name!r}, dir={driver_dir!r})\n"
+        "jobs.send_many(['a', 'b']); print('sent', flush=True); time.sleep(1000)"
+    )
+    doomed = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, cwd=ROOT
+    )
+    assert doomed.stdout.readline() == "sent\n"
+    doomed.kill()
+    doomed.wait(10)
+    doomed.stdout.close()
+    with work.publisher(name, dir=driver_dir) as jobs:
+        jobs.send("c")
+    assert worker.rest() == [["a", 1], "a", ["b", 1], "b", ["c", 1], "c"]
+
+
 @pytest.mark.ci
 def test_a_publisher_that_stands_still_holds_no_reader(start, driver_dir, name):
     """Its reports fill up; the driver lets the stream go on, and the others get theirs."""
