@@ -101,6 +101,7 @@ class Link(abc.Subscriber[T], abc.Subscription, Generic[T, R]):
         self._serial: Serial[tuple[_Event, Any]] = Serial(self._handle, self._settle)
         self._upstream: abc.Subscription | None = None
         self._state = State.NEW
+        self._is_active = False  # what ``_state is State.ACTIVE`` says: looked at for each element
         self._demand = Demand()
         self._outstanding = 0  # requested of upstream, and not come yet
         self._is_ended = False  # upstream has ended, or was left
@@ -136,19 +137,17 @@ class Link(abc.Subscriber[T], abc.Subscription, Generic[T, R]):
 
     def _handle(self, posted: tuple[_Event, Any]) -> None:
         event, value = posted
-        if self._state.is_terminal:
-            if event is _Event.SUBSCRIBED:
-                value.cancel()
-            return
-        if event is _Event.ITEM:
+        if event is _Event.SUBSCRIBED:
+            self._subscribed(value)
+        elif not self._is_active:
+            return  # ended: §2.8, §3.6, §3.7
+        elif event is _Event.ITEM:
             self._take_in(value)
         elif event is _Event.REQUEST:
             self._add_demand(value)
         elif event is _Event.TIME:
             if value == self._called_ns:
                 self._called_ns = None
-        elif event is _Event.SUBSCRIBED:
-            self._subscribed(value)
         elif event is _Event.CANCEL:
             self._leave(Signal.CANCEL)
         elif not self._is_ended:
@@ -156,10 +155,10 @@ class Link(abc.Subscriber[T], abc.Subscription, Generic[T, R]):
 
     def _subscribed(self, upstream: abc.Subscription) -> None:
         if self._state is not State.NEW:
-            upstream.cancel()  # §2.5
+            upstream.cancel()  # §2.5, or ended already
             return
         self._upstream = upstream
-        self._state = State.ACTIVE
+        self._state, self._is_active = State.ACTIVE, True
         downstream = self._downstream
         assert downstream is not None
         try:
@@ -170,7 +169,7 @@ class Link(abc.Subscriber[T], abc.Subscription, Generic[T, R]):
     def _take_in(self, item: T) -> None:
         if self._is_ended:
             return
-        self._outstanding = max(0, self._outstanding - 1)
+        self._outstanding -= self._outstanding > 0
         try:
             self._logic.put(item, self._clock.now_ns())
         except Exception as error:
@@ -195,10 +194,9 @@ class Link(abc.Subscriber[T], abc.Subscription, Generic[T, R]):
         self._leave(Signal.CANCEL)
 
     def _settle(self) -> None:
-        if self._state is not State.ACTIVE:
-            return
-        self._give_out()
-        if self._serial.has_news or self._state.is_terminal:
+        if self._demand.pending and self._is_active:
+            self._give_out()
+        if self._serial.has_news or not self._is_active:
             return
         if self._is_ended and len(self._logic) == 0:
             error = self._error
@@ -238,8 +236,10 @@ class Link(abc.Subscriber[T], abc.Subscription, Generic[T, R]):
 
     def _set_time(self) -> None:
         """Have the clock call when time gives something that is wanted."""
+        if not self._demand.pending:
+            return
         when_ns = self._logic.next_ns()
-        if when_ns is None or not self._demand.pending:
+        if when_ns is None:
             return
         if self._called_ns is None or when_ns < self._called_ns:
             self._called_ns = when_ns
@@ -250,7 +250,7 @@ class Link(abc.Subscriber[T], abc.Subscription, Generic[T, R]):
         state = next_state(self._state, signal)
         if state is None:
             return
-        self._state = state
+        self._state, self._is_active = state, False
         upstream, self._upstream = self._upstream, None
         downstream, self._downstream = self._downstream, None
         self._logic = _NO_LOGIC

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from rstream.work._protocol import LaneReport, Report
 
@@ -103,6 +103,14 @@ class Seat(Generic[P]):
         done += [given.pop(number) for number in report.beyond if number in given]
         return done, back
 
+    def unseen(self, leave: Report) -> set[int]:
+        """Which of its messages nobody has seen, as the report with which it left says."""
+        last, unstarted = 0, set[int]()
+        for lane in leave.lanes:
+            if lane.lane == self.lane:
+                last, unstarted = lane.last, set(lane.unstarted)
+        return {number for number in self.given if number > last or number in unstarted}
+
 
 class Desk(Generic[P]):
     """All readers, and what waits to be sent again.
@@ -152,23 +160,19 @@ class Desk(Generic[P]):
             for message in back:
                 self._again(message, "its reader gave it back")
 
-    def drop(self, seat: Seat[P], unstarted: Iterable[int] = (), *, is_dead: bool = True) -> None:
+    def drop(self, seat: Seat[P], leave: Report | None = None) -> None:
         """A reader has gone.
 
         Args:
             seat: which one.
-            unstarted: numbers on the lane that nobody has seen.
-            is_dead: it did not leave in good order.
+            leave: its last report, if it left in good order; it says what nobody has seen.
         """
         self.seats.pop(seat.reader, None)
-        for number in unstarted:
-            message = seat.given.get(number)
-            if message is not None:
-                message.deliveries -= 1
-        unseen = set(unstarted)
-        why = "its reader died" if is_dead else "its reader left"
+        unseen = set[int]() if leave is None else seat.unseen(leave)
+        why = "its reader died" if leave is None else "its reader left"
         for number, message in reversed(seat.given.items()):  # the oldest one waits in front
             if number in unseen:
+                message.deliveries -= 1
                 self.waiting.appendleft(message)
             elif self._redelivers:
                 self._again(message, why)

@@ -9,7 +9,7 @@ from rstream._keywords import names_keywords
 from rstream.codecs import choose
 from rstream.errors import ConfigError
 from rstream.stream._open import check_trust
-from rstream.work import _publisher, _subscriber
+from rstream.work import _publisher, _readers, _reporter, _subscriber
 from rstream.work._protocol import PREFETCH_MAX, check_address, check_count
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def publisher(
     if connect_timeout_s is not None:
         check_seconds("connect_timeout_s", connect_timeout_s)
     check_seconds("linger_s", linger_s)
-    chosen = _publisher.Settings(
+    chosen = _readers.Settings(
         name=stream_name,
         uri=uri,
         redeliver=redeliver,
@@ -195,7 +195,7 @@ def subscriber(
     addresses = [check_address(name, one) for one in wanted]
     if not addresses:
         raise ConfigError("channel is empty: give at least one")
-    uris = [uri for _, uri in addresses]
+    uris = list(dict.fromkeys(uri for _, uri in addresses))
     if len({uri.partition("?")[0] for uri in uris}) > 1 or (channel is None and len(uris) > 1):
         raise ConfigError(f"channel={uris}: give UDP addresses, or leave it out for shared memory")
     check_count("prefetch", prefetch, PREFETCH_MAX)
@@ -204,7 +204,7 @@ def subscriber(
     chosen_codec = choose(type, codec)
     for uri in uris:
         check_trust(chosen_codec, uri)
-    chosen = _subscriber.Settings(
+    chosen = _reporter.Settings(
         name=addresses[0][0],
         uris=uris,
         host=host,

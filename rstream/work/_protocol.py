@@ -40,6 +40,7 @@ class LaneReport:
 
     Attributes:
         lane: which lane.
+        last: the number of the last message that has come.
         upto: it is done with all messages up to this number.
         beyond: and with these.
         returned: of those it is done with: it gave these back, not worked on. The last ones.
@@ -48,6 +49,7 @@ class LaneReport:
     """
 
     lane: int
+    last: int
     upto: int
     beyond: list[int] = field(default_factory=list[int])
     returned: list[int] = field(default_factory=list[int])

@@ -5,9 +5,8 @@ publisher has a *seat*: a publisher of its own to that reader's lane, and the me
 reader has not acknowledged (``_desk.py``). ``send`` gives a message to a reader with free demand,
 in the caller's thread, or waits.
 
-One thread of its own reads the reports. It acknowledges, opens and closes seats, and sends again
-what a dead reader had. A death is known by the end of the reader's stream of reports, or because
-its lane has no reader any more, whichever comes first.
+One thread of its own takes the reports (``_readers.py``): it acknowledges, opens and closes seats,
+and sends again what a dead reader had.
 
 One condition, ``_changed``, guards the desk and wakes senders. It is held for moments, and while a
 message is offered. Seats are opened and closed without it, by the thread alone.
@@ -17,18 +16,16 @@ from __future__ import annotations
 
 import logging
 import os
-import secrets
 import threading
 import time
+import weakref
 from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, Self, TypeVar
 
-from rstream import policy, stream
 from rstream._checks import check_seconds, check_timeout
-from rstream.channel import Channel
-from rstream.codecs import describe_codec, raw
+from rstream._unclosed import call_site, warn_unclosed
 from rstream.driver import watch_loop
 from rstream.errors import (
     BackPressured,
@@ -41,11 +38,12 @@ from rstream.errors import (
 )
 from rstream.stream._end import linger_after
 from rstream.stream._events import EVENTS_MAX
-from rstream.work._desk import Desk, Message, Seat
-from rstream.work._protocol import HEAD, Report, hello_id, reports_id
+from rstream.work._desk import Desk, Message
+from rstream.work._protocol import HEAD
+from rstream.work._readers import LanePublisher, Readers, Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from types import TracebackType
 
     from rstream.codecs import Codec
@@ -55,17 +53,13 @@ __all__ = ("Publisher", "Unfinished")
 log = logging.getLogger("rstream")
 
 T = TypeVar("T")
-Lane = stream.Publisher[bytes]
 
-#: Most readers of one publisher; more are refused, and logged.
-READERS_MAX = 1024
 #: How long the thread waits for reports at most; then it looks whether every lane has its reader.
 LOOK_EVERY_S = 0.5
 #: The same while a message waits for room on a lane, which no report tells.
 LOOK_AGAIN_S = 0.002
-#: A publisher that does not read its reports for so long holds nobody: the driver lets it go on
-#: with the reports of then, and each has the whole state.
-STANDSTILL_S = 2.0
+#: Pause after an error of the driver.
+RETRY_S = 0.1
 #: Seconds without a reader after which ``send`` logs that it waits.
 NOTICE_AFTER_S = 2.0
 
@@ -87,20 +81,6 @@ class Unfinished:
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    """The arguments of :func:`rstream.work.publisher`, checked."""
-
-    name: str
-    uri: str
-    redeliver: bool
-    deliveries_max: int | None
-    unacknowledged_max: int
-    connect_timeout_s: float | None
-    linger_s: float
-    dir: str | None
-
-
 class Publisher(Generic[T]):
     """Gives each message to one reader; made by :func:`rstream.work.publisher`.
 
@@ -108,50 +88,33 @@ class Publisher(Generic[T]):
     """
 
     def __init__(self, chosen: Settings, codec: Codec[T]) -> None:
+        self._is_closing = True  # __del__ runs even when the lines below raise
+        self._made_at = call_site()
         self.name: str = chosen.name
         self._chosen = chosen
         self._codec = codec
         self._pid = os.getpid()
         self._changed = threading.Condition()
-        self._desk: Desk[Lane] = Desk(
+        self._desk: Desk[LanePublisher] = Desk(
             redelivers=chosen.redeliver,
             deliveries_max=chosen.deliveries_max,
-            on_unfinished=self._note_unfinished,
+            on_unfinished=_weakly(self._note_unfinished),
         )
         self._events: deque[Unfinished] = deque(maxlen=EVENTS_MAX)
         self._sent = self._unfinished = 0
-        self._is_closing = self._is_closed = self._is_stopped = False
+        self._is_closed = self._is_stopped = False
         self._is_clogged = False  # a message waits, and a reader with free demand has no room
-        self._refusal = ""  # why the last reader that came was refused
         self._failure: Exception | None = None
-        self._reports = stream.reader(
-            chosen.name,
-            Report,
-            channels=[chosen.uri],
-            stream_id=reports_id(chosen.name),
-            on_gap="resume",
-            evict=policy.Evict(STANDSTILL_S, rejoin=True),
-            dir=chosen.dir,
-        )
-        self._hello: Lane | None = None
-        try:
-            if chosen.uri.startswith("aeron:ipc"):
-                self._hello = stream.publisher(
-                    chosen.name,
-                    channel=chosen.uri,
-                    stream_id=hello_id(chosen.name),
-                    codec=raw(),
-                    linger_s=0,
-                    dir=chosen.dir,
-                )
-        except BaseException:
-            self._reports.close()
-            raise
+        self._readers = Readers(chosen, codec.codec_id, self._desk, self._changed, repr(self))
         self._thread = threading.Thread(
-            target=self._run, name=f"rstream-work-{chosen.name}", daemon=True
+            target=_run,
+            args=(weakref.ref(self), self._readers),
+            name=f"rstream-work-{chosen.name}",
+            daemon=True,
         )
         watch_loop(self)
         self._thread.start()
+        self._is_closing = False
 
     def __repr__(self) -> str:
         return f"<rstream.work.Publisher {self.name!r} on {self._chosen.uri}>"
@@ -322,7 +285,8 @@ class Publisher(Generic[T]):
             self._check_open()
 
     def _why_alone(self) -> str:
-        return f"; the last one that came was refused: {self._refusal}" if self._refusal else ""
+        refusal = self._readers.refusal
+        return f"; the last one that came was refused: {refusal}" if refusal else ""
 
     def _alone_error(self, waited_s: float) -> NotConnected:
         return NotConnected(
@@ -357,116 +321,30 @@ class Publisher(Generic[T]):
 
     # ---- the thread ----
 
-    def _run(self) -> None:
+    def step(self) -> float:
+        """For the thread: take what has come. Returns how long it may wait, in seconds."""
+        if self._is_stopped:
+            return -1.0
         try:
-            while not self._is_stopped:
-                self._step()
+            has_news = self._readers.update()
+            with self._changed:
+                self._send_again()
+                self._changed.notify_all()
+                is_waiting = bool(self._desk.waiting) and self._is_clogged
+            if has_news:
+                return 0.0
+            return LOOK_AGAIN_S if is_waiting else LOOK_EVERY_S
+        except ClosedError:
+            return -1.0
+        except RStreamError as error:
+            log.warning("%r: %s; it tries again", self, error)
+            return RETRY_S
         except Exception as error:
             with self._changed:
                 self._failure = error
                 self._changed.notify_all()
             log.exception("%r: it cannot go on", self)
-
-    def _step(self) -> None:
-        try:
-            reports = self._reports.poll(256)
-            gone: set[int] = set()
-            for event in self._reports.events():
-                if isinstance(event, stream.Unavailable):
-                    gone.add(event.session_id)
-                elif isinstance(event, stream.SessionChanged):  # the driver died, and all lanes
-                    gone.update(seat.session for seat in self._desk.seats.values())
-            for report in reports:
-                self._take(report)
-            self._drop_gone(gone)
-            with self._changed:
-                self._send_again()
-                self._changed.notify_all()
-                is_waiting = bool(self._desk.waiting) and self._is_clogged
-            if not reports:
-                self._reports.wait(LOOK_AGAIN_S if is_waiting else LOOK_EVERY_S)
-        except ClosedError:
-            raise
-        except RStreamError as error:
-            log.warning("%r: %s; it tries again", self, error)
-            time.sleep(0.1)
-
-    def _take(self, report: Report) -> None:
-        if not report.is_valid:
-            self._refuse(f"a report of version {report.version} that cannot be used")
-            return
-        with self._changed:
-            seat = self._desk.seats.get(report.reader)
-            if seat is not None:
-                self._desk.report(seat, report)
-        is_new = seat is None or seat.session != report.session
-        if seat is not None and (report.is_leaving or is_new):
-            unstarted = [
-                number
-                for lane in report.lanes
-                if lane.lane == seat.lane
-                for number in lane.unstarted
-            ]
-            self._drop(seat, unstarted, is_dead=not report.is_leaving)
-        if is_new and not report.is_leaving:
-            self._add(report)
-
-    def _refuse(self, why: str) -> None:
-        if why != self._refusal:
-            log.error("%r: a reader was refused: %s", self, why)
-        self._refusal = why
-
-    def _add(self, report: Report) -> None:
-        if report.codec_id != self._codec.codec_id:
-            self._refuse(
-                f"it reads {describe_codec(report.codec_id)}, and this publisher writes "
-                f"{describe_codec(self._codec.codec_id)}: give both the same type or codec"
-            )
-            return
-        if len(self._desk.seats) >= READERS_MAX:
-            self._refuse(f"there are {READERS_MAX} readers already")
-            return
-        channel = Channel.udp(report.endpoint) if report.endpoint else Channel.ipc()
-        try:
-            publisher = stream.publisher(
-                self.name,
-                channel=channel,
-                stream_id=report.stream_id,
-                codec=raw(),
-                linger_s=0,
-                dir=self._chosen.dir,
-            )
-        except RStreamError as error:
-            self._refuse(str(error))
-            return
-        publisher.gap_level = logging.DEBUG  # what it had is sent again, or told
-        seat = Seat(secrets.randbits(64), publisher, report)
-        with self._changed:
-            self._desk.seats[report.reader] = seat
-            self._desk.report(seat, report)
-
-    def _drop_gone(self, gone: set[int]) -> None:
-        for seat in list(self._desk.seats.values()):
-            is_connected = seat.publisher.is_connected
-            if seat.session in gone or (seat.was_connected and not is_connected):
-                self._drop(seat)
-            seat.was_connected = is_connected
-
-    def _drop(
-        self, seat: Seat[Lane], unstarted: Iterable[int] = (), *, is_dead: bool = True
-    ) -> None:
-        with self._changed:
-            if is_dead and seat.given:
-                log.warning(
-                    "%r: a reader has died with %d messages that it had not acknowledged",
-                    self,
-                    len(seat.given),
-                )
-            self._desk.drop(seat, unstarted, is_dead=is_dead)
-        # No complete end: a reader that lives after all, as when the driver was lost, waits for
-        # another lane of this publisher.
-        with suppress(RStreamError):
-            seat.publisher.fail("it has given this reader up", linger_s=0)
+            return -1.0
 
     def _send_again(self) -> None:
         """Give what waits to readers with free demand. Under lock."""
@@ -526,26 +404,21 @@ class Publisher(Generic[T]):
         if self._pid == os.getpid() and self._thread is not threading.current_thread():
             self._thread.join()
         with self._changed:
-            for seat in list(self._desk.seats.values()):
+            for seat in self._desk.seats.values():
                 for message in seat.given.values():
                     self._note_unfinished(message, "closed before it was acknowledged")
                 seat.given.clear()
-                _close_quietly(seat.publisher)
             for message in self._desk.waiting:
                 self._note_unfinished(message, "closed before a reader could take it")
-            self._desk.seats.clear()
             self._desk.waiting.clear()
+            self._readers.close()
             self._is_closed = True
             self._changed.notify_all()
-        if self._hello is not None:
-            _close_quietly(self._hello)
-        _close_quietly(self._reports)
 
     def stop(self) -> None:
         """Stop the thread without waiting for anything; at the end of the program."""
         self._is_stopped = True
-        with suppress(RStreamError):
-            self._reports.wake()
+        self._readers.wake()
 
     def join(self, timeout_s: float) -> None:
         """Wait for the thread."""
@@ -562,9 +435,35 @@ class Publisher(Generic[T]):
     ) -> None:
         self.close(linger_s=linger_after(exc, self._chosen.linger_s))
 
+    def __del__(self) -> None:
+        if not self._is_closing:
+            warn_unclosed(self, self._made_at)
+            self.close(linger_s=0)
 
-def _close_quietly(one: stream.Publisher[Any] | stream.Reader[Any]) -> None:
-    try:
-        one.close()
-    except RStreamError as error:
-        log.warning("%r: not closed in good order: %s", one, error)
+
+def _weakly(method: Callable[[Message, str], None]) -> Callable[[Message, str], None]:
+    """The method, without keeping its object alive."""
+    reference = weakref.WeakMethod(method)
+
+    def call(message: Message, reason: str) -> None:
+        living = reference()
+        if living is not None:
+            living(message, reason)
+
+    return call
+
+
+def _run(reference: weakref.ref[Publisher[Any]], readers: Readers) -> None:
+    """The thread of a publisher. It keeps the publisher alive only while it works for it."""
+    wait_s = 0.0
+    while wait_s >= 0:
+        try:
+            if wait_s > 0:  # even a wait for nothing gives the interpreter's lock away, for 5 ms
+                readers.wait(wait_s)
+        except RStreamError:  # the next step says what it is
+            time.sleep(RETRY_S)
+        publisher = reference()
+        if publisher is None:
+            return
+        wait_s = publisher.step()
+        del publisher

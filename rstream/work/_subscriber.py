@@ -1,11 +1,8 @@
 """The reading side of shared work.
 
 The lanes of all publishers are one stream to this reader. It counts what it has and what it has
-done (``_ledger.py``), and reports that to every publisher: at once when it has done a message that
-the publisher waits for, in parts when it works on many small ones, and once a second in any case.
-
-A thread of its own reports while the user works: to a publisher that comes, once a second, and
-again when a report found no room.
+done (``_ledger.py``), and reports that to every publisher (``_reporter.py``): at once when it has
+done a message that the publisher waits for, and in parts when it works on many small ones.
 
 ``_lock`` guards the ledger. It is held for moments.
 """
@@ -13,31 +10,30 @@ again when a report found no room.
 from __future__ import annotations
 
 import logging
-import secrets
 import socket
 import threading
 import time
 from collections import deque
-from contextlib import suppress
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, Self, TypeVar
+from typing import TYPE_CHECKING, Generic, NoReturn, Self, TypeVar
 
 from rstream import stream
 from rstream._channel_uri import ChannelUri
 from rstream._checks import check_timeout
+from rstream._unclosed import call_site, warn_unclosed
 from rstream.channel import Channel
 from rstream.codecs import raw
-from rstream.driver import watch_loop
 from rstream.errors import ClosedError, CodecError, ReadTimeout, RStreamError, StreamEnded
 from rstream.stream._names import new_stream_id
 from rstream.work._ledger import Ledger
-from rstream.work._protocol import HEAD, REPORT_TERM, VERSION, Report, hello_id, reports_id
+from rstream.work._protocol import HEAD
+from rstream.work._reporter import Reporter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import TracebackType
 
     from rstream.codecs import Codec
+    from rstream.work._reporter import Settings
 
 __all__ = ("Job", "Subscriber")
 
@@ -45,30 +41,10 @@ log = logging.getLogger("rstream")
 
 T = TypeVar("T")
 
-#: How often a reader reports without anything new.
-REPORT_EVERY_S = 1.0
-#: How soon it tries again when a report found no room.
-RETRY_S = 0.002
-#: How often a reader on UDP looks whether a publisher has come.
-LOOK_EVERY_S = 0.1
 #: Messages that are done are reported within this time, while more of them are at hand.
 COALESCE_S = 0.001
 #: Receiver window of the lanes on UDP, in bytes.
 WINDOW_BYTES = 512 * 1024
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    """The arguments of :func:`rstream.work.subscriber`, checked."""
-
-    name: str
-    uris: list[str]
-    host: str | None
-    port: int
-    prefetch: int
-    acknowledge: Literal["next", "explicit"]
-    stays: bool
-    dir: str | None
 
 
 class Job(Generic[T]):
@@ -118,69 +94,45 @@ class Subscriber(Generic[T]):
     """
 
     def __init__(self, chosen: Settings, codec: Codec[T]) -> None:
+        self._is_closed = True  # __del__ runs even when the lines below raise
+        self._made_at = call_site()
         self.name: str = chosen.name
         self._chosen = chosen
         self._codec = codec
-        self._number = secrets.randbits(63)
         self._lock = threading.Lock()
         self._ledger = Ledger(chosen.prefetch)
         self._ready: deque[tuple[bytes, int, int, int]] = deque()
         self._current: Job[T] | None = None
         self._unreported = 0  # done since the last report
         self._reported_s = 0.0
-        self._is_unsent = False  # a report found no room
-        self._is_closed = self._is_stopped = False
         self._taken = self._done = self._refused = 0
-        self._stopped = threading.Event()
-        self._source: stream.Reader[bytes]
-        self._hello: stream.Reader[bytes] | None = None
-        self._controls: list[stream.Publisher[Report]] = []
-        try:
-            self._open()
-        except BaseException:
-            self._close_streams()
-            raise
-        self._thread = threading.Thread(
-            target=self._run, name=f"rstream-work-{chosen.name}", daemon=True
-        )
-        watch_loop(self)
-        self._thread.start()
-
-    def _open(self) -> None:
-        chosen = self._chosen
-        self._is_network = not chosen.uris[0].startswith("aeron:ipc")
-        host = (chosen.host or _route_to(chosen.uris[0])) if self._is_network else ""
-        self._source = stream.reader(
+        is_network = not chosen.uris[0].startswith("aeron:ipc")
+        host = (chosen.host or _route_to(chosen.uris[0])) if is_network else ""
+        self._source: stream.Reader[bytes] = stream.reader(
             chosen.name,
-            channels=[_lanes_channel(host, chosen.port)] if self._is_network else None,
+            channels=[_lanes_channel(host, chosen.port)] if is_network else None,
             stream_id=new_stream_id(),
             codec=raw(),
             on_lost="event",
             on_gap="resume",
             dir=chosen.dir,
         )
-        self._endpoint = f"{host}:{_port_of(self._source)}" if self._is_network else ""
-        for uri in chosen.uris:
-            channel = ChannelUri.parse(uri).with_defaults({"term-length": str(REPORT_TERM)})
-            self._controls.append(
-                stream.publisher(
-                    chosen.name,
-                    type=Report,
-                    channel=str(channel),
-                    stream_id=reports_id(chosen.name),
-                    linger_s=0,
-                    dir=chosen.dir,
-                )
+        try:
+            self._endpoint = f"{host}:{_port_of(self._source)}" if is_network else ""
+            self._reporter = Reporter(
+                chosen,
+                repr(self),
+                ledger=self._ledger,
+                lock=self._lock,
+                lanes_id=self._source.stream_id,
+                endpoint=self._endpoint,
+                codec_id=codec.codec_id,
+                on_complete=self._source.wake,
             )
-        if not self._is_network:
-            self._hello = stream.reader(
-                chosen.name,
-                stream_id=hello_id(chosen.name),
-                codec=raw(),
-                on_lost="event",
-                on_gap="resume",
-                dir=chosen.dir,
-            )
+        except BaseException:
+            self._source.close()
+            raise
+        self._is_closed = False
 
     def __repr__(self) -> str:
         return f"<rstream.work.Subscriber {self.name!r} on {', '.join(self._chosen.uris)}>"
@@ -261,7 +213,17 @@ class Subscriber(Generic[T]):
         return None
 
     def _is_over(self) -> bool:
-        return self._source.is_ended and not self._ready and not self._chosen.stays
+        """Whether every publisher seen has completed, and all that it gave was handed out."""
+        if self._chosen.stays or self._ready:
+            return False
+        # In shared memory also publishers are seen that had nothing left for this reader.
+        is_complete = self._reporter.is_complete and not self._source.is_connected
+        return self._source.is_ended or is_complete
+
+    def _report(self) -> None:
+        self._unreported = 0
+        self._reported_s = time.monotonic()
+        self._reporter.report()
 
     def _receive(self) -> bool:
         """Take over what has arrived."""
@@ -274,8 +236,10 @@ class Subscriber(Generic[T]):
                     self._refused += 1
                     continue
                 lane, number, delivery = HEAD.unpack_from(payload)
-                self._ledger.received(lane, number)
-                self._ready.append((payload, lane, number, delivery))
+                if self._ledger.received(lane, number):
+                    self._ready.append((payload, lane, number, delivery))
+                else:
+                    self._refused += 1
             has_others = self._ledger.lanes > 1
         if has_others:  # they must know that there is less free demand
             self._report()
@@ -312,81 +276,6 @@ class Subscriber(Generic[T]):
         if is_due and not self._is_closed:
             self._report()
 
-    # ---- reporting ----
-
-    def _report(self, *, is_leaving: bool = False) -> bool:
-        """Tell every publisher the state. False: one of them has no room for it now."""
-        with self._lock:
-            lanes = self._ledger.reports(is_leaving=is_leaving)
-            self._unreported = 0
-            self._reported_s = time.monotonic()
-        is_sent = True
-        for control in self._controls:
-            report = Report(
-                version=VERSION,
-                reader=self._number,
-                session=control.session_id,
-                stream_id=self._source.stream_id,
-                endpoint=self._endpoint,
-                prefetch=self._chosen.prefetch,
-                codec_id=self._codec.codec_id,
-                is_leaving=is_leaving,
-                lanes=lanes,
-            )
-            try:
-                # Without a publisher there is nobody to tell: one that comes gets the next report.
-                is_sent &= control.offer(report) > 0 or not control.is_connected
-            except ClosedError:
-                break
-            except RStreamError as error:
-                log.warning("%r: publishers could not be told: %s", self, error)
-                is_sent = False
-        if not is_sent and not self._is_unsent:
-            self._is_unsent = True
-            self._prompt()
-        return is_sent
-
-    def _prompt(self) -> None:
-        """Wake the thread that reports."""
-        if self._hello is None:
-            self._stopped.set()
-        else:
-            with suppress(RStreamError):
-                self._hello.wake()
-
-    def _run(self) -> None:
-        connected = [False] * len(self._controls)
-        next_s = 0.0
-        while not self._is_stopped:
-            try:
-                now_s = time.monotonic()
-                before, connected = connected, [one.is_connected for one in self._controls]
-                has_new = self._hello is not None and self._has_new_publisher(self._hello)
-                if self._is_unsent or has_new or before != connected or now_s >= next_s:
-                    self._is_unsent = False
-                    self._is_unsent = not self._report()
-                    next_s = now_s + REPORT_EVERY_S
-                self._pause(RETRY_S if self._is_unsent else max(0.0, next_s - time.monotonic()))
-            except ClosedError:
-                return
-            except RStreamError as error:
-                log.warning("%r: %s; it tries again", self, error)
-                time.sleep(0.1)
-            except Exception:
-                log.exception("%r: a report failed; it tries again", self)
-                time.sleep(REPORT_EVERY_S)
-
-    @staticmethod
-    def _has_new_publisher(hello: stream.Reader[bytes]) -> bool:
-        hello.poll()
-        return any(isinstance(event, stream.Available) for event in hello.events())
-
-    def _pause(self, seconds: float) -> None:
-        if self._hello is not None:
-            self._hello.wait(seconds)
-        elif self._stopped.wait(min(seconds, LOOK_EVERY_S)):
-            self._stopped.clear()
-
     # ---- the end ----
 
     def close(self) -> None:
@@ -397,31 +286,11 @@ class Subscriber(Generic[T]):
             if self._is_closed:
                 return
             self._is_closed = True
-        self.stop()
-        if self._thread is not threading.current_thread():
-            self._thread.join()
-        with suppress(RStreamError):
-            self._report(is_leaving=True)
-        self._close_streams()
-
-    def _close_streams(self) -> None:
-        ends: list[Any] = [*self._controls, self._hello, getattr(self, "_source", None)]
-        for one in ends:
-            if one is None:
-                continue
-            try:
-                one.close()
-            except RStreamError as error:
-                log.warning("%r: not closed in good order: %s", one, error)
-
-    def stop(self) -> None:
-        """Stop the thread without waiting for anything; at the end of the program."""
-        self._is_stopped = True
-        self._prompt()
-
-    def join(self, timeout_s: float) -> None:
-        """Wait for the thread."""
-        self._thread.join(timeout_s)
+        self._reporter.close()
+        try:
+            self._source.close()
+        except RStreamError as error:
+            log.warning("%r: not closed in good order: %s", self, error)
 
     def __enter__(self) -> Self:
         return self
@@ -436,6 +305,11 @@ class Subscriber(Generic[T]):
         if current is not None and exc is None and self._chosen.acknowledge == "next":
             current.ack()
         self.close()
+
+    def __del__(self) -> None:
+        if not self._is_closed:
+            warn_unclosed(self, self._made_at)
+            self.close()
 
 
 def _lanes_channel(host: str, port: int) -> Channel:

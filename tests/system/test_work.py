@@ -121,7 +121,7 @@ def test_at_most_once_a_job_in_hand_dies_with_its_reader(start, driver_dir, name
 
 def test_readers_killed_at_random_moments_lose_nothing(start, driver_dir, name):
     """Of three readers one is killed again and again, and replaced."""
-    count = 600
+    count = 300
     workers = [start(pause_s=0.001, prefetch=4) for _ in range(3)]
     victims = []
     with work.publisher(name, deliveries_max=None, dir=driver_dir) as jobs:
@@ -159,6 +159,26 @@ def test_the_driver_is_killed_and_the_work_goes_on(start, driver_dir, name):
     assert set(done) >= set(range(60, 300))
 
 
+def test_a_publisher_is_killed_and_the_readers_go_on_with_the_next_one(start, driver_dir, name):
+    worker = start(prefetch=2, pause_s=0.3)
+    code = (
+        "import time; from rstream import work\n"
+        f"jobs = work.publisher({name!r}, dir={driver_dir!r})\n"
+        "jobs.send_many(['a', 'b']); print('sent', flush=True); time.sleep(1000)"
+    )
+    doomed = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, cwd=ROOT
+    )
+    assert doomed.stdout.readline() == "sent\n"
+    doomed.kill()
+    doomed.wait(10)
+    doomed.stdout.close()
+    with work.publisher(name, dir=driver_dir) as jobs:
+        jobs.send("c")
+    assert worker.rest() == [["a", 1], "a", ["b", 1], "b", ["c", 1], "c"]
+
+
+@pytest.mark.ci
 def test_a_publisher_that_stands_still_holds_no_reader(start, driver_dir, name):
     """Its reports fill up; the driver lets the stream go on, and the others get theirs."""
     code = (

@@ -4,7 +4,7 @@ twice without a mark.
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rstream.work._desk import Desk, Message, Seat
@@ -136,7 +136,20 @@ def test_what_nobody_has_seen_goes_out_unmarked_even_at_most_once():
     office.ledgers["a"].started(office.desk.seats["a"].lane, 1)
     lane = office.report("a", is_leaving=True)
     assert lane.unstarted == [2]
-    office.desk.drop(office.desk.seats["a"], lane.unstarted, is_dead=False)
+    office.desk.drop(office.desk.seats["a"], report_of("a", [lane], is_leaving=True))
+    assert [(m.number, m.deliveries) for m in office.desk.waiting] == [(2, 0)]
+    assert [number for number, _ in office.unfinished] == [1]
+
+
+def test_what_did_not_reach_a_reader_that_leaves_was_not_seen():
+    office = Office(redelivers=False)
+    office.join("a", prefetch=2)
+    office.send()
+    seat = office.desk.seats["a"]
+    office.ledgers["a"].started(seat.lane, 1)
+    lane = office.report("a", is_leaving=True)
+    seat.give(Message(b"", 2))  # while the report was under way
+    office.desk.drop(seat, report_of("a", [lane], is_leaving=True))
     assert [(m.number, m.deliveries) for m in office.desk.waiting] == [(2, 0)]
     assert [number for number, _ in office.unfinished] == [1]
 
@@ -161,7 +174,9 @@ def test_what_a_reader_has_from_others_is_no_free_demand():
     office = Office()
     office.join("a", prefetch=3)
     seat = office.desk.seats["a"]
-    office.desk.report(seat, report_of("a", [LaneReport(lane=99, upto=7, held=2)], prefetch=3))
+    office.desk.report(
+        seat, report_of("a", [LaneReport(lane=99, last=9, upto=7, held=2)], prefetch=3)
+    )
     assert seat.free == 1
 
 
@@ -173,7 +188,46 @@ def test_idle_lanes_are_forgotten():
     assert ledger.lanes <= LANES_MAX + 1
 
 
-@settings(max_examples=200)
+def test_a_report_in_between_has_only_what_changed():
+    ledger = Ledger(1)
+    ledger.received(1, 1)
+    ledger.done(1, 1)
+    ledger.received(2, 1)
+    assert [one.lane for one in ledger.reports(is_whole=False)] == [1, 2]
+    ledger.told(ledger.version)
+    assert [one.lane for one in ledger.reports(is_whole=False)] == [2]  # it is held
+    ledger.done(2, 1)
+    assert [one.lane for one in ledger.reports(is_whole=False)] == [2]
+    ledger.told(ledger.version)
+    assert ledger.reports(is_whole=False) == []
+    assert len(ledger.reports()) == 2
+
+
+def test_a_number_that_never_came_is_given_back():
+    office = Office()
+    office.join("a", prefetch=3)
+    office.send()
+    _, lost = office.give(Message(b"", 2))
+    ledger = office.ledgers["a"] = Ledger(3)
+    assert ledger.received(1, 1)
+    assert ledger.received(1, 3)  # 2 was lost with a driver
+    assert ledger.done(1, 3)
+    office.desk.seats["a"].give(Message(b"", 3))
+    lane = office.report("a")
+    assert (lane.upto, lane.beyond, lane.returned) == (0, [2, 3], [2])
+    assert list(office.desk.waiting) == [lost]
+    assert office.desk.acknowledged == 1
+
+
+def test_numbers_of_no_honest_publisher_are_ignored():
+    ledger = Ledger(1)
+    assert ledger.received(1, 5)
+    assert not ledger.received(1, 5)
+    assert not ledger.received(1, 4)
+    assert not ledger.received(1, 1 << 60)
+    assert ledger.held == 1
+
+
 @given(st.data())
 def test_every_message_is_in_one_place_and_every_second_delivery_is_marked(data):
     """Readers come, work, die, leave, give back; reports get lost. At the end every message was
@@ -226,7 +280,8 @@ def test_every_message_is_in_one_place_and_every_second_delivery_is_marked(data)
                 office.desk.drop(seat)
             elif action == "go":
                 lane = office.report(reader, is_leaving=True)
-                office.desk.drop(seat, lane.unstarted if lane else (), is_dead=False)
+                lanes = [lane] if lane else []
+                office.desk.drop(seat, report_of(reader, lanes, is_leaving=True))
         while office.desk.waiting and office.desk.free_seats():
             took(office.give(office.desk.waiting.popleft()))
         assert office.desk.open + office.desk.acknowledged == sent

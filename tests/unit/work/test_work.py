@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import threading
 import time
@@ -15,12 +16,14 @@ from rstream.errors import (
     ChannelError,
     ClosedError,
     ConfigError,
+    ForkedError,
     MessageTooLarge,
     NotConnected,
     NotSupported,
     ReadTimeout,
     StreamEnded,
 )
+from rstream.work import _publisher
 from tests.support import free_port, in_thread, until
 
 
@@ -187,13 +190,14 @@ def test_a_job_that_cannot_be_decoded_is_given_up_and_the_reader_goes_on(ends, c
 
 def test_another_codec_is_refused_with_both_names(ends):
     ends.subscriber(codec=codecs.raw())
-    publisher = ends.publisher(connect_timeout_s=1)
+    publisher = ends.publisher(connect_timeout_s=0.5)
     with pytest.raises(NotConnected, match=r"it reads raw .* writes msgpack"):
         publisher.send(1)
 
 
-def test_without_a_reader_it_says_so_and_goes_on(ends, caplog):
-    publisher = ends.publisher(connect_timeout_s=2.3)
+def test_without_a_reader_it_says_so_and_goes_on(ends, caplog, monkeypatch):
+    monkeypatch.setattr(_publisher, "NOTICE_AFTER_S", 0.1)
+    publisher = ends.publisher(connect_timeout_s=0.3)
     with pytest.raises(NotConnected, match=r"rstream\.work\.subscriber"):
         publisher.send(1)
     assert "waits for a reader" in caplog.text
@@ -265,11 +269,37 @@ def test_a_reader_that_stays_waits_for_the_next_publisher(ends):
         reader.get(timeout_s=0.05)
 
 
+def test_a_reader_that_got_nothing_ends_with_the_others(ends):
+    """The publisher is done before the second reader has any of its jobs."""
+    first, second = ends.subscriber(), ends.subscriber()
+    publisher = ends.publisher()
+    publisher.send("only")
+    until(lambda: publisher.readers == 2)
+    ended = [take_all(reader) for reader in (first, second)]
+    publisher.close()
+    for thread, _ in ended:
+        thread.join(10)
+        assert not thread.is_alive()
+    assert sorted(taken for _, taken in ended) == [[], ["only"]]
+
+
+def test_a_reader_without_a_lane_ends_when_the_publishers_it_saw_have_completed(ends):
+    publisher = ends.publisher()
+    publisher._readers._add = lambda report: None  # as if it closed before the report came
+    thread, taken = take_all(ends.subscriber())
+    until(lambda: publisher._readers._reports.statistics()["messages"] > 0)
+    publisher.close()
+    thread.join(10)
+    assert not thread.is_alive()
+    assert taken == []
+
+
 def test_over_udp_with_two_publishers(ends):
     channels = [rstream.Channel.udp(f"127.0.0.1:{free_port()}") for _ in range(2)]
     readers = [take_all(ends.subscriber(channel=channels)) for _ in range(2)]
     publishers = [ends.publisher(channel=channel) for channel in channels]
     for start, publisher in enumerate(publishers):
+        until(lambda one=publisher: one.readers == 2)
         publisher.send_many(range(start * 100, start * 100 + 100))
     closing = [in_thread(publisher.close) for publisher in publishers]
     for thread in closing + [thread for thread, _ in readers]:
@@ -373,3 +403,26 @@ def test_a_publisher_refuses_what_it_cannot_use(options, error):
 def test_a_number_is_no_name():
     with pytest.raises(ConfigError, match="stream id"):
         work.publisher(7)
+
+
+def test_an_end_that_is_not_closed_says_so_and_leaves(driver_dir, name):
+    with pytest.warns(ResourceWarning, match="was not closed; made at .*test_work.py"):
+        publisher = work.publisher(name, dir=driver_dir)
+        threads = [publisher._thread]
+        del publisher
+        gc.collect()
+        until(lambda: not threads[0].is_alive())
+    with pytest.warns(ResourceWarning, match="was not closed; made at .*test_work.py"):
+        subscriber = work.subscriber(name, dir=driver_dir)
+        threads = [subscriber._reporter._thread]
+        del subscriber
+        gc.collect()
+        assert not threads[0].is_alive()
+
+
+def test_in_a_forked_child_it_says_so(ends, monkeypatch):
+    publisher = ends.publisher()
+    monkeypatch.setattr(publisher, "_pid", -1)
+    with pytest.raises(ForkedError):
+        publisher.send(1)
+    monkeypatch.undo()
