@@ -67,8 +67,9 @@ class Publisher(LargeSender[T]):
         """New locks: in a forked child the threads that held the old ones do not exist."""
         self._lock = _core.Turn()
         self._room = threading.Lock()
-        self._large_lock = threading.Lock()  # held while a message travels in parts
-        self._large_owner = 0  # the thread that holds it
+        # Held while a message travels in parts. Reentrant only because it then knows its owner at
+        # every moment, also when Ctrl-C comes right after it was taken.
+        self._large_lock = threading.RLock()
 
     def _run(self, steps: Steps[R]) -> R:
         return _steps.run(steps, self._wait, self._lock)
@@ -189,13 +190,24 @@ class Publisher(LargeSender[T]):
     def _send_large(self, data: Encoded, timeout_s: float | None) -> int:
         """Send a message in parts; the lock is free between them."""
         check_timeout(timeout_s)
-        self._take_large_turn(timeout_s)
+        if self._has_large_turn():
+            raise ConcurrentUseError(
+                f"{self._where()}: this thread is in the middle of a message that travels in parts",
+                hint="do not send such a message in a signal handler, or open another publisher",
+            )
         try:
+            wait_s = -1 if timeout_s is None else min(timeout_s, 1e6)
+            if not self._large_lock.acquire(timeout=wait_s):
+                raise self._late_error(timeout_s or 0.0)
             with self._lock:
                 message = self._take_up(data)
             return self._send_rest(message, timeout_s)
         finally:
-            self._leave_large_turn()
+            if self._has_large_turn():
+                self._large_lock.release()
+
+    def _has_large_turn(self) -> bool:
+        return self._large_lock._is_owned()  # pyright: ignore - threading.Condition uses it too
 
     def _send_rest(self, message: PartedMessage, timeout_s: float | None = None) -> int:
         position = 0
@@ -208,20 +220,6 @@ class Publisher(LargeSender[T]):
             with self._lock:
                 self._put_down(message)
         return position
-
-    def _take_large_turn(self, timeout_s: float | None) -> None:
-        if self._large_owner == threading.get_ident():
-            raise ConcurrentUseError(
-                f"{self._where()}: this thread is in the middle of a message that travels in parts",
-                hint="do not send such a message in a signal handler, or open another publisher",
-            )
-        if not self._large_lock.acquire(timeout=-1 if timeout_s is None else min(timeout_s, 1e6)):
-            raise self._late_error(timeout_s or 0.0)
-        self._large_owner = threading.get_ident()
-
-    def _leave_large_turn(self) -> None:
-        self._large_owner = 0
-        self._large_lock.release()
 
     def offer(self, obj: T) -> int:
         """Try to send one object at once.
@@ -254,10 +252,11 @@ class Publisher(LargeSender[T]):
             return self._note_offered(self._offer(data), data)
 
     def _offer_large(self, data: Encoded) -> int:
-        if self._large_owner or not self._large_lock.acquire(blocking=False):
+        if self._has_large_turn():  # in a signal handler
             return _core.BACK_PRESSURED
-        self._large_owner = threading.get_ident()
         try:
+            if not self._large_lock.acquire(blocking=False):
+                return _core.BACK_PRESSURED
             with self._lock:
                 message = self._take_up(data)
                 position = self._offer_part(message)
@@ -266,7 +265,8 @@ class Publisher(LargeSender[T]):
                     return self._note_offered(position, data)
             return self._send_rest(message)
         finally:
-            self._leave_large_turn()
+            if self._has_large_turn():
+                self._large_lock.release()
 
     def send_many(self, objects: Iterable[T], *, timeout_s: float | None = None) -> int:
         """Send all objects in order: the fastest way to send a list.

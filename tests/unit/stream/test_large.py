@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import random
+import signal
 import threading
 import time
 
@@ -329,8 +330,6 @@ def test_demand_counts_a_message_once(driver_dir, name):
 
 
 def test_a_signal_handler_may_not_send_another_one(driver_dir, name):
-    import signal
-
     with pair(name, driver_dir) as (sub, pub):
         errors = []
 
@@ -354,6 +353,21 @@ def test_a_signal_handler_may_not_send_another_one(driver_dir, name):
         reader.join(20.0)
         assert len(errors) == 1
         assert sorted(map(len, found)) == [5, 200 * MIB]
+
+
+def test_after_ctrl_c_the_next_one_is_sent(driver_dir, name):
+    with pair(name, driver_dir) as (sub, pub):
+        timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            pub.send(bytes(4 * MIB))
+        timer.join()
+        assert pub.progress is None
+        sender = in_thread(pub.send, bytes(MIB))
+        assert take(sub, 1) == [bytes(MIB)]
+        sender.join(10.0)
+        (gap,) = [event for event in sub.events() if isinstance(event, stream.Gap)]
+        assert "4194304 bytes in parts: its publisher gave it up" in gap.reason
 
 
 def test_a_rate_holds_parts_too(driver_dir, name):
