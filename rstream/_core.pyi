@@ -331,8 +331,10 @@ class Subscription:
     def partial_bytes(self) -> int:
         """Bytes held of messages whose last part has not come."""
     @property
-    def held(self) -> tuple[int, int]:
-        """(bytes from the oldest lease on, window) of the image that leases and views hold most."""
+    def held(self) -> tuple[int, int, int]:
+        """(bytes from the oldest lease on, window) of the image that leases and views hold most,
+        and the largest MTU of all images.
+        """
     @property
     def events_lost(self) -> int:
         """Image events lost because the bounded queue was full; normally 0."""

@@ -54,7 +54,7 @@ from rstream.stream._options import PREFETCH
 from rstream.stream._parts import MESSAGE_LENGTH
 from rstream.stream._report import Report
 from rstream.stream._subscriber import WAIT_FOREVER_S, Subscriber
-from rstream.stream._views import Views, takes_views
+from rstream.stream._views import COPIED_BELOW, Views, takes_views
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -82,9 +82,6 @@ REASON_BYTES_MAX = 1023
 #: How often a reader without publishers looks for one that it may mean: first, and at last.
 NOTICE_EVERY_S = 2.0
 NOTICE_RARELY_S = 60.0
-#: A message with fewer bytes is copied also for a codec that takes views: that costs less than to
-#: lease it.
-COPIED_BELOW = 4096
 #: Most messages of one transport batch.
 LIMIT_MAX = 65_536
 
@@ -553,7 +550,7 @@ class Reader(Subscriber[T], Generic[T]):
             self.consume(self.handed_out() - self.in_hand)
             if reason is not None:
                 self._inputs.reject(reason)
-            left = self._inputs.joined.copy()
+            left = [] if self.is_ended else self._inputs.joined.copy()
             self._inputs.leave()
             if self._views is not None:
                 self._views.look_at_the_end(left)

@@ -9,7 +9,7 @@ must stay valid, but nobody should have to guess it.
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -17,15 +17,18 @@ if TYPE_CHECKING:
     from rstream.codecs import Codec
     from rstream.stream._input import Input
 
-__all__ = ("Views", "takes_views")
+__all__ = ("COPIED_BELOW", "Views", "takes_views")
 
 log = logging.getLogger("rstream")
 
+#: A message with fewer bytes is copied also for a codec that takes views: that costs less than to
+#: lease it.
+COPIED_BELOW: Final = 4096
 #: A poll hands out at most this part of the window. A second one then fits beside it, and the
 #: publisher has half of the window left.
-WINDOW_PARTS = 4
+WINDOW_PARTS: Final = 4
 #: Most bytes of a poll before a window is known.
-BYTES_AT_FIRST = 1
+BYTES_AT_FIRST: Final = 1
 
 _HINT = (
     "drop views that are no longer needed, copy what you keep (array.copy()), or open the reader "
@@ -45,8 +48,9 @@ class Views:
         held_bytes: bytes of the stream that its publisher cannot reuse, as last seen; of several
             publishers the most.
         holds: how often that has come to be more than half of the window.
-        bytes_max: most bytes of one poll. A loop refers to what it was given last while it waits
-            for more. If that could fill the window, both ends would wait for each other.
+        bytes_max: most bytes of one poll; 0: no limit. A loop refers to what it was given last
+            while it waits for more. If that could fill the window, both ends would wait for each
+            other.
     """
 
     def __init__(self, title: str) -> None:
@@ -58,9 +62,11 @@ class Views:
 
     def look(self, sources: Iterable[Input]) -> None:
         """Look at what is held. Call it between two polls, when no batch is open."""
-        held, window = max((source.core.held for source in sources), default=(0, 0))
+        held, window, mtu = _most_held(sources)
         self.held_bytes = held
-        self.bytes_max = window // WINDOW_PARTS or BYTES_AT_FIRST
+        self.bytes_max = BYTES_AT_FIRST
+        if window > 0:  # only with larger frames a view can lie in the log
+            self.bytes_max = window // WINDOW_PARTS if mtu > COPIED_BELOW else 0
         is_holding = 2 * held > window
         if is_holding and not self._is_holding:
             self.holds += 1
@@ -77,7 +83,7 @@ class Views:
 
     def look_at_the_end(self, sources: Iterable[Input]) -> None:
         """Say that a subscription stays for its views, though its reader was closed."""
-        held, window = max((source.core.held for source in sources), default=(0, 0))
+        held, window, _ = _most_held(sources)
         self.held_bytes = held
         if held > 0:
             log.warning(
@@ -87,3 +93,12 @@ class Views:
                 window,
                 _HINT,
             )
+
+
+def _most_held(sources: Iterable[Input]) -> tuple[int, int, int]:
+    """What the views hold of the source of which they hold most, its window, and the largest MTU
+    of all.
+    """
+    facts = [source.core.held for source in sources]
+    held, window, _ = max(facts, default=(0, 0, 0))
+    return held, window, max((mtu for _, _, mtu in facts), default=0)

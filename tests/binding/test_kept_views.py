@@ -62,8 +62,8 @@ def test_a_view_in_the_log_stays_as_it_was_and_holds_the_publisher_back(client):
     while publication.offer(b"x" * 8000) > 0:
         sent += 1
         assert len(receive(subscription, 1)) == 1
-    held, window = subscription.core.held
-    assert (window, sent) == (TERM // 2, TERM // 2 // 8032)
+    held, window, mtu = subscription.core.held
+    assert (window, sent, mtu) == (TERM // 2, TERM // 2 // 8032, 65504)
     assert held > window * 0.95
     assert bytes(view) == ONE_FRAME
     view.release()
@@ -147,7 +147,7 @@ def test_a_closed_subscription_leaves_the_driver_unless_a_view_lies_in_its_log(c
             assert subscription.core.held[0] == 8032
             view.release()
         until(lambda publication=publication: not publication.is_connected)
-        assert subscription.core.held == (0, 0)
+        assert subscription.core.held == (0, 0, 0)
         publication.close()
 
 

@@ -139,10 +139,11 @@ RST_API void rst_subscription_fill(const rst_subscription_t *subscription, int64
 }
 
 RST_API void rst_subscription_held(const rst_subscription_t *subscription, int64_t *held_bytes,
-    int64_t *window_bytes)
+    int64_t *window_bytes, int32_t *mtu_max)
 {
     int64_t most = 0;
     int64_t window = 0;
+    int32_t mtu = 0;
     if (rsti_subscription_is_usable(subscription)) {
         pthread_mutex_t *lock = (pthread_mutex_t *)&subscription->lock;
         pthread_mutex_lock(lock);
@@ -155,8 +156,12 @@ RST_API void rst_subscription_held(const rst_subscription_t *subscription, int64
                 most = held;
                 window = window_of(image);
             }
+            mtu = rsti_max_i32(mtu, image->log->file.log.metadata->mtu_length);
         }
         pthread_mutex_unlock(lock);
+    }
+    if (mtu_max != NULL) {
+        *mtu_max = mtu;
     }
     if (held_bytes != NULL) {
         *held_bytes = most;

@@ -290,12 +290,13 @@ static PyObject *subscription_get_held(PyObject *object, void *closure)
     rsti_py_subscription_t *self = (rsti_py_subscription_t *)object;
     int64_t held_bytes = 0;
     int64_t window_bytes = 0;
+    int32_t mtu_max = 0;
 
     (void)closure;
     if (self->subscription != NULL) { /* also after close(), while views are alive */
-        rst_subscription_held(self->subscription, &held_bytes, &window_bytes);
+        rst_subscription_held(self->subscription, &held_bytes, &window_bytes, &mtu_max);
     }
-    return Py_BuildValue("(LL)", (long long)held_bytes, (long long)window_bytes);
+    return Py_BuildValue("(LLi)", (long long)held_bytes, (long long)window_bytes, (int)mtu_max);
 }
 
 static PyObject *subscription_get_events_lost(PyObject *object, void *closure)
@@ -365,7 +366,9 @@ static PyGetSetDef subscription_getset[] = {
         "-1 errored, 0 initialising, 1 active, 2 closing.", NULL},
     {"demand", subscription_get_demand, NULL, "Requested and not yet delivered.", NULL},
     {"held", subscription_get_held, NULL,
-        "(bytes from the oldest lease on, window) of the image that is held most.", NULL},
+        "(bytes from the oldest lease on, window) of the image that is held most, and the largest "
+        "MTU of all.",
+        NULL},
     {"fill", subscription_get_fill, NULL,
         "(bytes received and not consumed, window) of the fullest image.", NULL},
     {"partial_bytes", subscription_get_partial_bytes, NULL,

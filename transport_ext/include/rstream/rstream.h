@@ -419,9 +419,9 @@ RST_API void rst_subscription_close(rst_subscription_t *subscription);
 RST_API void rst_subscription_fill(const rst_subscription_t *subscription, int64_t *fill_bytes,
     int64_t *window_bytes);
 /* Of the image that batches hold most: bytes from its oldest held batch to the next message to
- * read, and its window. */
+ * read, and its window; and the largest MTU of all images. */
 RST_API void rst_subscription_held(const rst_subscription_t *subscription, int64_t *held_bytes,
-    int64_t *window_bytes);
+    int64_t *window_bytes, int32_t *mtu_max);
 
 /* ---- waiting ---- */
 

@@ -201,14 +201,16 @@ TEST(owned_messages_are_kept)
     const rst_message_t *messages = rst_batch_messages(batch, NULL);
     CHECK((messages[0].flags & RST_MESSAGE_OWNED) != 0);
     CHECK((messages[1].flags & RST_MESSAGE_OWNED) == 0);
-    rst_subscription_held(subscription, &held, &window);
+    int32_t mtu = 0;
+    rst_subscription_held(subscription, &held, &window, &mtu);
     CHECK_EQ(held, at);
     CHECK(window > 0);
+    CHECK(mtu > 0);
     CHECK_EQ(stored(log), 0);
     rst_batch_keep_owned(batch);
     rst_batch_keep_owned(batch);
     CHECK_EQ(stored(log), at);
-    rst_subscription_held(subscription, &held, NULL);
+    rst_subscription_held(subscription, &held, NULL, NULL);
     CHECK_EQ(held, 0);
     CHECK_EQ(memcmp(messages[0].data, "abc", 3), 0);
     /* Another batch reads on meanwhile, and its lease is not the kept one's. */
