@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 from anyio.lowlevel import RunVar
 
@@ -10,12 +10,18 @@ from rstream._keywords import names_keywords
 from rstream.aio._requester import AnswerStream, Requester
 from rstream.errors import ConfigError
 from rstream.service._caller import OUTSTANDING, PREFETCH, TIMEOUT_S
-from rstream.service._open import KEPT_MAX, caller_options, kept_key
+from rstream.service._open import CallOptions, caller_options
 from rstream.service._place import place_of
+from rstream.service._requests import KEPT_MAX, kept_key
 
 if TYPE_CHECKING:
+    from typing_extensions import TypeForm
+
     from rstream.channel import Channel
     from rstream.codecs import CodecLike
+
+
+A = TypeVar("A")
 
 
 class _Kept:
@@ -32,6 +38,14 @@ class _Kept:
 _kept: RunVar[_Kept] = RunVar("rstream_requesters")
 
 
+@overload
+def requester(
+    name: str, type: None = None, *, outstanding: int = OUTSTANDING, **options: Unpack[CallOptions]
+) -> Requester[Any]: ...
+@overload
+def requester(
+    name: str, type: TypeForm[A], *, outstanding: int = OUTSTANDING, **options: Unpack[CallOptions]
+) -> Requester[A]: ...
 @names_keywords
 def requester(
     name: str,
@@ -84,6 +98,24 @@ def _requester_of(
     return found
 
 
+@overload
+async def request(
+    name: str,
+    query: Any = None,
+    type: None = None,
+    *,
+    timeout_s: float | None = TIMEOUT_S,
+    **options: Unpack[CallOptions],
+) -> Any: ...
+@overload
+async def request(
+    name: str,
+    query: Any,
+    type: TypeForm[A],
+    *,
+    timeout_s: float | None = TIMEOUT_S,
+    **options: Unpack[CallOptions],
+) -> A: ...
 @names_keywords
 async def request(
     name: str,
@@ -114,6 +146,26 @@ async def request(
     return await asks.request(query, timeout_s=timeout_s)
 
 
+@overload
+def request_stream(
+    name: str,
+    query: Any = None,
+    type: None = None,
+    *,
+    prefetch: int = PREFETCH,
+    timeout_s: float | None = TIMEOUT_S,
+    **options: Unpack[CallOptions],
+) -> AnswerStream[Any]: ...
+@overload
+def request_stream(
+    name: str,
+    query: Any,
+    type: TypeForm[A],
+    *,
+    prefetch: int = PREFETCH,
+    timeout_s: float | None = TIMEOUT_S,
+    **options: Unpack[CallOptions],
+) -> AnswerStream[A]: ...
 @names_keywords
 def request_stream(
     name: str,

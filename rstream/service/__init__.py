@@ -16,12 +16,14 @@ from __future__ import annotations
 
 from rstream.service._answers import AnswerStream
 from rstream.service._current import ServedCall, current_call
-from rstream.service._open import close_requesters, request, request_stream, requester, serve
+from rstream.service._open import CallOptions, requester, serve
 from rstream.service._requester import Requester
+from rstream.service._requests import close_requesters, request, request_stream
 from rstream.service._service import Service
 
 __all__ = (
     "AnswerStream",
+    "CallOptions",
     "Requester",
     "ServedCall",
     "Service",

@@ -105,6 +105,26 @@ async def asyncio_or_trio() -> None:
             assert_type(batch, list[Tick])
 
 
+async def requests() -> None:
+    @rstream.serve("prices")
+    def price(symbol: str) -> float:
+        return float(len(symbol))
+
+    assert_type(price("ABC"), float)
+    assert_type(rstream.request("prices", "ABC", float, timeout_s=1), float)
+    for tick in rstream.request_stream("ticks", 5, Tick):
+        assert_type(tick, Tick)
+    assert_type(await rstream.aio.request("prices", "ABC", float), float)
+    async for tick in rstream.aio.request_stream("ticks", 5, Tick):
+        assert_type(tick, Tick)
+
+    @rstream.errors.register
+    class Unknown(Exception):
+        pass
+
+    assert_type(Unknown(), Unknown)
+
+
 def rxpy() -> None:
     ticks = rx.from_stream("ticks", Tick)
     assert_type(ticks, reactivex.Observable[Tick])

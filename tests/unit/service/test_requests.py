@@ -325,3 +325,17 @@ def test_a_driver_that_dies_ends_requests_and_both_ends_join_again(make_driver_d
         assert isinstance(errors[0], ServerLost)
         with rstream.Driver(dir=directory):
             assert asks.request(0, timeout_s=30) == 0
+
+
+def test_a_leader_that_leaves_wakes_who_has_an_answer_and_one_to_lead(driver_dir, name):
+    asks = service.requester(name, dir=driver_dir)
+    events = [threading.Event() for _ in range(4)]
+    answers = (False, True, False, True)
+    asks._followers = {
+        event: lambda is_ready=is_ready: is_ready
+        for event, is_ready in zip(events, answers, strict=True)
+    }
+    asks._wake_followers(anyone=False)
+    assert [event.is_set() for event in events] == [False, True, False, True]
+    asks._wake_followers(anyone=True)
+    assert [event.is_set() for event in events] == [True, True, False, True]
