@@ -42,6 +42,14 @@ WITHOUT_EXAMPLE = {
         "Publisher": "stream.source makes one; the example there",
         "Subscription": "in the example of Subscriber, as its argument",
     },
+    "rstream.aio": {
+        "AnswerStream": "request_stream returns it",
+        "Requester": "requester returns it; docs/how-to/request-response.md",
+        "close_requesters": "a call without arguments",
+        "request_stream": "docs/how-to/request-response.md",
+        "requester": "docs/how-to/request-response.md",
+        "run_service": "Service.run calls it for async functions",
+    },
     "rstream.client": {
         "Batch": "poll returns it; the example of Subscription",
         "ChannelStatus": RETURNED,
@@ -74,6 +82,14 @@ WITHOUT_EXAMPLE = {
         "AsyncItems": "to_async_iterable returns it; the example there",
         "AsyncItemsIterator": "iterating AsyncItems makes it",
         "EndpointLike": "a protocol; ray.Endpoint is one",
+    },
+    "rstream.service": {
+        "AnswerStream": "request_stream returns it",
+        "CallOptions": "the keywords of request",
+        "Requester": "requester returns it",
+        "ServedCall": "current_call returns it",
+        "Service": "serve returns it; the example there",
+        "close_requesters": "a call without arguments",
     },
     "rstream.spark": {"Marks": RETURNED},
     "rstream.stages": {
@@ -124,6 +140,12 @@ WITHOUT_EXAMPLE = {
         "Next": RETURNED,
         "StepVerifier": "verify returns it; the example there",
         "Violation": "docs/how-to/testing.md",
+    },
+    "rstream.work": {
+        "Job": "iterating a subscriber gives it; the example of subscriber",
+        "Publisher": "publisher returns it; the example there",
+        "Subscriber": "subscriber returns it; the example there",
+        "Unfinished": RETURNED,
     },
 }
 
