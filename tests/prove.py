@@ -339,7 +339,7 @@ SECTIONS: dict[str, Callable[[], Outcome]] = {
     "repair": repair,
     "families": families,
     "idle": idle,
-    "soak": command("tests.soak", "--minutes", "10"),
+    "soak": pytest_section("tests/system/test_soak.py"),
     "bench": command("tests.bench"),
     "demo": command("examples.flights"),
 }
