@@ -111,3 +111,9 @@ void sim_memory_free_all(int32_t process_id)
         rsti_free(blocks_of[process_id] + 1);
     }
 }
+
+void rsti_prefer_large_pages(void *block, size_t size)
+{
+    (void)block;
+    (void)size;
+}
