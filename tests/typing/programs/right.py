@@ -6,6 +6,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, assert_type
 
 import msgspec
+import numpy as np
+import numpy.typing as npt
 import reactivex
 from reactivex import operators as ops
 from reactivex.scheduler import EventLoopScheduler
@@ -60,6 +62,12 @@ def codecs_and_types(reader: rstream.Subscriber[Any]) -> None:
     assert_type(rstream.publisher("ticks", codec=Tick), rstream.Publisher[Tick])
     assert_type(rstream.publisher("ticks", Tick, codec="msgpack"), rstream.Publisher[Tick])
     assert_type(rstream.publisher("rows", codec="arrow"), rstream.Publisher[Any])
+    frames = rstream.subscriber("frames", codec=codecs.numpy("f4", (-1, 3), view=True))
+    assert_type(frames, rstream.Subscriber[npt.NDArray[Any]])
+    assert_type(
+        rstream.subscriber("frames", npt.NDArray[np.float32]),
+        rstream.Subscriber[npt.NDArray[np.float32]],
+    )
     assert_type(rstream.publisher("ticks"), rstream.Publisher[Any])
 
 
