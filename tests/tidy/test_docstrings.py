@@ -125,6 +125,12 @@ WITHOUT_EXAMPLE = {
         "StepVerifier": "verify returns it; the example there",
         "Violation": "docs/how-to/testing.md",
     },
+    "rstream.work": {
+        "Job": "a Subscriber gives it; the example of the module",
+        "Publisher": "publisher returns it; the example there",
+        "Subscriber": "subscriber returns it; the example there",
+        "Unfinished": RETURNED,
+    },
 }
 
 
