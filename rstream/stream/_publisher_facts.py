@@ -51,14 +51,10 @@ REJECTED_AFTER_NS = 500_000_000
 
 
 class PublisherFacts(Generic[T]):
-    """The part of every publisher that never waits: its state, and what its readers consumed.
+    """The part of every publisher that never waits: its state, and what its readers consumed."""
 
-    Attributes:
-        gap_level: how a gap is logged. A face that sends again what a reader had not consumed
-            lowers it.
-    """
-
-    gap_level: int = logging.WARNING
+    # How a gap is logged. A face that sends again what a reader had not consumed lowers it.
+    _gap_level: int = logging.WARNING
 
     def __init__(
         self,
@@ -422,7 +418,7 @@ class PublisherFacts(Generic[T]):
             )
         )
         log.log(
-            self.gap_level,
+            self._gap_level,
             "%s: session %d: positions %d to %d: %s",
             self._where(),
             session_id,

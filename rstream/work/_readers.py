@@ -175,7 +175,8 @@ class Readers:
         except RStreamError as error:
             self._refuse(str(error))
             return
-        publisher.gap_level = logging.DEBUG  # what it had is sent again, or told
+        # What a reader had is sent again, or told: a gap needs no warning of its own.
+        publisher._gap_level = logging.DEBUG  # pyright: ignore[reportPrivateUsage]
         seat = Seat(secrets.randbits(64), publisher, report)
         with self._changed:
             self._desk.seats[report.reader] = seat

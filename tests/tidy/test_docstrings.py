@@ -142,7 +142,7 @@ WITHOUT_EXAMPLE = {
         "Violation": "docs/how-to/testing.md",
     },
     "rstream.work": {
-        "Job": "iterating a subscriber gives it; the example of subscriber",
+        "Job": "a Subscriber gives it; the example of the module",
         "Publisher": "publisher returns it; the example there",
         "Subscriber": "subscriber returns it; the example there",
         "Unfinished": RETURNED,
