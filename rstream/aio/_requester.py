@@ -15,6 +15,7 @@ import anyio
 import anyio.lowlevel
 
 from rstream._checks import check_timeout
+from rstream._core import NOT_CONNECTED
 from rstream.aio._thread_call import ThreadCall
 from rstream.errors import RStreamError
 from rstream.service._caller import (
@@ -125,6 +126,9 @@ class Requester(Caller[A]):
         message = line.message(kind, self._query_codec.codec_id, call.call_id, number, body)
         began_s = time.monotonic()
         try:
+            if line.is_large(message):
+                await self._send_large(line, message, deadline_s)
+                return line, call
             while (position := line.offer(message)) <= 0:
                 if self._closed:
                     raise self._closed_error()
@@ -135,6 +139,19 @@ class Requester(Caller[A]):
             calls.by_id.pop(call.call_id, None)
             raise
         return line, call
+
+    async def _send_large(self, line: Line, message: bytes, deadline_s: float | None) -> None:
+        """Send a message in parts, in a thread."""
+        began_s = time.monotonic()
+        while not line.is_connected:
+            if seconds_left(deadline_s) <= 0 or self._closed:
+                raise line.refused(NOT_CONNECTED, time.monotonic() - began_s)
+            await anyio.sleep(_PAUSE_S)
+
+        def send() -> None:
+            line.send_large(message, seconds_left(deadline_s))
+
+        await ThreadCall(send).result()
 
     async def _open(self) -> Line:
         async with self._opening:

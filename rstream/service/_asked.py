@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import logging
+import threading
 import time
 from collections import deque
 from typing import TYPE_CHECKING
+
+from rstream.errors import RStreamError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rstream.stream import Publisher
+
+log = logging.getLogger("rstream")
 
 #: Seconds after which a caller that never listens is dropped.
 CONNECT_S = 5.0
@@ -23,6 +29,8 @@ class Caller:
         answers: sends them there.
         calls: its requests that have no full answer yet, by number.
         unsent: answers that it had no room for.
+        unparted_max: longest answer in bytes that does not travel in parts.
+        sending: the thread that sends an answer in parts.
     """
 
     def __init__(self, key: bytes, answers: Publisher[bytes]) -> None:
@@ -31,7 +39,41 @@ class Caller:
         self.calls: dict[int, Asked] = {}
         self.unsent: deque[bytes] = deque()
         self.was_connected: bool = False
+        self.unparted_max: int = answers.max_unparted_length
+        self.sending: threading.Thread | None = None
         self.since_s: float = time.monotonic()
+
+    def try_send(self) -> bool:
+        """Send what waits, as far as there is room. True: nothing is left.
+
+        An answer in parts takes as long as its caller takes to read it, so a thread sends it.
+        """
+        if self.sending is not None:
+            if self.sending.is_alive():
+                return False
+            self.sending = None
+        unsent = self.unsent
+        while unsent:
+            if len(unsent[0]) > self.unparted_max:
+                if not self.answers.is_connected:
+                    return False
+                self.sending = threading.Thread(
+                    target=self._send_large, args=(unsent.popleft(),), daemon=True
+                )
+                self.sending.start()
+                return False
+            if self.answers.offer(unsent[0]) <= 0:
+                return False
+            self.was_connected = True
+            unsent.popleft()
+        return True
+
+    def _send_large(self, message: bytes) -> None:
+        try:
+            self.answers.send(message)
+            self.was_connected = True
+        except RStreamError as error:  # the caller has gone, or the driver: the desk sees it too
+            log.info("an answer of %d bytes was not sent: %s", len(message), error)
 
     @property
     def is_gone(self) -> bool:
@@ -92,7 +134,7 @@ class Asked:
     @property
     def may_make(self) -> bool:
         """Whether another answer of the stream is wanted, and the one before was sent."""
-        return self.made < self.granted and not self.caller.unsent
+        return self.made < self.granted and not (self.caller.unsent or self.caller.sending)
 
     def changed(self) -> None:
         if self.on_change is not None:

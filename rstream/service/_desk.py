@@ -24,7 +24,7 @@ from rstream.errors import (
     RegistrationError,
     RStreamError,
 )
-from rstream.service._asked import Asked, Caller
+from rstream.service._asked import CONNECT_S, Asked, Caller
 from rstream.service._place import split_endpoint
 from rstream.service._wire import (
     FAILURE_BYTES_MAX,
@@ -216,6 +216,7 @@ class Desk:
                 channel=self.place.answer_channel(host, port),
                 stream_id=stream_id,
                 client=self._link.client,
+                connect_timeout_s=CONNECT_S,
             )
         except (RegistrationError, ValueError) as error:
             log.warning("service %r: a caller cannot be answered: %s", self.place.name, error)
@@ -254,7 +255,7 @@ class Desk:
     def fail(self, asked: Asked, error: BaseException) -> None:
         """Answer with an error."""
         self._end(asked)
-        room = asked.caller.answers.max_message_length - HEAD.size
+        room = asked.caller.unparted_max - HEAD.size
         body = encode_failure(error, min(FAILURE_BYTES_MAX, room))
         self._send(asked, Kind.FAIL, 0, body)
 
@@ -266,15 +267,20 @@ class Desk:
         if asked.is_cancelled:
             return
         message = write_answer(kind, codec_id, asked.call_id, body)
-        if caller.unsent:
+        if caller in self._blocked:
             caller.unsent.append(message)
             return
         try:
-            if caller.answers.offer(message) > 0:
+            if len(message) <= caller.unparted_max and caller.answers.offer(message) > 0:
                 caller.was_connected = True
-            else:
-                caller.unsent.append(message)
-                self._blocked.add(caller)
+                return
+            if len(message) > caller.answers.max_message_length:
+                raise MessageTooLarge(
+                    f"an answer of {len(message)} bytes; at most "
+                    f"{caller.answers.max_message_length} fit"
+                )
+            caller.unsent.append(message)
+            self._blocked.add(caller)
         except (MessageTooLarge, CodecError) as error:
             self._end(asked)
             text = encode_failure(error, min(FAILURE_BYTES_MAX, 1024))
@@ -290,11 +296,7 @@ class Desk:
     def flush(self) -> bool:
         """Send what callers had no room for. True: nothing is left."""
         for caller in list(self._blocked):
-            unsent = caller.unsent
-            while unsent and caller.answers.offer(unsent[0]) > 0:
-                caller.was_connected = True
-                unsent.popleft()
-            if not unsent:
+            if caller.try_send():
                 self._blocked.discard(caller)
                 for asked in list(caller.calls.values()):
                     asked.changed()

@@ -18,6 +18,7 @@ from rstream.errors import (
     ClosedError,
     DriverError,
     NoServer,
+    NotConnected,
     RStreamError,
     ServerLost,
     TransportError,
@@ -50,6 +51,8 @@ BATCH = 256
 LOOK_S = 0.05
 #: Seconds without an answer after which a caller looks at the server before it asks.
 QUIET_S = 0.001
+#: Seconds without a server after which a request in parts fails.
+AWAY_S = 1.0
 #: Seconds that closing waits until the server has read the last requests.
 LINGER_S = 0.2
 
@@ -88,6 +91,7 @@ class Line:
                     channel=place.channel,
                     client=self._link.client,
                     linger_s=LINGER_S,
+                    connect_timeout_s=AWAY_S,
                 )
             except BaseException:
                 self.answers.close()
@@ -133,6 +137,34 @@ class Line:
         """
         try:
             return self._asks.offer(message)
+        except DriverError as error:
+            raise self._on_driver_lost(error) from error
+
+    def is_large(self, message: bytes) -> bool:
+        """Whether a message travels in parts: :meth:`send_large` must send it, in a thread."""
+        return len(message) > self._asks.max_unparted_length
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether a server reads what is sent."""
+        return self._asks.is_connected
+
+    def send_large(self, message: bytes, timeout_s: float) -> None:
+        """Send a message in parts; waits.
+
+        Args:
+            message: the bytes.
+            timeout_s: most seconds to wait for room for one part.
+        Raises:
+            ServerLost: the driver or the server died.
+            BackPressured, MessageTooLarge, ClosedError: as for :meth:`Publisher.send`.
+        """
+        try:
+            self._asks.send(message, timeout_s=max(0.0, timeout_s))
+        except NotConnected as error:
+            text = "its server has gone"
+            self.die(text)
+            raise self._lost(text) from error
         except DriverError as error:
             raise self._on_driver_lost(error) from error
 

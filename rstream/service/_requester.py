@@ -13,6 +13,7 @@ import time
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from rstream._checks import check_timeout
+from rstream._core import NOT_CONNECTED
 from rstream.errors import ClosedError
 from rstream.service._answers import AnswerStream
 from rstream.service._caller import PREFETCH, TIMEOUT_S, Caller, check_prefetch
@@ -119,9 +120,12 @@ class Requester(Caller[A]):
                 raise self._full(timeout_s)
         message = line.message(kind, self._query_codec.codec_id, call.call_id, number, body)
         try:
-            position = line.offer(message)
+            is_large = line.is_large(message)
+            position = NOT_CONNECTED if is_large else line.offer(message)
             if position <= 0:
                 self._send_later(line, message, position, deadline_s)
+            if is_large:
+                line.send_large(message, seconds_left(deadline_s))
         except BaseException:
             calls.by_id.pop(call.call_id, None)
             raise
@@ -141,14 +145,18 @@ class Requester(Caller[A]):
     def _send_later(
         self, line: Line, message: bytes, position: int, deadline_s: float | None
     ) -> None:
-        began_s = time.monotonic()
+        """Send when there is a server, and room; a large one is left to the caller then."""
+        began_s, is_large = time.monotonic(), line.is_large(message)
         while position <= 0:
             if self._closed:
                 raise self._closed_error()
             if seconds_left(deadline_s) <= 0:
                 raise line.refused(position, time.monotonic() - began_s)
+            if is_large and line.is_connected:
+                return
             time.sleep(_PAUSE_S)
-            position = line.offer(message)
+            if not is_large:
+                position = line.offer(message)
 
     def _open(self) -> Line:
         with self._opening:

@@ -140,8 +140,9 @@ async def test_a_timeout_cancels_the_function(driver_dir, name):
     slow = Slow()
     async with anyio.create_task_group() as server, aio.requester(name, dir=driver_dir) as asks:
         await serving(server, name, driver_dir, slow.sleep)
+        assert await asks.request(0.0) == 0.0
         with pytest.raises(RequestTimeout):
-            await asks.request(60.0, timeout_s=0.1)
+            await asks.request(60.0, timeout_s=0.5)
         await until_async(lambda: slow.cancelled == [60.0])
         server.cancel_scope.cancel()
 
@@ -219,6 +220,18 @@ async def test_a_cancelled_wait_for_an_answer_closes_the_generator(driver_dir, n
         with anyio.move_on_after(0.05):
             await anext(stream)
         await until_async(closed.is_set)
+        server.cancel_scope.cancel()
+
+
+async def test_large_messages_pass(driver_dir, name, closing):
+    async def double(data):
+        await anyio.lowlevel.checkpoint()
+        return data + data
+
+    async with anyio.create_task_group() as server:
+        await serving(server, name, driver_dir, double)
+        data = b"x" * 1_000_000
+        assert await aio.request(name, data, dir=driver_dir) == data + data
         server.cancel_scope.cancel()
 
 

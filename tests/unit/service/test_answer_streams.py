@@ -159,7 +159,7 @@ def test_a_stream_without_answers_times_out(ask, name, driver_dir):
 
     with serving(name, driver_dir, never):
         with pytest.raises(RequestTimeout):
-            next(ask.request_stream(1, timeout_s=0.1))
+            next(ask.request_stream(1, timeout_s=0.5))
         assert closed.wait(SOON_S)
 
 

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 import rstream
-from rstream import codecs, service
+from rstream import codecs, service, stream
 from rstream.errors import (
     BackPressured,
     ClosedError,
@@ -23,6 +23,7 @@ from rstream.errors import (
     RStreamError,
     ServerLost,
 )
+from rstream.service._wire import Kind
 from tests.support import free_port, in_thread, until
 
 SOON_S = 5.0  # an error must come at once; the time-out of the request is much longer
@@ -103,14 +104,16 @@ def test_a_second_server_of_a_name_is_refused(driver_dir, name):
 def test_a_timeout_reaches_the_function(ask, name, driver_dir):
     told = threading.Event()
 
-    def slow(_):
+    def slow(query):
         call = service.current_call()
-        until(lambda: call.is_cancelled)
-        told.set()
+        if query == "x":
+            until(lambda: call.is_cancelled)
+            told.set()
 
     with serving(name, driver_dir, slow):
-        with pytest.raises(RequestTimeout, match=r"no answer within 0\.2 s") as caught:
-            ask.request("x", timeout_s=0.2)
+        ask.request("first")
+        with pytest.raises(RequestTimeout, match=r"no answer within 0\.5 s") as caught:
+            ask.request("x", timeout_s=0.5)
         assert isinstance(caught.value, TimeoutError)
         assert told.wait(SOON_S)
     assert ask.statistics()["outstanding"] == 0
@@ -239,10 +242,34 @@ def test_a_closing_server_ends_requests_at_once_and_the_next_one_answers(ask, na
         assert ask.request(7) == 7
 
 
-def test_what_is_too_large_is_an_error_here_and_there(ask, name, driver_dir):
+@pytest.mark.parametrize("medium", ["ipc", "udp"])
+def test_messages_of_any_size_pass(driver_dir, name, medium):
+    channel = f"aeron:udp?endpoint=127.0.0.1:{free_port()}" if medium == "udp" else None
+    with (
+        serving(name, driver_dir, lambda data: data, channel=channel, codec="raw"),
+        service.requester(name, codec="raw", dir=driver_dir, channel=channel) as asks,
+    ):
+        for size in (0, 1, 131_000, 200_000, 3_000_000):
+            data = bytes([size % 251]) * size
+            assert asks.request(data) == data
+
+
+def test_a_large_answer_to_a_slow_caller_holds_nobody_up(ask, name, driver_dir):
+    with serving(name, driver_dir, lambda n: b"x" * n) as served:
+        stands_still = service.requester(name, dir=driver_dir)
+        line, _ = stands_still._ask(Kind.ASK, 5_000_000, 0, None, time.monotonic() + 10)
+        until(lambda: served._desk.has_unsent)  # it never reads
+        assert [len(ask.request(n)) for n in range(50)] == list(range(50))
+        stands_still.close()
+        until(lambda: served.statistics()["callers"] == 1)
+        assert line.is_dead
+
+
+def test_what_is_too_large_is_an_error_here_and_there(ask, name, driver_dir, monkeypatch):
     with serving(name, driver_dir, lambda n: b"x" * n):
         assert len(ask.request(1000)) == 1000
-        with pytest.raises(RemoteError, match="MessageTooLarge"):
+        monkeypatch.setattr(stream.Publisher, "max_message_length", property(lambda _: 200_000))
+        with pytest.raises(RemoteError, match=r"an answer of .* at most 200000 fit"):
             ask.request(1 << 20)
         with pytest.raises(MessageTooLarge):
             ask.request(b"x" * (1 << 20))
