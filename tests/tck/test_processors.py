@@ -61,9 +61,9 @@ class TestStream(Identity):
         self.dir = drivers.dir_of(medium)
         self.bridges = []
         yield
-        self.env.close()
         for bridge in self.bridges:
-            bridge.sink.cancel()
+            bridge.sink.cancel()  # first: it may be waiting for a reader that has left
+        self.env.close()
 
     def create_identity_processor(self, buffer_size):
         address = {"channel": self.medium.channel(), "dir": self.dir}
