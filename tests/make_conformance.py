@@ -17,18 +17,35 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "conformance.md"
-MATRIX = [f"tests/tck/test_{name}.py" for name in ("publishers", "subscribers", "processors")]
+MATRIX = [
+    f"tests/tck/test_{name}.py"
+    for name in ("publishers", "subscribers", "processors", "rx_publisher", "stages")
+]
 NODE = re.compile(r"::(?P<face>\w+)::(?P<test>\w+)(?:\[(?P<medium>.+)\])?$")
 UNTESTED = "untested: "
 #: Test classes, the verification that they derive, and what a reader calls the subject.
 FACES = {
     "TestSource": ("publisher", "`stream.source`"),
-    "TestRxFromStream": ("publisher", "RxPY, `rx.from_stream`"),
+    "TestRxFromStream": ("publisher", "RxPY, `rx.from_stream`, `rx.to_publisher`"),
+    "TestEmitsInItsThread": ("publisher", "RxPY, `rx.to_publisher`"),
+    "TestThroughTwoConversions": ("publisher", "RxPY, both ways, twice"),
+    "TestAsyncioSubscriber": ("publisher", "asyncio, `aio.subscriber`"),
+    "TestTrioSubscriber": ("publisher", "trio, `aio.subscriber`"),
     "TestRayEndpoint": ("publisher", "Ray, `Endpoint`"),
-    "TestIterablePublisher": ("publisher", "`testing.IterablePublisher`"),
+    "TestFromIterable": ("publisher", "`stages.from_iterable`"),
+    "TestBuffer": ("publisher", "`stages.buffer`"),
+    "TestBatch": ("publisher", "`stages.batch`"),
+    "TestBatchWeighted": ("publisher", "`stages.batch_weighted`"),
+    "TestThrottle": ("publisher", "`stages.throttle`"),
+    "TestCheckpoint": ("publisher", "`stages.checkpoint`"),
+    "TestChain": ("publisher", "a chain of stages"),
+    "TestMergeHub": ("publisher", "`stages.merge_hub`"),
+    "TestBroadcastHub": ("publisher", "`stages.broadcast_hub`"),
+    "TestPartitionHub": ("publisher", "`stages.partition_hub`"),
     "TestSink": ("subscriber, black box", "`stream.sink`"),
     "TestSinkInside": ("subscriber, white box", "`stream.sink`"),
     "TestRxToStream": ("subscriber, black box", "RxPY, `rx.to_stream`"),
+    "TestRxFromPublisher": ("subscriber, black box", "RxPY, `rx.from_publisher`"),
     "TestAsyncioPublisher": ("subscriber, black box", "asyncio, `aio.publisher`"),
     "TestTrioPublisher": ("subscriber, black box", "trio, `aio.publisher`"),
     "TestMapProcessor": ("processor", "`stream.processor`"),

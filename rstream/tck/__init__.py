@@ -5,12 +5,11 @@ specification, with the tests of the original kit under their names there. Load 
 ``pytest -p rstream.tck`` or ``pytest_plugins = ["rstream.tck"]`` in the top ``conftest.py``, and
 derive a class whose name begins with ``Test``::
 
-    from rstream import tck
-    from rstream.testing import IterablePublisher
+    from rstream import stages, tck
 
     class TestNumbers(tck.PublisherVerification[int]):
         def create_publisher(self, elements):
-            return IterablePublisher(range(elements))
+            return stages.from_iterable(range(elements))
 
 =====================================  =========================================================
 ``PublisherVerification``              38 tests of a publisher

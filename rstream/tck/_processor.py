@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 import pytest
 
-from rstream import abc
+from rstream import abc, stages
 from rstream.abc import UNBOUNDED
 from rstream.tck._publisher import PublisherVerification
 from rstream.tck._runner import required
 from rstream.tck._stage import Upstream
 from rstream.tck._whitebox import Probe, SubscriberWhiteboxVerification
-from rstream.testing import IterablePublisher
 
 if TYPE_CHECKING:
     from rstream.testing import TestSubscriber
@@ -56,7 +55,8 @@ class IdentityProcessorVerification(PublisherVerification[T], SubscriberWhitebox
 
         It signals from another thread than the one that requests.
         """
-        return IterablePublisher(map(self.create_element, range(elements)), run=self.env.run)
+        items = map(self.create_element, range(elements))
+        return self.env.asynchronous(stages.from_iterable(items))
 
     def max_supported_subscribers(self) -> int:
         """Most subscribers of the processor at a time."""

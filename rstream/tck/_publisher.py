@@ -45,5 +45,5 @@ class PublisherVerification(PublisherMultiTests[T], PublisherRequiredTests[T]):
 
         class TestNumbers(tck.PublisherVerification[int]):
             def create_publisher(self, elements):
-                return IterablePublisher(range(elements))
+                return stages.from_iterable(range(elements))
     """

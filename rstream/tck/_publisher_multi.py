@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rstream.tck._publisher_required import PublisherRequiredTests, T
 from rstream.tck._runner import named, optional
+from rstream.testing import Error
 
 if TYPE_CHECKING:
     from rstream.testing import TestSubscriber
@@ -30,7 +31,12 @@ class PublisherMultiTests(PublisherRequiredTests[T]):
 
     def _several(self, elements: int, count: int) -> list[TestSubscriber[T]]:
         publisher = self.create_publisher(elements)
-        return [self.env.subscribe(publisher) for _ in range(count)]
+        several = [self.env.subscribe(publisher) for _ in range(count)]
+        for seen in several:
+            for signal in seen.signals:
+                if isinstance(signal, Error):
+                    raise AssertionError(f"a further subscriber is refused: {signal.error}")
+        return several
 
     @optional(1)
     def optional_spec111_maySupportMultiSubscribe(self) -> None:

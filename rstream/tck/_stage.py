@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from rstream import abc
 from rstream.testing import TestSubscriber
@@ -84,21 +84,58 @@ class Environment:
             time.sleep(0.002)
         return True
 
-    def run(self, work: Callable[[], None]) -> None:
-        """Do some work in another thread, so that helpers signal from there.
-
-        After :meth:`close` it is done at once: what is left then is a cancellation.
-        """
-        try:
-            self._pool.submit(work)
-        except RuntimeError:
-            work()
+    def asynchronous(self, publisher: abc.Publisher[T]) -> abc.Publisher[T]:
+        """The same publisher; what it does in ``request`` is done in another thread."""
+        return _Asynchronous(publisher, self._pool)
 
     def close(self) -> None:
         """Cancel what the test has left subscribed, and end the threads. Idempotent."""
         for subscriber in self._subscribers:
             subscriber.cancel()
         self._pool.shutdown()
+
+
+class _Asynchronous(abc.Publisher[T], Generic[T]):
+    """See :meth:`Environment.asynchronous`."""
+
+    def __init__(self, publisher: abc.Publisher[T], pool: ThreadPoolExecutor) -> None:
+        self._publisher = publisher
+        self._pool = pool
+
+    def subscribe(self, subscriber: abc.Subscriber[T]) -> None:
+        self._publisher.subscribe(_Shifted(subscriber, self._pool))
+
+
+class _Shifted(abc.Subscriber[T], abc.Subscription, Generic[T]):
+    """Between the two: passes signals on, and requests in a thread of the pool."""
+
+    def __init__(self, subscriber: abc.Subscriber[T], pool: ThreadPoolExecutor) -> None:
+        self._pool = pool
+        self._subscription: abc.Subscription | None = None
+        self._subscriber = subscriber
+
+    def on_subscribe(self, subscription: abc.Subscription) -> None:
+        self._subscription = subscription
+        self._subscriber.on_subscribe(self)
+
+    def on_next(self, item: T) -> None:
+        self._subscriber.on_next(item)
+
+    def on_error(self, error: Exception) -> None:
+        self._subscriber.on_error(error)
+
+    def on_complete(self) -> None:
+        self._subscriber.on_complete()
+
+    def request(self, n: int) -> None:
+        subscription = self._subscription
+        assert subscription is not None
+        with suppress(RuntimeError):  # the test is over
+            self._pool.submit(subscription.request, n)
+
+    def cancel(self) -> None:
+        if self._subscription is not None:
+            self._subscription.cancel()
 
 
 class Upstream(abc.Subscription):

@@ -29,23 +29,25 @@ def verify(
 
     Args:
         publisher: is subscribed once, by ``run``.
-        advance: lets so many seconds of virtual time pass: ``clock.advance_s`` of a
-            :class:`ManualClock`, ``scheduler.advance_by`` of RxPY's ``VirtualTimeScheduler``. Only
-            what takes its time from there is virtual; the transport's own time is real.
+        advance: lets so many seconds of virtual time pass: ``clock.advance`` of a
+            :class:`rstream.stages.VirtualClock`, ``scheduler.advance_by`` of RxPY's
+            ``VirtualTimeScheduler``. Only what takes its time from there is virtual; the
+            transport's own time is real.
         pump: as for :class:`TestSubscriber`.
         timeout_s: most seconds of real time that one step waits.
 
     Example::
 
-        clock = ManualClock()
-        source = TestPublisher()
-        clock.call_later(1, source.complete)
+        clock = stages.VirtualClock()
+        source = stages.from_iterable(["a", "b"])
+        slow = stages.pipe(source, stages.throttle(1, burst=1, clock=clock))
         (
-            verify(source, advance=clock.advance_s)
-            .then(lambda: source.next("a", "b"), request=2)
-            .expect_next("a", "b")
+            verify(slow, advance=clock.advance)
+            .expect_next("a")
+            .then_request(1)
             .expect_none(for_s=0.9)
             .advance_s(0.1)
+            .expect_next("b")
             .expect_complete()
             .run()
         )
@@ -166,7 +168,7 @@ class StepVerifier(Generic[T]):
         if advance is None:
             raise ConfigError(
                 f"advance_s({seconds}): there is no virtual time; give verify(…, "
-                "advance=clock.advance_s) with a ManualClock that the publisher uses"
+                "advance=clock.advance) with the stages.VirtualClock that the publisher uses"
             )
         return self._add(f"advance_s({seconds})", lambda seen: advance(seconds))
 

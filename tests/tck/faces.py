@@ -1,7 +1,7 @@
 """The faces of the matrix as publishers and subscribers of the contract.
 
-Faces that push (RxPY, endpoints) wait in their own thread until there is demand. Faces that are
-called (``send``, ``to_stream``) ask for one element after the other.
+A loop over ``rstream.aio.subscriber`` waits until there is demand. Faces that are called (``send``,
+``to_stream``) ask for one element after the other.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import logging
 import threading
 import time
 
+import anyio
 import anyio.from_thread
 import reactivex
 
@@ -20,6 +21,8 @@ from rstream.errors import RStreamError
 from rstream.flow.demand import Demand
 from rstream.ray import open_reader
 from tests.support import until
+
+from .media import numbers
 
 #: A feed begins when so many seconds have passed since the last subscriber came.
 SETTLE_S = 0.03
@@ -76,29 +79,8 @@ class Fed(abc.Publisher):
         self.feed.subscribed()
 
 
-class Pushed(abc.Publisher):
-    """A face that pushes, as a publisher.
-
-    Args:
-        start: called with (on_item, on_end) for each subscriber; returns what stops it.
-    """
-
-    def __init__(self, start):
-        self.start = start
-
-    def subscribe(self, subscriber):
-        if subscriber is None:
-            raise TypeError("§1.9")
-        link = PushedLink(subscriber)
-        subscriber.on_subscribe(link)
-        try:
-            link.stop_with(self.start(link.on_item, link.on_end))
-        except RStreamError as error:
-            link.on_end(error)
-
-
-class PushedLink(abc.Subscription):
-    """Holds the pushing thread in ``on_item`` until the element is wanted."""
+class Demanded(abc.Subscription):
+    """Holds the thread that brings an element in ``on_item`` until it is wanted."""
 
     def __init__(self, subscriber):
         self.subscriber = subscriber
@@ -162,13 +144,33 @@ class PushedLink(abc.Subscription):
                 subscriber.on_error(error)
 
 
-def from_observable(observable):
-    """RxPY's ``from_stream``: its thread waits while nothing is wanted."""
+class AioReading(abc.Publisher):
+    """``rstream.aio.subscriber``: a task for each subscriber, which waits while nothing is wanted.
 
-    def start(on_item, on_end):
-        return observable.subscribe(on_item, on_end, on_end).dispose
+    Args:
+        portal: of the event loop.
+    """
 
-    return Pushed(start)
+    def __init__(self, portal, name, **options):
+        self.portal = portal
+        self.name = name
+        self.options = options
+
+    def subscribe(self, subscriber):
+        refuse_none(subscriber)
+        link = Demanded(subscriber)
+        subscriber.on_subscribe(link)
+        link.stop_with(self.portal.start_task_soon(self.read, link).cancel)
+
+    async def read(self, link):
+        try:
+            async with aio.subscriber(self.name, **self.options) as sub:
+                async for item in sub:
+                    await anyio.to_thread.run_sync(link.on_item, item)
+        except RStreamError as error:
+            link.on_end(error)
+        else:
+            link.on_end()
 
 
 class Endpoints(abc.Publisher):
@@ -181,25 +183,17 @@ class Endpoints(abc.Publisher):
         self.feeds = feeds
 
     def subscribe(self, subscriber):
-        Pushed(self.start).subscribe(subscriber)
-
-    def start(self, on_item, on_end):
+        refuse_none(subscriber)
         medium, near = self.medium, self.drivers.dir_of(self.medium)
         writer = near if medium.name == "ipc" else self.drivers.dir_of(medium, far=True)
-        endpoint = open_reader(f"tck-endpoint-{id(on_item)}", dir=near)
-        endpoint.start(on_item, on_end=on_end)
+        endpoint = open_reader(f"tck-endpoint-{next(numbers)}", dir=near)
         feed = Feed(
             lambda: endpoint.handle.publisher(driver_dir=writer, connect_timeout_s=1, linger_s=0),
             self.elements,
         )
         self.feeds.append(feed)
+        rx.from_endpoint(endpoint).pipe(rx.to_publisher()).subscribe(subscriber)
         feed.subscribed()
-
-        def stop():
-            # close() waits for the element under way, and cancel() must not.
-            threading.Thread(target=endpoint.close).start()
-
-        return stop
 
 
 # ---- subscribers ----
@@ -253,6 +247,22 @@ def to_stream(name, **options):
     subject = reactivex.Subject()
     subject.pipe(rx.to_stream(name, **options)).subscribe(on_error=logging.debug)
     return Sending(subject.on_next, subject.on_completed, subject.on_error)
+
+
+class Captured(abc.Publisher):
+    """Keeps its subscriber for the test."""
+
+    subscriber = None
+
+    def subscribe(self, subscriber):
+        self.subscriber = subscriber
+
+
+def from_publisher():
+    """What RxPY's ``from_publisher`` subscribes with."""
+    captured = Captured()
+    rx.from_publisher(captured, prefetch=4).subscribe(on_error=logging.debug)
+    return captured.subscriber
 
 
 class AioSending(Sending):

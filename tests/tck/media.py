@@ -30,6 +30,12 @@ class Medium:
     def label(self) -> str:
         return self.name + (f" {self.loss:.0%} loss" if self.loss else "")
 
+    @property
+    def mark(self) -> pytest.MarkDecorator:
+        """Where its tests run: groups and loss in check-all alone."""
+        is_plain = self.name != "multicast" and not self.loss
+        return pytest.mark.ci if is_plain else pytest.mark.long
+
     def channel(self) -> str:
         """A channel that nobody else uses."""
         if self.name == "ipc":
@@ -48,7 +54,7 @@ NETWORK = (UDP, LOSSY_UDP, MULTICAST, LOSSY_MULTICAST)
 def over(*media: Medium, quick: tuple[Medium, ...] = ()) -> list[object]:
     """Parameters of the fixture ``medium``; ``make test`` has the quick ones."""
     return [
-        pytest.param(medium, id=medium.label, marks=() if medium in quick else pytest.mark.ci)
+        pytest.param(medium, id=medium.label, marks=() if medium in quick else medium.mark)
         for medium in media
     ]
 

@@ -274,12 +274,14 @@ class SimpleProcessor(abc.Processor):
             for other in self.links:
                 other.demand = 0
         subscriber.on_subscribe(link)
+        link.is_started = True
         if self.end is not None and link in self.links:
             self.links.remove(link)
             self.end(subscriber)
+        self.ask()
 
     def ask(self):
-        most = max((link.demand for link in self.links), default=0)
+        most = max((link.demand for link in self.links if link.is_started), default=0)
         if self.upstream is not None and most > self.requested:
             n, self.requested = most - self.requested, most
             self.upstream.request(n)
@@ -327,6 +329,7 @@ class Downstream(abc.Subscription):
         self.processor = processor
         self.subscriber = subscriber
         self.demand = 0
+        self.is_started = False  # on_subscribe has returned
 
     def request(self, n):
         if self not in self.processor.links:

@@ -12,8 +12,7 @@ from rstream.errors import ConfigError
 from rstream.tck import _runner
 
 PROGRAM = '''
-from rstream import tck
-from rstream.testing import IterablePublisher
+from rstream import stages, tck
 
 def required_of(name):
     """No test, though its name begins like one."""
@@ -24,7 +23,7 @@ class TestNumbers(tck.PublisherVerification[int]):
     no_signals_s = 0.01
 
     def create_publisher(self, elements):
-        return IterablePublisher(range(elements))
+        return stages.from_iterable(range(elements))
 
 class TestTooFew(TestNumbers):
     def max_elements_from_publisher(self):

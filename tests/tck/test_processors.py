@@ -6,7 +6,6 @@ import pytest
 
 from rstream import stream, tck
 from rstream.tck._runner import named
-from rstream.testing import IterablePublisher
 
 from .faces import Bridge, Driven, FarEnd
 from .media import IPC, LOSSY_UDP, UDP, drivers, numbers, over
@@ -62,9 +61,9 @@ class TestStream(Identity):
         self.dir = drivers.dir_of(medium)
         self.bridges = []
         yield
-        self.env.close()
         for bridge in self.bridges:
-            bridge.sink.cancel()
+            bridge.sink.cancel()  # first: it may be waiting for a reader that has left
+        self.env.close()
 
     def create_identity_processor(self, buffer_size):
         address = {"channel": self.medium.channel(), "dir": self.dir}
@@ -89,15 +88,3 @@ class TestStream(Identity):
     def is_same_error(self, sent, reported):
         """An error crosses as its text."""
         return f"{type(sent).__name__}: {sent}" in str(reported)
-
-
-class TestIterablePublisher(tck.PublisherVerification):
-    """The helper of the verifications, and of users' tests, keeps the contract itself."""
-
-    stochastic_runs = 3
-
-    def create_publisher(self, elements):
-        return IterablePublisher(range(elements))
-
-    def create_failed_publisher(self):
-        return IterablePublisher(None)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import anyio.from_thread
 import pytest
 
 from rstream import rx, stream, tck
 from rstream.abc import UNBOUNDED
 
-from .faces import Endpoints, Fed, Feed, from_observable
+from .faces import AioReading, Endpoints, Fed, Feed
 from .media import IPC, LOSSY_UDP, NETWORK, UDP, drivers, numbers, over
 
 NO_NETWORK = "aeron:udp?endpoint=203.0.113.1:1"  # an address of no machine
@@ -67,10 +68,38 @@ class TestRxFromStream(ReadingFace):
         return request.param
 
     def read(self, name, **options):
-        return from_observable(rx.from_stream(name, **options))
+        return rx.from_stream(name, **options).pipe(rx.to_publisher(4))
 
     def create_failed_publisher(self):
-        return from_observable(rx.from_stream(1, bytes, channel=NO_NETWORK, dir=self.dir))
+        return self.read(1, type=bytes, channel=NO_NETWORK, dir=self.dir)
+
+
+class AioFace(ReadingFace):
+    backend = ""
+
+    @pytest.fixture(params=over(IPC, *NETWORK))
+    def medium(self, request):
+        return request.param
+
+    @pytest.fixture(autouse=True)
+    def loop(self):
+        with anyio.from_thread.start_blocking_portal(self.backend) as self.portal:
+            yield
+            self.env.close()
+
+    def read(self, name, **options):
+        return AioReading(self.portal, name, **options)
+
+    def create_failed_publisher(self):
+        return self.read(1, type=bytes, channel=NO_NETWORK, dir=self.dir)
+
+
+class TestAsyncioSubscriber(AioFace):
+    backend = "asyncio"
+
+
+class TestTrioSubscriber(AioFace):
+    backend = "trio"
 
 
 @pytest.mark.integration

@@ -9,7 +9,7 @@ from rstream.abc import UNBOUNDED
 from rstream.testing import TestSubscriber
 from tests.support import until
 
-from .faces import AioSending, Driven, FarEnd, to_stream
+from .faces import AioSending, Driven, FarEnd, from_publisher, to_stream
 from .media import IPC, LOSSY_UDP, NETWORK, UDP, drivers, numbers, over
 
 __all__ = ("drivers",)
@@ -89,6 +89,16 @@ class TestRxToStream(SendingFace):
 
     def send(self, name, **options):
         return to_stream(name, **options)
+
+
+class TestRxFromPublisher(tck.SubscriberBlackboxVerification):
+    """In process: the subscriber inside an Observable of a publisher."""
+
+    def create_subscriber(self):
+        return from_publisher()
+
+    def create_element(self, number):
+        return number
 
 
 class AioFace(SendingFace):

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from rstream import stream
-from rstream.testing import IterablePublisher, TestPublisher, TestSubscriber
+from rstream.testing import TestPublisher, TestSubscriber
 from tests.support import in_thread
 
 
@@ -42,17 +42,19 @@ def test_what_is_requested_in_on_subscribe_comes_when_that_has_returned():
             came.wait(0.05)
 
     came = threading.Event()
+    source, processor = TestPublisher(), stream.processor(lambda item: item)
 
-    def work(function):
-        in_thread(lambda: (function(), came.set()))
+    def answer():
+        source.await_request(2)
+        source.next(0, 1)
+        came.set()
 
-    processor = stream.processor(lambda item: item)
-    IterablePublisher(range(2), run=work).subscribe(processor)
-    came.clear()
+    source.subscribe(processor)
+    thread = in_thread(answer)
     seen = Slow()
     processor.subscribe(seen)
     seen.expect_next(0, 1)
-    seen.expect_complete()
+    thread.join(10)
     seen.assert_no_violations()
 
 

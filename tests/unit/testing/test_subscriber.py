@@ -6,9 +6,9 @@ import threading
 
 import pytest
 
-from rstream import abc
+from rstream import abc, stages
 from rstream.errors import ConfigError
-from rstream.testing import Complete, IterablePublisher, Next, TestPublisher, TestSubscriber
+from rstream.testing import Complete, Next, TestPublisher, TestSubscriber
 from tests.support import in_thread
 
 
@@ -19,7 +19,7 @@ def subscribed(publisher, **options):
 
 
 def test_nothing_comes_before_a_request_and_then_no_more_than_requested():
-    seen = subscribed(IterablePublisher("abc"))
+    seen = subscribed(stages.from_iterable("abc"))
     seen.expect_none(for_s=0.01)
     seen.request(2)
     seen.expect_next("a", "b")
@@ -33,7 +33,7 @@ def test_nothing_comes_before_a_request_and_then_no_more_than_requested():
 
 
 def test_assertions_look_at_everything_and_ignore_what_was_read():
-    seen = subscribed(IterablePublisher([1, 2]), initial_request=2)
+    seen = subscribed(stages.from_iterable([1, 2]), initial_request=2)
     seen.assert_values(1, 2)
     seen.assert_complete()
     with pytest.raises(AssertionError, match=r"expected \[1\], got \[1, 2\]"):
@@ -69,7 +69,7 @@ def test_an_error_is_found_by_class_and_text():
     ],
 )
 def test_a_failure_says_what_was_expected_and_what_came(call, text):
-    seen = subscribed(IterablePublisher("ab"), initial_request=1)
+    seen = subscribed(stages.from_iterable("ab"), initial_request=1)
     with pytest.raises(AssertionError, match=text):
         call(seen)
 
@@ -86,9 +86,10 @@ def test_waits_end_when_another_thread_signals():
 
 
 def test_a_pump_runs_publishers_that_work_in_the_callers_thread():
-    work = []
-    seen = TestSubscriber(initial_request=1, pump=lambda: [work.pop()() for _ in work[:]])
-    IterablePublisher([7], run=work.append).subscribe(seen)
+    source = TestPublisher()
+    work = [source.complete, lambda: source.next(7)]
+    seen = TestSubscriber(initial_request=1, pump=lambda: work and work.pop()())
+    source.subscribe(seen)
     assert seen.values == []
     seen.expect_next(7)
     seen.expect_complete()
