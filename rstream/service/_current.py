@@ -31,7 +31,8 @@ class ServedCall:
     @property
     def is_cancelled(self) -> bool:
         """Whether nobody waits for the answer: the caller gave it up, or it has gone, or its
-        time-out has passed. Cost: some microseconds.
+        time-out has passed. Once True, nothing that the function returns is sent. Cost: some
+        microseconds.
         """
         asked = self._asked
         if not asked.is_cancelled and self._look is not None:
@@ -39,7 +40,9 @@ class ServedCall:
                 self._look()
             except DriverError:
                 asked.is_cancelled = True
-        return asked.is_cancelled or self.remaining_s <= 0
+        if self.remaining_s <= 0:
+            asked.is_cancelled = True  # what the function returns now is no answer
+        return asked.is_cancelled
 
     @property
     def remaining_s(self) -> float:
