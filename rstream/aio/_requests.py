@@ -64,6 +64,11 @@ def requester(
             :func:`rstream.service.requester`.
     Raises:
         ConfigError: an argument cannot be used. The line is opened at the first request.
+
+    Example::
+
+        async with rstream.aio.requester("prices") as asks:
+            await asks.request("ABC", timeout_s=1)
     """
     options = caller_options(name, type, codec, query_codec, channel, outstanding, dir)
     return Requester(place_of(name, channel), **options)
@@ -186,6 +191,11 @@ def request_stream(
             :func:`rstream.request_stream`.
     Raises:
         ConfigError: an argument cannot be used. All other errors come out of the loop.
+
+    Example::
+
+        async for bar in rstream.aio.request_stream("bars", "ABC"):
+            print(bar)
     """
     asks = _requester_of(name, type, codec, query_codec, channel, dir)
     return asks.request_stream(query, prefetch=prefetch, timeout_s=timeout_s)

@@ -44,10 +44,8 @@ WITHOUT_EXAMPLE = {
     },
     "rstream.aio": {
         "AnswerStream": "request_stream returns it",
-        "Requester": "requester returns it; docs/how-to/request-response.md",
+        "Requester": "requester returns it; the example there",
         "close_requesters": "a call without arguments",
-        "request_stream": "docs/how-to/request-response.md",
-        "requester": "docs/how-to/request-response.md",
         "run_service": "Service.run calls it for async functions",
     },
     "rstream.client": {
