@@ -97,39 +97,21 @@ class Asked:
         on_change: is called when it is cancelled, or more answers are wanted.
     """
 
-    __slots__ = (
-        "body",
-        "call_id",
-        "caller",
-        "codec_id",
-        "deadline_s",
-        "granted",
-        "is_cancelled",
-        "is_stream",
-        "made",
-        "on_change",
-    )
+    # Defaults of the class: most requests change none of them.
+    is_stream: bool = False
+    granted: int = 0
+    made: int = 0
+    is_cancelled: bool = False
+    on_change: Callable[[], object] | None = None
 
     def __init__(
-        self,
-        caller: Caller,
-        call_id: int,
-        codec_id: int,
-        body: bytes,
-        *,
-        granted: int | None = None,
-        deadline_s: float | None = None,
+        self, caller: Caller, call_id: int, codec_id: int, body: bytes, deadline_s: float | None
     ) -> None:
         self.caller: Caller = caller
         self.call_id: int = call_id
         self.codec_id: int = codec_id
         self.body: bytes = body
-        self.is_stream: bool = granted is not None
-        self.granted: int = granted or 0
-        self.made: int = 0
         self.deadline_s: float | None = deadline_s
-        self.is_cancelled: bool = False
-        self.on_change: Callable[[], object] | None = None
 
     @property
     def may_make(self) -> bool:

@@ -96,7 +96,12 @@ class Calls:
         elif Kind.ANSWER <= kind <= Kind.FAIL:
             call = self.by_id.pop(call_id, None)
             if call is not None:
-                self._end(call, kind, codec_id, data[HEAD.size :])
+                if kind == Kind.ANSWER and call.on_change is None:  # as _end, without its calls
+                    self.answered += 1
+                    call.codec_id, call.body = codec_id, data[HEAD.size :]
+                    call.is_over = True
+                else:
+                    self._end(call, kind, codec_id, data[HEAD.size :])
                 return
         self.late += 1
 

@@ -182,7 +182,9 @@ class Desk:
         if caller is None or call_id in caller.calls:
             self.refused += 1
             return
-        asked = Asked(caller, call_id, codec_id, body, granted=granted, deadline_s=deadline_s)
+        asked = Asked(caller, call_id, codec_id, body, deadline_s)
+        if granted is not None:
+            asked.is_stream, asked.granted = True, granted
         if len(caller.calls) >= self._outstanding:
             self.refused += 1
             error = BackPressured(

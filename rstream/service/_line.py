@@ -99,6 +99,7 @@ class Line:
         except BaseException:
             _session.release(self._link)
             raise
+        self._unparted_max = self._asks.max_unparted_length
         if host:
             self._before = bytes([len(host)]) + host.encode()
 
@@ -142,7 +143,7 @@ class Line:
 
     def is_large(self, message: bytes) -> bool:
         """Whether a message travels in parts: :meth:`send_large` must send it, in a thread."""
-        return len(message) > self._asks.max_unparted_length
+        return len(message) > self._unparted_max
 
     @property
     def is_connected(self) -> bool:

@@ -63,7 +63,7 @@ class Requester(Caller[A]):
             BackPressured: no room, or too many requests have no answer.
             CodecError, MessageTooLarge: the query or the answer cannot be sent or read.
             ClosedError: closed here.
-        Cost: a round trip is at most 1.5 times that of two streams (docs/reference/performance.md).
+        Cost: some 5 µs more than a round trip of two streams (docs/reference/performance.md).
         """
         check_timeout(timeout_s)
         deadline_s = None if timeout_s is None else time.monotonic() + timeout_s

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import os
 import pkgutil
@@ -131,3 +132,35 @@ def test_layers() -> None:
         check=False, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)},
     )  # fmt: skip
     assert result.returncode == 0, result.stdout + result.stderr
+
+
+def packages_taken_apart(room: str) -> set[str]:
+    """Packages of rstream whose private modules a package imports when it is loaded."""
+    taken: set[str] = set()
+    for path in (ROOT / "rstream" / room).glob("*.py"):
+        for node in ast.parse(path.read_text()).body:
+            name = str(node.module) if isinstance(node, ast.ImportFrom) else ""
+            if name.startswith("rstream.") and name.count(".") > 1:
+                taken.add(name.split(".")[1])
+    return {other for other in taken - {room} if imports_own_modules(other)}
+
+
+def imports_own_modules(room: str) -> bool:
+    return f"from rstream.{room}._" in (ROOT / "rstream" / room / "__init__.py").read_text()
+
+
+def rooms() -> list[str]:
+    return sorted(path.parent.name for path in (ROOT / "rstream").glob("*/__init__.py"))
+
+
+@pytest.mark.parametrize("room", rooms())
+def test_a_package_is_imported_before_its_modules(room: str) -> None:
+    """Decision 90: else threads that import both at once may see a module half imported."""
+    if room == "cli":
+        return  # a program of one thread
+    text = (ROOT / "rstream" / room / "__init__.py").read_text()
+    head = text[: text.index("from rstream.")] if "from rstream." in text else text
+    missing = {
+        other for other in packages_taken_apart(room) if f"import rstream.{other} " not in head
+    }
+    assert not missing, f"rstream/{room}/__init__.py: begin with import rstream.{missing}"
