@@ -13,8 +13,8 @@ thread. ``rstream.publisher`` and ``rstream.subscriber`` are the same for thread
 
 from __future__ import annotations
 
-import rstream.service  # see decision 90
-import rstream.stream  # noqa: F401 - see decision 90
+import rstream.service  # pyright: ignore[reportUnusedImport] - decision 90
+import rstream.stream  # noqa: F401  # pyright: ignore[reportUnusedImport] - decision 90
 from rstream.aio._open import publisher, subscriber
 from rstream.aio._publisher import Publisher
 from rstream.aio._requester import AnswerStream, Requester

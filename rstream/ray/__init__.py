@@ -13,8 +13,8 @@ A handle is also text, for Spark options and the environment, and says which hos
     is_here = handle.host_token == rstream.ray.host_token(rstream.driver.resolve_dir())
 """
 
-import rstream.codecs  # see decision 90
-import rstream.stream  # noqa: F401 - see decision 90
+import rstream.codecs  # pyright: ignore[reportUnusedImport] - decision 90
+import rstream.stream  # noqa: F401  # pyright: ignore[reportUnusedImport] - decision 90
 from rstream.ray._endpoint import Endpoint
 from rstream.ray._handle import StreamHandle, host_token
 from rstream.ray._open import open_reader

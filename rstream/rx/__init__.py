@@ -17,7 +17,7 @@ What is open already can be read, too::
 
 from __future__ import annotations
 
-import rstream.stream  # noqa: F401 - see decision 90
+import rstream.stream  # noqa: F401  # pyright: ignore[reportUnusedImport] - decision 90
 from rstream.rx._backpressure import (
     on_backpressure_buffer,
     on_backpressure_drop,

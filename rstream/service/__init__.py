@@ -14,7 +14,7 @@ loops.
 
 from __future__ import annotations
 
-import rstream.stream  # noqa: F401 - see decision 90
+import rstream.stream  # noqa: F401  # pyright: ignore[reportUnusedImport] - decision 90
 from rstream.service._answers import AnswerStream
 from rstream.service._current import ServedCall, current_call
 from rstream.service._open import CallOptions, requester, serve

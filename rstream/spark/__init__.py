@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import rstream.ray  # noqa: F401 - see decision 90
+import rstream.ray  # noqa: F401  # pyright: ignore[reportUnusedImport] - decision 90
 from rstream.spark._sink import OPTIONS, Marks, marks_of
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@
 
 from __future__ import annotations
 
-import rstream.stream  # noqa: F401 - see decision 90
+import rstream.stream  # noqa: F401  # pyright: ignore[reportUnusedImport] - decision 90
 from rstream.testing._drivers import LossyLink, own_driver
 from rstream.testing._publisher import TestPublisher, Violation
 from rstream.testing._recorder import Complete, Error, Next, Signal

@@ -17,7 +17,7 @@ A plain :func:`rstream.publisher` gives every message to every reader.
 
 from __future__ import annotations
 
-import rstream.stream  # noqa: F401 - see decision 90
+import rstream.stream  # noqa: F401  # pyright: ignore[reportUnusedImport] - decision 90
 from rstream.work._open import publisher, subscriber
 from rstream.work._publisher import Publisher, Unfinished
 from rstream.work._subscriber import Job, Subscriber
