@@ -66,7 +66,7 @@ class Level:
         self.objects = Counter(
             type(one).__qualname__
             for one in gc.get_objects()
-            if type(one).__module__.startswith("rstream")
+            if str(type(one).__module__).startswith("rstream")  # a class may have no text there
         )
         pages = int(Path("/proc/self/statm").read_text().split()[1])
         self.rss_bytes = pages * os.sysconf("SC_PAGE_SIZE")
