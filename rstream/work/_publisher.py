@@ -433,7 +433,9 @@ class Publisher(Generic[T]):
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self.close(linger_s=linger_after(exc, self._chosen.linger_s))
+        # Nobody was there to take a job, so nobody is there to acknowledge one.
+        is_alone = isinstance(exc, NotConnected)
+        self.close(linger_s=0 if is_alone else linger_after(exc, self._chosen.linger_s))
 
     def __del__(self) -> None:
         if not self._is_closing:

@@ -437,3 +437,15 @@ def test_in_a_forked_child_it_says_so(ends, monkeypatch):
     with pytest.raises(ForkedError):
         publisher.send(1)
     monkeypatch.undo()
+
+
+def test_a_block_that_found_no_reader_does_not_wait_for_acknowledgements(ends):
+    reader, publisher = ends.subscriber(), ends.publisher(linger_s=60)
+    began_s = time.monotonic()
+    with pytest.raises(NotConnected), publisher:
+        publisher.send(1)
+        reader.get(timeout_s=5)
+        reader.close()
+        until(lambda: publisher.send(2, timeout_s=0.2) and False)
+    assert time.monotonic() - began_s < 20
+    assert [event.item for event in publisher.events() if isinstance(event, work.Unfinished)]
