@@ -366,3 +366,11 @@ def test_a_leader_that_leaves_wakes_who_has_an_answer_and_one_to_lead(driver_dir
     assert [event.is_set() for event in events] == [False, True, False, True]
     asks._wake_followers(anyone=True)
     assert [event.is_set() for event in events] == [True, True, False, True]
+
+
+def test_a_server_that_follows_another_at_once_is_found(driver_dir, name):
+    for number in range(100):
+        with service.requester(f"{name}-{number}", dir=driver_dir) as ask:
+            for answer in ("first", "second"):
+                with serving(f"{name}-{number}", driver_dir, lambda _, answer=answer: answer):
+                    assert ask.request() == answer
