@@ -256,7 +256,7 @@ class World:
             time.sleep(0.05)
 
     def _strange_files(self) -> str:
-        # Asked each time: a client that a busy machine stopped for too long joins again, as another.
+        # Asked each time: a client that a busy machine stopped too long joins again as another.
         living = {0, self.pub.client_id, self.sub.client_id}  # 0: the driver itself
         for folder in {self.near, self.far}:
             publications = len(os.listdir(f"{folder}/publications"))
