@@ -244,6 +244,8 @@ class Publication:
     def channel_status(self) -> int:
         """-1 errored, 0 initialising, 1 active, 2 closing; CLOSED after the end."""
     @property
+    def segment_bytes(self) -> int: ...
+    @property
     def local_addresses(self) -> list[str]: ...
     @property
     def errors_lost(self) -> int: ...
@@ -270,6 +272,14 @@ class Publication:
         """Append one message of at most ``max_control_length`` bytes, such as the end of the
         stream, also where the readers have no room. Only for exclusive publications.
         """
+    def fill_segment(self, buffers: Sequence[Buffer], /) -> int:
+        """Copy a message of at most 64 MiB into a shared segment, without the GIL; returns its
+        number. Or a reason: BACK_PRESSURED: readers hold all segments; CLOSED; ERROR: there is no
+        memory for one, or this publication cannot have any (``last_error()``).
+        """
+    def offer_segment(self, number: int, reserved_value: int, /) -> int:
+        """Append the message in the segment; after a reason it may be offered again."""
+    def drop_segment(self, number: int, /) -> None: ...
     def append_padding(self, length: int, /) -> int: ...
     def add_destination(self, uri: str, timeout_s: float, /) -> int: ...
     def remove_destination(self, destination: str | int, timeout_s: float, /) -> None: ...

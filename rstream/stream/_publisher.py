@@ -21,9 +21,10 @@ from rstream._checks import check_seconds, check_timeout
 from rstream.errors import ClosedError, CodecError, ConcurrentUseError
 from rstream.stream import _steps
 from rstream.stream._end import is_failure, linger_after
-from rstream.stream._large import GIVE_WAY_PAUSE_S, LargeSender
+from rstream.stream._large import GIVE_WAY_PAUSE_S
 from rstream.stream._names import KIND_COMPLETE, KIND_ERROR
-from rstream.stream._sender import CHUNK, SET_RATE_TIMEOUT_S, at_hand, length_of
+from rstream.stream._segments import SegmentSender
+from rstream.stream._sender import CHUNK, SET_RATE_TIMEOUT_S, Waiting, at_hand, length_of
 from rstream.stream._unsendable import add_index
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-class Publisher(LargeSender[T]):
+class Publisher(SegmentSender[T]):
     """Sends objects into a stream; made by :func:`rstream.publisher`.
 
     Threads may share it. Messages go out whole, and those of one thread in its order. A call that
@@ -197,9 +198,36 @@ class Publisher(LargeSender[T]):
     def _has_large_turn(self) -> bool:
         return self._large_lock._is_owned()  # pyright: ignore - threading.Condition uses it too
 
+    def _send_in_segment(self, message: PartedMessage, timeout_s: float | None) -> int:
+        """Send a message in a shared segment; 0: it must go in parts."""
+        self._run(self._pace_steps(timeout_s))
+        waiting = Waiting(timeout_s)
+        try:
+            while self._may_use_segment(message):
+                core = self._core
+                number = core.fill_segment(message.buffers)  # without the lock
+                if number >= 0:
+                    try:
+                        steps = self._segment_steps(core, number, message, waiting)
+                        if (position := self._run(steps)) > 0:
+                            return position
+                    finally:
+                        core.drop_segment(number)
+                elif number == _core.BACK_PRESSURED:
+                    self._run(self._free_segment_steps(waiting))
+                else:
+                    break
+            return 0
+        finally:
+            if waiting.rounds:
+                self._waits += 1
+                self._waited_ns += int(waiting.waited_s * 1e9)
+
     def _send_rest(self, message: PartedMessage, timeout_s: float | None = None) -> int:
         position = 0
         try:
+            if not message.is_begun:
+                position = self._send_in_segment(message, timeout_s)
             while not message.is_sent:
                 position = self._run(self._part_steps(message, timeout_s))
                 if self._lock.is_contended:
@@ -247,7 +275,7 @@ class Publisher(LargeSender[T]):
                 return _core.BACK_PRESSURED
             with self._lock:
                 message = self._take_up(data)
-                position = self._offer_part(message)
+                position = self._offer_first(message)
                 if _core.CLOSED < position < 0:
                     self._put_down(message)
                     return self._note_offered(position, data)
@@ -255,6 +283,22 @@ class Publisher(LargeSender[T]):
         finally:
             if self._has_large_turn():
                 self._large_lock.release()
+
+    def _offer_first(self, message: PartedMessage) -> int:
+        """Offer a message in a segment, else its first part."""
+        if self._may_use_segment(message):
+            core = self._core
+            number = core.fill_segment(message.buffers)
+            if number == _core.BACK_PRESSURED:
+                return number
+            if number >= 0:
+                position = self._offer_in_segment(core, number)
+                if position > 0:
+                    self._note_segment_sent(message, position)
+                else:
+                    core.drop_segment(number)
+                return position
+        return self._offer_part(message)
 
     def send_many(self, objects: Iterable[T], *, timeout_s: float | None = None) -> int:
         """Send all objects in order: the fastest way to send a list.

@@ -119,10 +119,12 @@ class PublisherFacts(_core.SendPath, Generic[T]):
             self._core.offer_many
         )
         self._direct = self._core
+        self._refusal = 0
 
     def _refuse(self, reason: int) -> None:
         """From now on every offer is answered with the reason; costs an open publisher nothing."""
         self._direct = None
+        self._refusal = reason  # of what lies in a segment
         self._offer_one = lambda _data, _header: reason
         self._offer_parts = lambda _data, _header: reason
         self._offer_many = lambda _messages, _start, _header: (0, reason)
@@ -256,6 +258,7 @@ class PublisherFacts(_core.SendPath, Generic[T]):
             "waits": self._waits,
             "waited_s": self._waited_ns / 1e9,
             "rejoins": self._rejoins,
+            "segment_bytes": self._core.segment_bytes,
         }
 
     def slowest_reader(self) -> SlowestReader | None:
