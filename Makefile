@@ -10,7 +10,7 @@ RUN = MPLCONFIGDIR="$(CURDIR)/build/matplotlib" PYTEST_DEBUG_TEMPROOT="$(CURDIR)
   JAVA_HOME="$$([ -x build/java/bin/java ] && echo "$(CURDIR)/build/java" || echo "$$JAVA_HOME")"
 
 SECONDS ?= 60
-# Eight targets: a minute of fuzz in all.
+# A minute of fuzz in all targets.
 FUZZ_SECONDS ?= 8
 
 .PHONY: demo test check-ci check-all lint format docs wheel bench prove sanitize fuzz sim sim-build

@@ -7,18 +7,22 @@ network, the message travels in parts (:mod:`rstream.stream._large`).
 
 from __future__ import annotations
 
+import logging
 import time
 from typing import TYPE_CHECKING, TypeVar
 
 from rstream._channel_uri import ChannelUri
 from rstream.stream._large import LargeSender
 from rstream.stream._parts import SEGMENT_LENGTH_MAX
+from rstream.stream._sender import NOTICE_AFTER_S
 from rstream.stream._steps import Pause, Steps
 
 if TYPE_CHECKING:
     from rstream import _core
     from rstream.stream._parts import PartedMessage
     from rstream.stream._sender import Waiting
+
+log = logging.getLogger("rstream")
 
 T = TypeVar("T")
 
@@ -83,3 +87,12 @@ class SegmentSender(LargeSender[T]):
             raise self._held_error()
         yield Pause(min(FREE_PAUSE_MAX_S, FREE_PAUSE_S * 1.5 ** min(waiting.rounds, 20)))
         waiting.rounds += 1
+        if waiting.waited_s >= NOTICE_AFTER_S and not waiting.has_noticed:
+            waiting.has_noticed = True
+            log.warning(
+                "%s: a large message waits: %d bytes of earlier ones are not consumed, or held by "
+                "views that readers keep (view=True); a view that is kept holds all that came after "
+                "it",
+                self._where(),
+                self._core.segment_bytes,
+            )

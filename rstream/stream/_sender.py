@@ -88,6 +88,7 @@ class Waiting:
         deadline_ns: monotonic time; None: as long as readers are there.
         rounds: how often it has waited for room.
         storage_since_ns: since when storage has been missing; 0: it is not.
+        has_noticed: whether it was logged that it waits long.
     """
 
     def __init__(self, timeout_s: float | None) -> None:
@@ -96,6 +97,7 @@ class Waiting:
             None if timeout_s is None else self._since_ns + int(min(timeout_s, 1e9) * 1e9)
         )
         self.rounds = self.storage_since_ns = 0
+        self.has_noticed = False
 
     @property
     def waited_s(self) -> float:

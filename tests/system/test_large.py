@@ -107,7 +107,8 @@ def test_40_mib_with_loss_beside_small_messages(start, driver_dir, name, medium)
     assert end["partial_bytes"] == 0
     now_mib, most_mib = end["memory"]
     assert now_mib < before_mib + 8
-    assert most_mib < 40 + before_mib + BESIDE_MIB
+    mapped_mib = 40 if medium == "ipc" else 0  # the segment in which all readers see it
+    assert most_mib < 40 + before_mib + BESIDE_MIB + mapped_mib
     assert not [line for line in lines if line["kind"] in ("Gap", "Refused", "Lost")]
 
 
@@ -135,7 +136,7 @@ def test_kill_9_of_the_publisher_is_told_and_frees(start, driver_dir, name):
     with rstream.Driver(dir=driver_dir, client_liveness_timeout_s=1.5, timer_interval_s=0.1):
         task = {"name": name, "channel": None, "dir": driver_dir}
         with stream.subscriber(name, bytes, dir=driver_dir, on_lost="event") as sub:
-            writer = start("send", **task, lengths=[64 * MIB], with_small=False)
+            writer = start("send", **task, lengths=[65 * MIB], with_small=False)
             until(lambda: sub.poll() == [b"first"], 30.0)
             writer.next("begins")
             until(lambda: sub.poll() == [] and sub.statistics()["partial_bytes"] > MIB, 30.0)
@@ -150,13 +151,14 @@ def test_kill_9_of_the_publisher_is_told_and_frees(start, driver_dir, name):
             until(lost, 30.0)
             assert sub.statistics()["partial_bytes"] == 0
             reasons = [event.reason for event in events if isinstance(event, stream.Gap)]
-            assert any(f"{64 * MIB} bytes in parts: the stream ended" in text for text in reasons)
+            assert any(f"{65 * MIB} bytes in parts: the stream ended" in text for text in reasons)
             writer = start("send", **task, lengths=[MIB], with_small=False)
             items = []
             until(lambda: items.extend(sub.poll()) or len(items) == 2, 30.0)
             assert items == [b"first", large_worker.payload_of(MIB)]
 
 
+@pytest.mark.usefixtures("in_parts")
 def test_the_death_of_the_driver_in_the_middle(driver_dir, name, monkeypatch):
     """Both ends join again, and the message is sent again from its first byte."""
     monkeypatch.setenv("RSTREAM_DIR", driver_dir)

@@ -22,6 +22,12 @@ static int64_t missing(const rsti_segment_t *segment, int64_t length)
     return rsti_max_i64(0, rsti_align_i64(length, RSTI_SEGMENT_STEP) - segment->file.reserved);
 }
 
+/* Bytes that a segment must keep: those of the message in it. */
+static int64_t needed(const rsti_segment_t *segment, int64_t consumed)
+{
+    return is_free(segment, consumed) ? 0 : rsti_align_i64(segment->length, RSTI_SEGMENT_STEP);
+}
+
 static bool is_better(const rsti_segment_t *segment, const rsti_segment_t *other, int64_t length)
 {
     const int64_t lacks = missing(segment, length);
@@ -32,27 +38,27 @@ static bool is_better(const rsti_segment_t *segment, const rsti_segment_t *other
 int32_t rsti_segments_choose(const rsti_segments_t *segments, int64_t length, int64_t consumed)
 {
     int32_t best = -1;
-    int64_t trimmable = 0;
+    int64_t in_use = 0;
     for (int32_t i = 0; i < segments->count; i++) {
         const rsti_segment_t *segment = &segments->items[i];
-        if (is_free(segment, consumed)) {
-            trimmable += segment->file.reserved;
-            if (best < 0 || is_better(segment, &segments->items[best], length)) {
-                best = i;
-            }
+        in_use += needed(segment, consumed);
+        if (is_free(segment, consumed)
+            && (best < 0 || is_better(segment, &segments->items[best], length))) {
+            best = i;
         }
     }
     if (best >= 0 && missing(&segments->items[best], length) == 0) {
         return best;
     }
     const int64_t wanted = rsti_align_i64(length, RSTI_SEGMENT_STEP);
-    if (segments->count < RSTI_SEGMENTS_MAX
-        && segments->reserved + wanted <= RSTI_SEGMENT_BYTES_MAX) {
-        return segments->count;
+    if (in_use + wanted > RSTI_SEGMENT_BYTES_MAX) {
+        return -1;
     }
-    /* Its own memory counts among what can be given back. */
-    return best >= 0 && segments->reserved - trimmable + wanted <= RSTI_SEGMENT_BYTES_MAX ? best
-                                                                                          : -1;
+    /* A new one costs no memory of another one, as long as there is room for all. */
+    const bool may_add = segments->count < RSTI_SEGMENTS_MAX;
+    return best < 0 || (may_add && segments->reserved + wanted <= RSTI_SEGMENT_BYTES_MAX)
+        ? (may_add ? segments->count : -1)
+        : best;
 }
 
 /* ---- publisher ---- */
@@ -65,7 +71,7 @@ void rsti_segments_free(rsti_segments_t *segments)
     rsti_free(segments);
 }
 
-/* Takes memory from other free segments until the chosen one can grow. */
+/* Takes memory that no message needs from the other segments, until the chosen one can grow. */
 static void make_room(rsti_segments_t *segments, const rsti_log_file_t *log, int32_t chosen,
     int64_t more, int64_t consumed)
 {
@@ -73,9 +79,9 @@ static void make_room(rsti_segments_t *segments, const rsti_log_file_t *log, int
         i++) {
         rsti_segment_t *segment = &segments->items[i];
         const int64_t held = segment->file.reserved;
-        if (i != chosen && held > 0 && is_free(segment, consumed)
-            && rsti_segment_trim(&segment->file, log, i) == 0) {
-            segments->reserved -= held;
+        const int64_t keep = needed(segment, consumed);
+        if (i != chosen && held > keep && rsti_segment_trim(&segment->file, log, i, keep) == 0) {
+            segments->reserved -= held - keep;
         }
     }
 }

@@ -35,8 +35,9 @@ typedef struct rsti_segments_t {
 
 /* The segment to write a message of this length into, or -1: all are in use. Pure: `consumed` is up
  * to where the readers have come. Of the free ones that have memory enough it is the one that was
- * used last, whose memory is warm; else the one that has most. A new one only if none is free, or
- * if the free ones would have to grow and there is room for more. */
+ * used last, whose memory is warm; else a new one while there is room, or the free one that has
+ * most. The memory that messages need stays within RSTI_SEGMENT_BYTES_MAX; what is reserved beyond
+ * goes from one segment to another. */
 int32_t rsti_segments_choose(const rsti_segments_t *segments, int64_t length, int64_t consumed);
 /* Unmaps all. */
 void rsti_segments_free(rsti_segments_t *segments);

@@ -103,7 +103,8 @@ int rsti_segment_reserve(rsti_segment_file_t *segment, const rsti_log_file_t *lo
     return result;
 }
 
-int rsti_segment_trim(rsti_segment_file_t *segment, const rsti_log_file_t *log, int32_t number)
+int rsti_segment_trim(rsti_segment_file_t *segment, const rsti_log_file_t *log, int32_t number,
+    int64_t keep)
 {
     char path[RSTI_PATH_MAX];
     int result = path_of(log, number, path, sizeof path);
@@ -111,11 +112,12 @@ int rsti_segment_trim(rsti_segment_file_t *segment, const rsti_log_file_t *log, 
     if (fd < 0) {
         return fd;
     }
-    if (fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, (off_t)segment->reserved)
+    if (fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)keep,
+            (off_t)(segment->reserved - keep))
         != 0) {
         result = RST_SET_ERRNO("giving the memory of %s back", path);
     } else {
-        segment->reserved = 0;
+        segment->reserved = keep;
     }
     close(fd);
     return result;
