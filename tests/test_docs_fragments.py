@@ -306,6 +306,7 @@ print(sub.get(timeout_s=20))
     ),
     Fragment(page="docs/how-to/large-messages.md", number=0),
     Fragment(page="docs/how-to/large-messages.md", number=1),
+    Fragment(page="docs/how-to/large-messages.md", number=2),
     Fragment(
         page="docs/how-to/ray.md",
         number=1,
