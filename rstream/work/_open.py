@@ -35,6 +35,7 @@ def publisher(
     channel: Channel | str | None = None,
     redeliver: bool = True,
     deliveries_max: int | None = 5,
+    reader_losses_max: int | None = 2,
     unacknowledged_max: int = 65_536,
     connect_timeout_s: float | None = 10.0,
     linger_s: float = 60.0,
@@ -49,6 +50,7 @@ def publisher(
     channel: Channel | str | None = None,
     redeliver: bool = True,
     deliveries_max: int | None = 5,
+    reader_losses_max: int | None = 2,
     unacknowledged_max: int = 65_536,
     connect_timeout_s: float | None = 10.0,
     linger_s: float = 60.0,
@@ -63,6 +65,7 @@ def publisher(
     channel: Channel | str | None = None,
     redeliver: bool = True,
     deliveries_max: int | None = 5,
+    reader_losses_max: int | None = 2,
     unacknowledged_max: int = 65_536,
     connect_timeout_s: float | None = 10.0,
     linger_s: float = 60.0,
@@ -81,8 +84,9 @@ def publisher(
             (default): another reader gets them, marked (:attr:`Job.delivery`): at least once.
             False: they are told by :meth:`Publisher.events`: at most once.
         deliveries_max: a message that was given to a reader so often, without being acknowledged,
-            is not sent again but told by :meth:`Publisher.events`: it may be what kills the
-            readers. None: no limit.
+            is not sent again but told by :meth:`Publisher.events`. None: no limit.
+        reader_losses_max: the same after so many readers died or left while they had it: it may be
+            what ends them. 1: after the first one. None: only ``deliveries_max`` counts.
         unacknowledged_max: messages that were sent and are not acknowledged; ``send`` waits beyond.
             They are held in memory.
         connect_timeout_s: seconds that ``send`` waits for a first reader; None: for ever.
@@ -103,6 +107,8 @@ def publisher(
         raise ConfigError(f"redeliver={redeliver!r}: must be True or False")
     if deliveries_max is not None:
         check_count("deliveries_max", deliveries_max, 1 << 31)
+    if reader_losses_max is not None:
+        check_count("reader_losses_max", reader_losses_max, 1 << 31)
     check_count("unacknowledged_max", unacknowledged_max, 1 << 31)
     if connect_timeout_s is not None:
         check_seconds("connect_timeout_s", connect_timeout_s)
@@ -112,6 +118,7 @@ def publisher(
         uri=uri,
         redeliver=redeliver,
         deliveries_max=deliveries_max,
+        reader_losses_max=reader_losses_max,
         unacknowledged_max=unacknowledged_max,
         connect_timeout_s=connect_timeout_s,
         linger_s=linger_s,

@@ -38,7 +38,7 @@ from rstream.errors import (
 )
 from rstream.stream._end import linger_after
 from rstream.stream._events import EVENTS_MAX
-from rstream.work._desk import Desk, Message
+from rstream.work._desk import Desk, Message, Seat
 from rstream.work._protocol import HEAD
 from rstream.work._readers import LanePublisher, Readers, Settings
 
@@ -58,6 +58,8 @@ T = TypeVar("T")
 LOOK_EVERY_S = 0.5
 #: The same while a message waits for room on a lane, which no report tells.
 LOOK_AGAIN_S = 0.002
+#: Seconds without a new message after which the last reader gets what may have ended another one.
+IDLE_S = 0.25
 #: Pause after an error of the driver.
 RETRY_S = 0.1
 #: Seconds without a reader after which ``send`` logs that it waits.
@@ -72,12 +74,14 @@ class Unfinished:
         number: what ``send`` had returned for it.
         item: the object, decoded; its bytes, if they cannot be decoded here.
         deliveries: how often it was given to a reader.
+        reader_losses: how many readers died or left while they had it.
         reason: why, for people.
     """
 
     number: int
     item: object
     deliveries: int
+    reader_losses: int
     reason: str
 
 
@@ -98,10 +102,14 @@ class Publisher(Generic[T]):
         self._desk: Desk[LanePublisher] = Desk(
             redelivers=chosen.redeliver,
             deliveries_max=chosen.deliveries_max,
+            losses_max=chosen.reader_losses_max,
             on_unfinished=_weakly(self._note_unfinished),
         )
         self._events: deque[Unfinished] = deque(maxlen=EVENTS_MAX)
         self._sent = self._unfinished = 0
+        self._senders = self._enders = 0  # threads that wait for free demand, or for the end
+        self._placed_s = 0.0  # when a new message was placed last
+        self._last_given_up = ""
         self._is_closed = self._is_stopped = False
         self._is_clogged = False  # a message waits, and a reader with free demand has no room
         self._failure: Exception | None = None
@@ -157,7 +165,7 @@ class Publisher(Generic[T]):
                 "unfinished": self._unfinished,
                 "readers": len(desk.seats),
                 "unacknowledged": desk.open,
-                "waiting": len(desk.waiting),
+                "waiting": desk.again_count,
             }
 
     # ---- sending ----
@@ -237,15 +245,17 @@ class Publisher(Generic[T]):
         desk = self._desk
         if desk.waiting or desk.open >= self._chosen.unacknowledged_max:
             return False
-        if not self._give(message):
+        now_s = time.monotonic()
+        if not self._give(message, desk.free_seats(now_s)):
             return False
+        self._placed_s = now_s
         self._sent += 1
         message.number = self._sent
         return True
 
-    def _give(self, message: Message) -> bool:
+    def _give(self, message: Message, seats: list[Seat[LanePublisher]]) -> bool:
         self._is_clogged = False
-        for seat in self._desk.free_seats():
+        for seat in seats:
             head = HEAD.pack(seat.lane, seat.last + 1, message.deliveries + 1)
             try:
                 if seat.publisher.offer(head + message.data) > 0:
@@ -254,12 +264,19 @@ class Publisher(Generic[T]):
             except MessageTooLarge:
                 raise
             except RStreamError as error:  # the thread will find it without its reader
-                log.warning("%r: a reader could not be reached: %s", self, error)
+                log.warning("%r: %s could not be reached: %s", self, seat.title, error)
             self._is_clogged = True
         return False
 
     def _wait_for_place(self, message: Message, timeout_s: float | None) -> None:
         """Under lock, which is free while it waits."""
+        self._senders += 1
+        try:
+            self._wait_for_demand(message, timeout_s)
+        finally:
+            self._senders -= 1
+
+    def _wait_for_demand(self, message: Message, timeout_s: float | None) -> None:
         started_s = alone_since_s = time.monotonic()
         has_noticed = False
         while not self._place(message):
@@ -285,8 +302,11 @@ class Publisher(Generic[T]):
             self._check_open()
 
     def _why_alone(self) -> str:
-        refusal = self._readers.refusal
-        return f"; the last one that came was refused: {refusal}" if refusal else ""
+        readers = self._readers
+        text = f"; the last one that came was refused: {readers.refusal}" if readers.refusal else ""
+        if readers.last_lost:
+            text += f"; {readers.last_lost}"
+        return f"{text}; {self._last_given_up}" if self._last_given_up else text
 
     def _alone_error(self, waited_s: float) -> NotConnected:
         return NotConnected(
@@ -309,12 +329,18 @@ class Publisher(Generic[T]):
 
     def _note_unfinished(self, message: Message, reason: str) -> None:
         self._unfinished += 1
+        if message.losses:
+            self._last_given_up = f"message {message.number} is not sent again: {reason}"
         item: object = message.data
         with suppress(Exception):
             item = self._codec.decode_many([message.data])[0]
         self._events.append(
             Unfinished(
-                number=message.number, item=item, deliveries=message.deliveries, reason=reason
+                number=message.number,
+                item=item,
+                deliveries=message.deliveries,
+                reader_losses=message.losses,
+                reason=reason,
             )
         )
         log.error("%r: message %d is not sent again: %s", self, message.number, reason)
@@ -330,10 +356,13 @@ class Publisher(Generic[T]):
             with self._changed:
                 self._send_again()
                 self._changed.notify_all()
-                is_waiting = bool(self._desk.waiting) and self._is_clogged
+                is_waiting = bool(self._desk.again_count) and self._is_clogged
+                has_suspects = bool(self._desk.suspects)
             if has_news:
                 return 0.0
-            return LOOK_AGAIN_S if is_waiting else LOOK_EVERY_S
+            if is_waiting:
+                return LOOK_AGAIN_S
+            return IDLE_S if has_suspects else LOOK_EVERY_S
         except ClosedError:
             return -1.0
         except RStreamError as error:
@@ -348,10 +377,15 @@ class Publisher(Generic[T]):
 
     def _send_again(self) -> None:
         """Give what waits to readers with free demand. Under lock."""
-        waiting = self._desk.waiting
-        while waiting and self._give(waiting[0]):
-            if waiting.popleft().deliveries > 1:
-                self._desk.redelivered += 1
+        desk, waiting, suspects = self._desk, self._desk.waiting, self._desk.suspects
+        now_s = time.monotonic()
+        while waiting and self._give(waiting[0], desk.free_seats(now_s)):
+            desk.redelivered += waiting.popleft().deliveries > 1
+        is_idle = not self._senders and (self._enders > 0 or now_s - self._placed_s >= IDLE_S)
+        while (seats := desk.trial_seats(now_s, is_idle=is_idle)) and self._give(
+            suspects[0], seats
+        ):
+            desk.redelivered += suspects.popleft().deliveries > 1
 
     # ---- the end ----
 
@@ -366,13 +400,17 @@ class Publisher(Generic[T]):
         check_timeout(timeout_s)
         deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
         with self._changed:
-            while self._desk.open and not self._is_closed and self._failure is None:
-                left_s = LOOK_EVERY_S
-                if deadline_s is not None:
-                    left_s = min(left_s, deadline_s - time.monotonic())
-                    if left_s <= 0:
-                        return False
-                self._changed.wait(left_s)
+            self._enders += 1
+            try:
+                while self._desk.open and not self._is_closed and self._failure is None:
+                    left_s = LOOK_EVERY_S
+                    if deadline_s is not None:
+                        left_s = min(left_s, deadline_s - time.monotonic())
+                        if left_s <= 0:
+                            return False
+                    self._changed.wait(left_s)
+            finally:
+                self._enders -= 1
             return not self._desk.open
 
     def close(self, *, linger_s: float | None = None) -> None:
@@ -406,11 +444,12 @@ class Publisher(Generic[T]):
         with self._changed:
             for seat in self._desk.seats.values():
                 for message in seat.given.values():
-                    self._note_unfinished(message, "closed before it was acknowledged")
+                    self._note_unfinished(message, _at_close(message, "it was acknowledged"))
                 seat.given.clear()
-            for message in self._desk.waiting:
-                self._note_unfinished(message, "closed before a reader could take it")
+            for message in (*self._desk.waiting, *self._desk.suspects):
+                self._note_unfinished(message, _at_close(message, "a reader could take it"))
             self._desk.waiting.clear()
+            self._desk.suspects.clear()
             self._readers.close()
             self._is_closed = True
             self._changed.notify_all()
@@ -441,6 +480,11 @@ class Publisher(Generic[T]):
         if not self._is_closing:
             warn_unclosed(self, self._made_at)
             self.close(linger_s=0)
+
+
+def _at_close(message: Message, missing: str) -> str:
+    history = message.history
+    return f"closed before {missing}{history and '; '}{history}"
 
 
 def _weakly(method: Callable[[Message, str], None]) -> Callable[[Message, str], None]:

@@ -23,6 +23,7 @@ from rstream._unclosed import call_site, warn_unclosed
 from rstream.channel import Channel
 from rstream.codecs import raw
 from rstream.errors import ClosedError, CodecError, ReadTimeout, RStreamError, StreamEnded
+from rstream.stream._inner import inner_reader
 from rstream.stream._names import new_stream_id
 from rstream.work._ledger import Ledger
 from rstream.work._protocol import HEAD
@@ -108,7 +109,7 @@ class Subscriber(Generic[T]):
         self._taken = self._done = self._refused = 0
         is_network = not chosen.uris[0].startswith("aeron:ipc")
         host = (chosen.host or _route_to(chosen.uris[0])) if is_network else ""
-        self._source: stream.Reader[bytes] = stream.reader(
+        source: stream.Reader[bytes] = stream.reader(
             chosen.name,
             channels=[_lanes_channel(host, chosen.port)] if is_network else None,
             stream_id=new_stream_id(),
@@ -117,6 +118,7 @@ class Subscriber(Generic[T]):
             on_gap="resume",
             dir=chosen.dir,
         )
+        self._source = inner_reader(source, repr(self))
         try:
             self._endpoint = f"{host}:{_port_of(self._source)}" if is_network else ""
             self._reporter = Reporter(
@@ -201,6 +203,7 @@ class Subscriber(Generic[T]):
                     continue
                 if self._unreported:
                     self._report()
+                self._tell_losses()
                 if self._is_over():
                     return None
                 left_s = None if deadline_s is None else deadline_s - time.monotonic()
@@ -211,6 +214,21 @@ class Subscriber(Generic[T]):
             if not self._is_closed:
                 raise
         return None
+
+    def _tell_losses(self) -> None:
+        for event in self._source.events():
+            if isinstance(event, stream.Lost):
+                log.warning(
+                    "%r: a publisher at %s has died; what it had not given out is gone with it",
+                    self,
+                    event.source or "an unknown address",
+                )
+            elif isinstance(event, stream.Failed):
+                log.warning(
+                    "%r: a publisher has given this reader up; its jobs go to others, too", self
+                )
+            elif isinstance(event, stream.SessionChanged):
+                log.warning("%r: %s; it has joined again", self, event.reason)
 
     def _is_over(self) -> bool:
         """Whether every publisher seen has completed, and all that it gave was handed out."""
