@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, Unpack, overload
 
 import anyio
 
@@ -34,11 +34,39 @@ class Opening(Generic[FaceT]):
     """A publisher or subscriber that is not open yet.
 
     Use it in ``async with``, or ``await`` it and close the result.
+
+    Args:
+        prepare: called in the loop; the result opens it, in a thread.
+        kind: the name of the function that made it.
     """
 
-    def __init__(self, prepare: Callable[[], Callable[[], FaceT]]) -> None:
-        self._prepare = prepare  # called in the loop; the result opens it, in a thread
+    def __init__(self, prepare: Callable[[], Callable[[], FaceT]], kind: str) -> None:
+        self._prepare = prepare
+        self._kind = kind
         self._opened: FaceT | None = None
+
+    def __repr__(self) -> str:
+        return f"<rstream.aio.{self._kind}, not open yet>"
+
+    def _what_to_write(self) -> str:
+        name = "pub" if self._kind == "publisher" else "sub"
+        return (
+            f"write `async with rstream.aio.{self._kind}(...) as {name}:` or "
+            f"`{name} = await rstream.aio.{self._kind}(...)`"
+        )
+
+    # Python alone calls these; type checkers refuse such a use by themselves.
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise AttributeError(
+                f"{name}: this {self._kind} is not open yet; {self._what_to_write()}"
+            )
+
+        def _refuse(self, *_: object) -> NoReturn:
+            raise TypeError(f"this {self._kind} is not open yet; {self._what_to_write()}")
+
+        __enter__ = __exit__ = __iter__ = __aiter__ = _refuse
 
     def __await__(self) -> Generator[Any, Any, FaceT]:
         return self._open().__await__()
@@ -127,7 +155,7 @@ def publisher(
 
         return open_it
 
-    return Opening(prepare)
+    return Opening(prepare, "publisher")
 
 
 @overload
@@ -190,4 +218,4 @@ def subscriber(
         turns = turns_here()
         return lambda: Subscriber(open_reader(), turns=turns, made_at=made_at)
 
-    return Opening(prepare)
+    return Opening(prepare, "subscriber")
