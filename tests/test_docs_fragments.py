@@ -443,8 +443,15 @@ print(sub.get(timeout_s=20))
         shown="1 poison 1 given up: 1 reader died or left with it\n",
     ),
     Fragment(page=WORK, number=4),
-    Fragment(page=WORK, number=5, changed=WORK_PORT),
+    Fragment(
+        page=WORK,
+        number=5,
+        shown="converted 0\nconverted 1\nconverted 2\n",
+        needs="anyio",
+        before="",
+    ),
     Fragment(page=WORK, number=6, changed=WORK_PORT),
+    Fragment(page=WORK, number=7, changed=WORK_PORT),
     Fragment(
         page=STAGES,
         number=1,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, TypeVar, Unpack, overload
 
 import anyio
 
@@ -27,11 +27,26 @@ if TYPE_CHECKING:
     from rstream.stream._options import PublisherOptions, SubscriberOptions
 
 T = TypeVar("T")
-FaceT = TypeVar("FaceT", bound="Publisher[Any] | Subscriber[Any]")
+FaceT = TypeVar("FaceT", bound="_Face")
+
+
+class _Face(Protocol):
+    """What a face for event loops has."""
+
+    def abandon(self) -> None:
+        """Close it without a wait."""
+        ...
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None: ...
 
 
 class Opening(Generic[FaceT]):
-    """A publisher or subscriber that is not open yet.
+    """A face that is not open yet.
 
     Use it in ``async with``, or ``await`` it and close the result.
 
@@ -49,7 +64,7 @@ class Opening(Generic[FaceT]):
         return f"<rstream.aio.{self._kind}, not open yet>"
 
     def _what_to_write(self) -> str:
-        name = "pub" if self._kind == "publisher" else "sub"
+        name = {"publisher": "pub", "subscriber": "sub"}.get(self._kind, "jobs")
         return (
             f"write `async with rstream.aio.{self._kind}(...) as {name}:` or "
             f"`{name} = await rstream.aio.{self._kind}(...)`"

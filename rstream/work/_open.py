@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, overload
 
 from rstream._checks import check_seconds
 from rstream._keywords import names_keywords
@@ -13,17 +13,42 @@ from rstream.work import _publisher, _readers, _reporter, _subscriber
 from rstream.work._protocol import PREFETCH_MAX, check_address, check_count
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from typing_extensions import TypeForm
 
     from rstream.channel import Channel
     from rstream.codecs import Codec, CodecLike
 
-__all__ = ("publisher", "subscriber")
+__all__ = ("PublisherOptions", "SubscriberOptions", "publisher", "subscriber")
 
 T = TypeVar("T")
 Acknowledge = Literal["next", "explicit"]
+
+
+class PublisherOptions(TypedDict, total=False):
+    """Keywords of :func:`rstream.work.publisher`, for what opens one in another way."""
+
+    channel: Channel | str | None
+    redeliver: bool
+    deliveries_max: int | None
+    reader_losses_max: int | None
+    unacknowledged_max: int
+    connect_timeout_s: float | None
+    linger_s: float
+    dir: str | None
+
+
+class SubscriberOptions(TypedDict, total=False):
+    """Keywords of :func:`rstream.work.subscriber`, for what opens one in another way."""
+
+    channel: Channel | str | Sequence[Channel | str] | None
+    host: str | None
+    port: int
+    prefetch: int
+    acknowledge: Acknowledge
+    stays: bool
+    dir: str | None
 
 
 @overload
@@ -102,6 +127,40 @@ def publisher(
             for path in paths:
                 jobs.send(path)
     """
+    return publisher_opener(
+        name,
+        type,
+        codec,
+        channel=channel,
+        redeliver=redeliver,
+        deliveries_max=deliveries_max,
+        reader_losses_max=reader_losses_max,
+        unacknowledged_max=unacknowledged_max,
+        connect_timeout_s=connect_timeout_s,
+        linger_s=linger_s,
+        dir=dir,
+    )()
+
+
+def publisher_opener(
+    name: str,
+    type: Any,
+    codec: CodecLike,
+    *,
+    channel: Channel | str | None = None,
+    redeliver: bool = True,
+    deliveries_max: int | None = 5,
+    reader_losses_max: int | None = 2,
+    unacknowledged_max: int = 65_536,
+    connect_timeout_s: float | None = 10.0,
+    linger_s: float = 60.0,
+    dir: str | None = None,
+) -> Callable[[], _publisher.Publisher[Any]]:
+    """Check the arguments of a publisher; the result opens one.
+
+    Raises:
+        ConfigError: an argument cannot be used.
+    """
     stream_name, uri = check_address(name, channel)
     if not isinstance(redeliver, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ConfigError(f"redeliver={redeliver!r}: must be True or False")
@@ -124,7 +183,8 @@ def publisher(
         linger_s=linger_s,
         dir=dir,
     )
-    return _publisher.Publisher(chosen, choose(type, codec))
+    chosen_codec = choose(type, codec)
+    return lambda: _publisher.Publisher(chosen, chosen_codec)
 
 
 @overload
@@ -198,6 +258,38 @@ def subscriber(
             for job in jobs:
                 convert(job.item)
     """
+    return subscriber_opener(
+        name,
+        type,
+        codec,
+        channel=channel,
+        host=host,
+        port=port,
+        prefetch=prefetch,
+        acknowledge=acknowledge,
+        stays=stays,
+        dir=dir,
+    )()
+
+
+def subscriber_opener(
+    name: str,
+    type: Any,
+    codec: CodecLike,
+    *,
+    channel: Channel | str | Sequence[Channel | str] | None = None,
+    host: str | None = None,
+    port: int = 0,
+    prefetch: int = 1,
+    acknowledge: Acknowledge = "next",
+    stays: bool = False,
+    dir: str | None = None,
+) -> Callable[[], _subscriber.Subscriber[Any]]:
+    """Check the arguments of a subscriber; the result opens one.
+
+    Raises:
+        ConfigError: an argument cannot be used.
+    """
     wanted = [channel] if channel is None or not isinstance(channel, (list, tuple)) else channel
     addresses = [check_address(name, one) for one in wanted]
     if not addresses:
@@ -221,4 +313,4 @@ def subscriber(
         stays=stays,
         dir=dir,
     )
-    return _subscriber.Subscriber(chosen, chosen_codec)
+    return lambda: _subscriber.Subscriber(chosen, chosen_codec)

@@ -43,10 +43,11 @@ from rstream.work._protocol import HEAD
 from rstream.work._readers import LanePublisher, Readers, Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Generator, Iterable
     from types import TracebackType
 
     from rstream.codecs import Codec
+    from rstream.stream._watched import Bell
 
 __all__ = ("Publisher", "Unfinished")
 
@@ -93,12 +94,12 @@ class Publisher(Generic[T]):
 
     def __init__(self, chosen: Settings, codec: Codec[T]) -> None:
         self._is_closing = True  # __del__ runs even when the lines below raise
-        self._made_at = call_site()
+        self.made_at: str = call_site()
         self.name: str = chosen.name
         self._chosen = chosen
         self._codec = codec
         self._pid = os.getpid()
-        self._changed = threading.Condition()
+        self.changed = threading.Condition()
         self._desk: Desk[LanePublisher] = Desk(
             redelivers=chosen.redeliver,
             deliveries_max=chosen.deliveries_max,
@@ -112,8 +113,10 @@ class Publisher(Generic[T]):
         self._last_given_up = ""
         self._is_closed = self._is_stopped = False
         self._is_clogged = False  # a message waits, and a reader with free demand has no room
+        self.version = 0  # counts what may have changed for whoever waits
+        self.bells: set[Bell] = set()  # of tasks that wait; all three under the lock
         self._failure: Exception | None = None
-        self._readers = Readers(chosen, codec.codec_id, self._desk, self._changed, repr(self))
+        self._readers = Readers(chosen, codec.codec_id, self._desk, self.changed, repr(self))
         self._thread = threading.Thread(
             target=_run,
             args=(weakref.ref(self), self._readers),
@@ -133,6 +136,11 @@ class Publisher(Generic[T]):
     # ---- facts ----
 
     @property
+    def linger_s(self) -> float:
+        """Seconds that :meth:`close` waits until everything is acknowledged."""
+        return self._chosen.linger_s
+
+    @property
     def readers(self) -> int:
         """How many readers there are."""
         return len(self._desk.seats)
@@ -140,14 +148,14 @@ class Publisher(Generic[T]):
     @property
     def unacknowledged(self) -> int:
         """How many messages were sent and are not finished."""
-        with self._changed:
+        with self.changed:
             return self._desk.open
 
     def events(self) -> list[Unfinished]:
         """The messages since the last call that will not be sent again though nobody has
         acknowledged them, oldest first; at most the last 1024.
         """
-        with self._changed:
+        with self.changed:
             events = list(self._events)
             self._events.clear()
             return events
@@ -156,7 +164,7 @@ class Publisher(Generic[T]):
         """Counts since the start, and of now: ``readers``, ``unacknowledged``, ``waiting`` (to be
         sent again).
         """
-        with self._changed:
+        with self.changed:
             desk = self._desk
             return {
                 "sent": self._sent,
@@ -187,13 +195,22 @@ class Publisher(Generic[T]):
             BackPressured: no reader had free demand within ``timeout_s``.
             ClosedError: closed here. ForkedError: made before a fork.
         """
-        check_timeout(timeout_s)
-        with self._changed:
-            self._check_open()
-            message = self._make(obj)
-            if not self._place(message):
-                self._wait_for_place(message, timeout_s)
+        with self.changed:
+            message, steps = self.send_steps(obj, timeout_s)
+            for wait_s in steps or ():
+                self.changed.wait(wait_s)
             return message.number
+
+    def send_steps(
+        self, obj: T, timeout_s: float | None
+    ) -> tuple[Message, Generator[float] | None]:
+        """For the faces: a message, and the waits until it has a reader, in seconds; None: it has
+        one. Under lock, which is free in the waits.
+        """
+        check_timeout(timeout_s)
+        self._check_open()
+        message = self._make(obj)
+        return message, None if self._place(message) else self._demand_steps(message, timeout_s)
 
     def offer(self, obj: T) -> bool:
         """Give one object to a reader if one has free demand now; never waits.
@@ -203,7 +220,7 @@ class Publisher(Generic[T]):
         Raises:
             CodecError, MessageTooLarge, ClosedError, ForkedError: as :meth:`send`.
         """
-        with self._changed:
+        with self.changed:
             self._check_open()
             return self._place(self._make(obj))
 
@@ -268,15 +285,14 @@ class Publisher(Generic[T]):
             self._is_clogged = True
         return False
 
-    def _wait_for_place(self, message: Message, timeout_s: float | None) -> None:
-        """Under lock, which is free while it waits."""
+    def _demand_steps(self, message: Message, timeout_s: float | None) -> Generator[float]:
         self._senders += 1
         try:
-            self._wait_for_demand(message, timeout_s)
+            yield from self._until_placed(message, timeout_s)
         finally:
             self._senders -= 1
 
-    def _wait_for_demand(self, message: Message, timeout_s: float | None) -> None:
+    def _until_placed(self, message: Message, timeout_s: float | None) -> Generator[float]:
         started_s = alone_since_s = time.monotonic()
         has_noticed = False
         while not self._place(message):
@@ -298,7 +314,7 @@ class Publisher(Generic[T]):
                     raise self._alone_error(limit_s)
             if self._is_clogged:
                 left_s = min(left_s, LOOK_AGAIN_S)
-            self._changed.wait(left_s)
+            yield left_s
             self._check_open()
 
     def _why_alone(self) -> str:
@@ -353,9 +369,9 @@ class Publisher(Generic[T]):
             return -1.0
         try:
             has_news = self._readers.update()
-            with self._changed:
+            with self.changed:
                 self._send_again()
-                self._changed.notify_all()
+                self._tell()
                 is_waiting = bool(self._desk.again_count) and self._is_clogged
                 has_suspects = bool(self._desk.suspects)
             if has_news:
@@ -369,11 +385,18 @@ class Publisher(Generic[T]):
             log.warning("%r: %s; it tries again", self, error)
             return RETRY_S
         except Exception as error:
-            with self._changed:
+            with self.changed:
                 self._failure = error
-                self._changed.notify_all()
+                self._tell()
             log.exception("%r: it cannot go on", self)
             return -1.0
+
+    def _tell(self) -> None:
+        """Wake whoever waits. Under lock."""
+        self.version += 1
+        self.changed.notify_all()
+        for bell in self.bells:
+            bell.wake()
 
     def _send_again(self) -> None:
         """Give what waits to readers with free demand. Under lock."""
@@ -397,21 +420,28 @@ class Publisher(Generic[T]):
         Returns:
             False: not within ``timeout_s``.
         """
+        with self.changed:
+            for wait_s in self.end_steps(timeout_s):
+                self.changed.wait(wait_s)
+            return not self._desk.open
+
+    def end_steps(self, timeout_s: float | None) -> Generator[float]:
+        """For the faces: the waits until every message is finished, or the time is over. Under
+        lock, as :meth:`send_steps`.
+        """
         check_timeout(timeout_s)
         deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
-        with self._changed:
-            self._enders += 1
-            try:
-                while self._desk.open and not self._is_closed and self._failure is None:
-                    left_s = LOOK_EVERY_S
-                    if deadline_s is not None:
-                        left_s = min(left_s, deadline_s - time.monotonic())
-                        if left_s <= 0:
-                            return False
-                    self._changed.wait(left_s)
-            finally:
-                self._enders -= 1
-            return not self._desk.open
+        self._enders += 1
+        try:
+            while self._desk.open and not self._is_closed and self._failure is None:
+                left_s = LOOK_EVERY_S
+                if deadline_s is not None:
+                    left_s = min(left_s, deadline_s - time.monotonic())
+                    if left_s <= 0:
+                        return
+                yield left_s
+        finally:
+            self._enders -= 1
 
     def close(self, *, linger_s: float | None = None) -> None:
         """Wait until every message is acknowledged, then say that the work is complete. Idempotent.
@@ -422,26 +452,33 @@ class Publisher(Generic[T]):
         Args:
             linger_s: most seconds to wait; None: as the publisher was made with.
         """
-        if linger_s is not None:
-            check_seconds("linger_s", linger_s)
-        with self._changed:
-            if self._is_closing:
-                return
-            self._is_closing = True
-            self._changed.notify_all()
+        if not self.begin_close(linger_s):
+            return
         try:
             if self._pid == os.getpid():
                 self.wait_acknowledged(
                     timeout_s=self._chosen.linger_s if linger_s is None else linger_s
                 )
         finally:
-            self._let_go()
+            self.let_go()
 
-    def _let_go(self) -> None:
+    def begin_close(self, linger_s: float | None = None) -> bool:
+        """For the faces: take no more messages. False: it was begun before."""
+        if linger_s is not None:
+            check_seconds("linger_s", linger_s)
+        with self.changed:
+            if self._is_closing:
+                return False
+            self._is_closing = True
+            self._tell()
+            return True
+
+    def let_go(self) -> None:
+        """For the faces: the end of closing. Takes some milliseconds."""
         self.stop()
         if self._pid == os.getpid() and self._thread is not threading.current_thread():
             self._thread.join()
-        with self._changed:
+        with self.changed:
             for seat in self._desk.seats.values():
                 for message in seat.given.values():
                     self._note_unfinished(message, _at_close(message, "it was acknowledged"))
@@ -452,7 +489,7 @@ class Publisher(Generic[T]):
             self._desk.suspects.clear()
             self._readers.close()
             self._is_closed = True
-            self._changed.notify_all()
+            self._tell()
 
     def stop(self) -> None:
         """Stop the thread without waiting for anything; at the end of the program."""
@@ -472,13 +509,16 @@ class Publisher(Generic[T]):
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        self.close(linger_s=self.linger_after(exc))
+
+    def linger_after(self, exc: BaseException | None) -> float:
+        """For the faces: seconds that closing waits when this exception left the block."""
         # Nobody was there to take a job, so nobody is there to acknowledge one.
-        is_alone = isinstance(exc, NotConnected)
-        self.close(linger_s=0 if is_alone else linger_after(exc, self._chosen.linger_s))
+        return 0.0 if isinstance(exc, NotConnected) else linger_after(exc, self._chosen.linger_s)
 
     def __del__(self) -> None:
         if not self._is_closing:
-            warn_unclosed(self, self._made_at)
+            warn_unclosed(self, self.made_at)
             self.close(linger_s=0)
 
 
