@@ -109,7 +109,7 @@ class Publisher(Generic[T]):
         self._events: deque[Unfinished] = deque(maxlen=EVENTS_MAX)
         self._sent = self._unfinished = 0
         self._senders = self._enders = 0  # threads that wait for free demand, or for the end
-        self._placed_s = 0.0  # when a new message was placed last
+        self._placed_s = 0.0  # when a new message came last while suspects waited
         self._last_given_up = ""
         self._is_closed = self._is_stopped = False
         self._is_clogged = False  # a message waits, and a reader with free demand has no room
@@ -197,8 +197,9 @@ class Publisher(Generic[T]):
         """
         with self.changed:
             message, steps = self.send_steps(obj, timeout_s)
-            for wait_s in steps or ():
-                self.changed.wait(wait_s)
+            if steps is not None:
+                for wait_s in steps:
+                    self.changed.wait(wait_s)
             return message.number
 
     def send_steps(
@@ -262,10 +263,12 @@ class Publisher(Generic[T]):
         desk = self._desk
         if desk.waiting or desk.open >= self._chosen.unacknowledged_max:
             return False
-        now_s = time.monotonic()
+        if desk.suspects:
+            self._placed_s = now_s = time.monotonic()
+        else:
+            now_s = 0.0
         if not self._give(message, desk.free_seats(now_s)):
             return False
-        self._placed_s = now_s
         self._sent += 1
         message.number = self._sent
         return True
@@ -404,11 +407,18 @@ class Publisher(Generic[T]):
         now_s = time.monotonic()
         while waiting and self._give(waiting[0], desk.free_seats(now_s)):
             desk.redelivered += waiting.popleft().deliveries > 1
-        is_idle = not self._senders and (self._enders > 0 or now_s - self._placed_s >= IDLE_S)
-        while (seats := desk.trial_seats(now_s, is_idle=is_idle)) and self._give(
+        while (seats := desk.trial_seats(now_s, is_idle=self._is_idle(now_s))) and self._give(
             suspects[0], seats
         ):
             desk.redelivered += suspects.popleft().deliveries > 1
+
+    def _is_idle(self, now_s: float) -> bool:
+        """Whether nobody has anything new to send. Under lock."""
+        if self._senders or self._enders:
+            return not self._senders
+        suspects = self._desk.suspects
+        quiet_since_s = max(self._placed_s, suspects[0].since_s if suspects else 0.0)
+        return now_s - quiet_since_s >= IDLE_S
 
     # ---- the end ----
 
