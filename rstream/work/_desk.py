@@ -254,7 +254,7 @@ class Desk(Generic[P]):
         for number, message in reversed(seat.given.items()):  # the oldest one waits in front
             if number in unseen:
                 message.deliveries -= 1
-                self.waiting.appendleft(message)
+                self._wait(message)
                 continue
             if not is_innocent:
                 message.losses += 1
@@ -273,4 +273,7 @@ class Desk(Generic[P]):
         if most is not None and message.deliveries >= most:
             self._on_unfinished(message, f"given up after {message.deliveries} deliveries: {why}")
             return
+        self._wait(message)
+
+    def _wait(self, message: Message) -> None:
         (self.suspects if message.losses else self.waiting).appendleft(message)

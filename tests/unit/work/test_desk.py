@@ -225,6 +225,18 @@ def test_a_reader_that_was_always_alone_gets_it_at_once():
     assert office.give_again() == [("a again", 1)]
 
 
+def test_a_suspect_that_its_next_reader_has_not_seen_stays_one():
+    office = Office()
+    office.join("a", prefetch=1)
+    office.send()
+    office.lose("a")
+    office.join("b", prefetch=2)
+    assert office.give_again() == [("b", 1)]
+    lane = office.report("b", is_leaving=True)
+    office.desk.drop(office.desk.seats["b"], report_of("b", [lane], is_leaving=True))
+    assert [(m.number, m.deliveries, m.losses) for m in office.desk.suspects] == [(1, 1, 1)]
+
+
 def test_no_message_is_to_blame_when_the_driver_dies():
     office = Office(losses_max=1)
     office.join("a", prefetch=1)
