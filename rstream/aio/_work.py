@@ -5,6 +5,9 @@ waits; here a task sleeps on a descriptor meanwhile, which the thread of the pub
 transport, makes readable.
 """
 
+# The ends for threads keep their parts from users, and not from this file.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import time
@@ -94,8 +97,8 @@ class WorkPublisher(Generic[T]):
             RStreamError: as :meth:`rstream.work.Publisher.send`.
         """
         await anyio.lowlevel.checkpoint()  # before: what was sent must not be cancelled
-        with self._work.changed:
-            message, steps = self._work.send_steps(obj, timeout_s)
+        with self._work._changed:
+            message, steps = self._work._send_steps(obj, timeout_s)
         if steps:
             await self._wait(steps)
         return message.number
@@ -138,27 +141,27 @@ class WorkPublisher(Generic[T]):
             False: not within ``timeout_s``.
         """
         await anyio.lowlevel.checkpoint()
-        await self._wait(self._work.end_steps(timeout_s))
+        await self._wait(self._work._end_steps(timeout_s))
         return self._work.unacknowledged == 0
 
     async def _wait(self, steps: Generator[float]) -> None:
         """Sleep through the waits of the steps; each step is made under the lock."""
         work = self._work
         seen = 0
-        bell = Bell(work.changed, lambda: work.version != seen)
+        bell = Bell(work._changed, lambda: work._version != seen)
         sleeper = Sleeper()
         try:
             while True:
-                with work.changed:
-                    work.bells.add(bell)
+                with work._changed:
+                    work._bells.add(bell)
                     wait_s = next(steps, None)
-                    seen = work.version
+                    seen = work._version
                 if wait_s is None:
                     return
                 await sleeper.sleep(bell, wait_s)
         finally:
-            with work.changed:
-                work.bells.discard(bell)
+            with work._changed:
+                work._bells.discard(bell)
                 bell.close()
                 steps.close()
 
@@ -173,13 +176,13 @@ class WorkPublisher(Generic[T]):
             linger_s: most seconds to wait; None: as the publisher was made with.
         """
         work = self._work
-        if not work.begin_close(linger_s):
+        if not work._begin_close(linger_s):
             return
         try:
-            await self._wait(work.end_steps(work.linger_s if linger_s is None else linger_s))
+            await self._wait(work._end_steps(work.linger_s if linger_s is None else linger_s))
         finally:
             with anyio.CancelScope(shield=True):
-                await ThreadCall(work.let_go).result()
+                await ThreadCall(work._let_go).result()
 
     def abandon(self) -> None:
         """Close it where nothing can be awaited."""
@@ -194,7 +197,7 @@ class WorkPublisher(Generic[T]):
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        await self.close(linger_s=self._work.linger_after(exc))
+        await self.close(linger_s=self._work._linger_after(exc))
 
 
 @refuses_with("`async with rstream.aio.work_subscriber(...) as jobs:`")
@@ -216,8 +219,8 @@ class WorkSubscriber(Generic[T]):
 
     def __init__(self, work: BlockingSubscriber[T], *, turns: Turns) -> None:
         self._work = work
-        work.source.closes_slowly = True  # its reporter is a thread
-        self._feed = Feed(work.source, lambda: work.is_over, self._leave, turns)
+        work._source.closes_slowly = True  # its reporter is a thread
+        self._feed = Feed(work._source, lambda: work._is_over, self._leave, turns)
 
     def _leave(self, _: BaseException | None) -> None:
         self._work.close()
@@ -277,7 +280,7 @@ class WorkSubscriber(Generic[T]):
         job = await self._next(timeout_s)
         if job is None:
             self._feed.check_open()
-            raise self._work.why_none(timeout_s)
+            raise self._work._why_none(timeout_s)
         return job
 
     async def _next(self, timeout_s: float | None) -> Job[T] | None:
@@ -286,7 +289,7 @@ class WorkSubscriber(Generic[T]):
         return jobs[0] if jobs else None
 
     def _poll(self) -> list[Job[T]]:
-        job = self._work.poll()
+        job = self._work._poll()
         return [] if job is None else [job]
 
     # ---- the end ----
@@ -310,7 +313,7 @@ class WorkSubscriber(Generic[T]):
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._work.leave_current(is_done=exc is None)
+        self._work._leave_current(is_done=exc is None)
         if exc is None or isinstance(exc, Exception):
             await self._feed.close()
         else:

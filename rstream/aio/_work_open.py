@@ -77,7 +77,7 @@ def work_publisher(
 
     def make() -> WorkPublisher[Any]:
         work = open_it()
-        work.made_at = made_at
+        work._made_at = made_at  # pyright: ignore[reportPrivateUsage]
         return WorkPublisher(work)
 
     return Opening(lambda: make, "work_publisher")
@@ -130,7 +130,7 @@ def work_subscriber(
 
         def make() -> WorkSubscriber[Any]:
             work = open_it()
-            work.made_at = made_at
+            work._made_at = made_at  # pyright: ignore[reportPrivateUsage]
             return WorkSubscriber(work, turns=turns)
 
         return make

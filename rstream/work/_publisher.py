@@ -94,12 +94,12 @@ class Publisher(Generic[T]):
 
     def __init__(self, chosen: Settings, codec: Codec[T]) -> None:
         self._is_closing = True  # __del__ runs even when the lines below raise
-        self.made_at: str = call_site()
+        self._made_at: str = call_site()
         self.name: str = chosen.name
         self._chosen = chosen
         self._codec = codec
         self._pid = os.getpid()
-        self.changed = threading.Condition()
+        self._changed = threading.Condition()
         self._desk: Desk[LanePublisher] = Desk(
             redelivers=chosen.redeliver,
             deliveries_max=chosen.deliveries_max,
@@ -113,10 +113,10 @@ class Publisher(Generic[T]):
         self._last_given_up = ""
         self._is_closed = self._is_stopped = False
         self._is_clogged = False  # a message waits, and a reader with free demand has no room
-        self.version = 0  # counts what may have changed for whoever waits
-        self.bells: set[Bell] = set()  # of tasks that wait; all three under the lock
+        self._version = 0  # counts what may have changed for whoever waits
+        self._bells: set[Bell] = set()  # of tasks that wait; all three under the lock
         self._failure: Exception | None = None
-        self._readers = Readers(chosen, codec.codec_id, self._desk, self.changed, repr(self))
+        self._readers = Readers(chosen, codec.codec_id, self._desk, self._changed, repr(self))
         self._thread = threading.Thread(
             target=_run,
             args=(weakref.ref(self), self._readers),
@@ -148,14 +148,14 @@ class Publisher(Generic[T]):
     @property
     def unacknowledged(self) -> int:
         """How many messages were sent and are not finished."""
-        with self.changed:
+        with self._changed:
             return self._desk.open
 
     def events(self) -> list[Unfinished]:
         """The messages since the last call that will not be sent again though nobody has
         acknowledged them, oldest first; at most the last 1024.
         """
-        with self.changed:
+        with self._changed:
             events = list(self._events)
             self._events.clear()
             return events
@@ -164,7 +164,7 @@ class Publisher(Generic[T]):
         """Counts since the start, and of now: ``readers``, ``unacknowledged``, ``waiting`` (to be
         sent again).
         """
-        with self.changed:
+        with self._changed:
             desk = self._desk
             return {
                 "sent": self._sent,
@@ -195,14 +195,14 @@ class Publisher(Generic[T]):
             BackPressured: no reader had free demand within ``timeout_s``.
             ClosedError: closed here. ForkedError: made before a fork.
         """
-        with self.changed:
-            message, steps = self.send_steps(obj, timeout_s)
+        with self._changed:
+            message, steps = self._send_steps(obj, timeout_s)
             if steps is not None:
                 for wait_s in steps:
-                    self.changed.wait(wait_s)
+                    self._changed.wait(wait_s)
             return message.number
 
-    def send_steps(
+    def _send_steps(
         self, obj: T, timeout_s: float | None
     ) -> tuple[Message, Generator[float] | None]:
         """For the faces: a message, and the waits until it has a reader, in seconds; None: it has
@@ -221,7 +221,7 @@ class Publisher(Generic[T]):
         Raises:
             CodecError, MessageTooLarge, ClosedError, ForkedError: as :meth:`send`.
         """
-        with self.changed:
+        with self._changed:
             self._check_open()
             return self._place(self._make(obj))
 
@@ -372,7 +372,7 @@ class Publisher(Generic[T]):
             return -1.0
         try:
             has_news = self._readers.update()
-            with self.changed:
+            with self._changed:
                 self._send_again()
                 self._tell()
                 is_waiting = bool(self._desk.again_count) and self._is_clogged
@@ -388,7 +388,7 @@ class Publisher(Generic[T]):
             log.warning("%r: %s; it tries again", self, error)
             return RETRY_S
         except Exception as error:
-            with self.changed:
+            with self._changed:
                 self._failure = error
                 self._tell()
             log.exception("%r: it cannot go on", self)
@@ -396,9 +396,9 @@ class Publisher(Generic[T]):
 
     def _tell(self) -> None:
         """Wake whoever waits. Under lock."""
-        self.version += 1
-        self.changed.notify_all()
-        for bell in self.bells:
+        self._version += 1
+        self._changed.notify_all()
+        for bell in self._bells:
             bell.wake()
 
     def _send_again(self) -> None:
@@ -430,14 +430,14 @@ class Publisher(Generic[T]):
         Returns:
             False: not within ``timeout_s``.
         """
-        with self.changed:
-            for wait_s in self.end_steps(timeout_s):
-                self.changed.wait(wait_s)
+        with self._changed:
+            for wait_s in self._end_steps(timeout_s):
+                self._changed.wait(wait_s)
             return not self._desk.open
 
-    def end_steps(self, timeout_s: float | None) -> Generator[float]:
+    def _end_steps(self, timeout_s: float | None) -> Generator[float]:
         """For the faces: the waits until every message is finished, or the time is over. Under
-        lock, as :meth:`send_steps`.
+        lock, as :meth:`_send_steps`.
         """
         check_timeout(timeout_s)
         deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
@@ -462,7 +462,7 @@ class Publisher(Generic[T]):
         Args:
             linger_s: most seconds to wait; None: as the publisher was made with.
         """
-        if not self.begin_close(linger_s):
+        if not self._begin_close(linger_s):
             return
         try:
             if self._pid == os.getpid():
@@ -470,25 +470,25 @@ class Publisher(Generic[T]):
                     timeout_s=self._chosen.linger_s if linger_s is None else linger_s
                 )
         finally:
-            self.let_go()
+            self._let_go()
 
-    def begin_close(self, linger_s: float | None = None) -> bool:
+    def _begin_close(self, linger_s: float | None = None) -> bool:
         """For the faces: take no more messages. False: it was begun before."""
         if linger_s is not None:
             check_seconds("linger_s", linger_s)
-        with self.changed:
+        with self._changed:
             if self._is_closing:
                 return False
             self._is_closing = True
             self._tell()
             return True
 
-    def let_go(self) -> None:
+    def _let_go(self) -> None:
         """For the faces: the end of closing. Takes some milliseconds."""
         self.stop()
         if self._pid == os.getpid() and self._thread is not threading.current_thread():
             self._thread.join()
-        with self.changed:
+        with self._changed:
             for seat in self._desk.seats.values():
                 for message in seat.given.values():
                     self._note_unfinished(message, _at_close(message, "it was acknowledged"))
@@ -519,16 +519,16 @@ class Publisher(Generic[T]):
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self.close(linger_s=self.linger_after(exc))
+        self.close(linger_s=self._linger_after(exc))
 
-    def linger_after(self, exc: BaseException | None) -> float:
+    def _linger_after(self, exc: BaseException | None) -> float:
         """For the faces: seconds that closing waits when this exception left the block."""
         # Nobody was there to take a job, so nobody is there to acknowledge one.
         return 0.0 if isinstance(exc, NotConnected) else linger_after(exc, self._chosen.linger_s)
 
     def __del__(self) -> None:
         if not self._is_closing:
-            warn_unclosed(self, self.made_at)
+            warn_unclosed(self, self._made_at)
             self.close(linger_s=0)
 
 

@@ -96,7 +96,7 @@ class Subscriber(Generic[T]):
 
     def __init__(self, chosen: Settings, codec: Codec[T]) -> None:
         self._is_closed = True  # __del__ runs even when the lines below raise
-        self.made_at: str = call_site()
+        self._made_at: str = call_site()
         self.name: str = chosen.name
         self._chosen = chosen
         self._codec = codec
@@ -118,21 +118,21 @@ class Subscriber(Generic[T]):
             on_gap="resume",
             dir=chosen.dir,
         )
-        self.source = inner_reader(source, repr(self))
+        self._source = inner_reader(source, repr(self))
         try:
-            self._endpoint = f"{host}:{_port_of(self.source)}" if is_network else ""
+            self._endpoint = f"{host}:{_port_of(self._source)}" if is_network else ""
             self._reporter = Reporter(
                 chosen,
                 repr(self),
                 ledger=self._ledger,
                 lock=self._lock,
-                lanes_id=self.source.stream_id,
+                lanes_id=self._source.stream_id,
                 endpoint=self._endpoint,
                 codec_id=codec.codec_id,
-                on_complete=self.source.wake,
+                on_complete=self._source.wake,
             )
         except BaseException:
-            self.source.close()
+            self._source.close()
             raise
         self._is_closed = False
 
@@ -180,22 +180,22 @@ class Subscriber(Generic[T]):
         job = self._next(timeout_s)
         if job is not None:
             return job
-        raise self.why_none(timeout_s)
+        raise self._why_none(timeout_s)
 
-    def why_none(self, timeout_s: float | None) -> RStreamError:
+    def _why_none(self, timeout_s: float | None) -> RStreamError:
         """For the faces: the error of a wait that found no job."""
         if self._is_closed:
             return ClosedError(f"{self!r}: closed")
-        if self.is_over:
+        if self._is_over:
             return StreamEnded(f"{self!r}: every publisher has completed")
         return ReadTimeout(f"{self!r}: no job within {timeout_s} s")
 
-    def poll(self) -> Job[T] | None:
+    def _poll(self) -> Job[T] | None:
         """For the faces: the next job, if one is here. It never waits.
 
         With ``acknowledge="next"`` the job before is done.
         """
-        self.leave_current(is_done=True)
+        self._leave_current(is_done=True)
         while True:
             while self._ready:
                 job = self._open_job(*self._ready.popleft())
@@ -209,7 +209,7 @@ class Subscriber(Generic[T]):
         self._tell_losses()
         return None
 
-    def leave_current(self, *, is_done: bool) -> None:
+    def _leave_current(self, *, is_done: bool) -> None:
         """For the faces: the user is through with the job that was handed out last."""
         current, self._current = self._current, None
         if current is not None and is_done and self._chosen.acknowledge == "next":
@@ -220,22 +220,22 @@ class Subscriber(Generic[T]):
         deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
         try:
             while not self._is_closed:
-                job = self.poll()
+                job = self._poll()
                 if job is not None:
                     return job
-                if self.is_over:
+                if self._is_over:
                     return None
                 left_s = None if deadline_s is None else deadline_s - time.monotonic()
                 if left_s is not None and left_s <= 0:
                     return None
-                self.source.wait(left_s)
+                self._source.wait(left_s)
         except ClosedError:
             if not self._is_closed:
                 raise
         return None
 
     def _tell_losses(self) -> None:
-        for event in self.source.events():
+        for event in self._source.events():
             if isinstance(event, stream.Lost):
                 log.warning(
                     "%r: a publisher at %s has died; what it had not given out is gone with it",
@@ -250,13 +250,13 @@ class Subscriber(Generic[T]):
                 log.warning("%r: %s; it has joined again", self, event.reason)
 
     @property
-    def is_over(self) -> bool:
+    def _is_over(self) -> bool:
         """Whether every publisher seen has completed, and all that it gave was handed out."""
         if self._chosen.stays or self._ready:
             return False
         # In shared memory also publishers are seen that had nothing left for this reader.
-        is_complete = self._reporter.is_complete and not self.source.is_connected
-        return self.source.is_ended or is_complete
+        is_complete = self._reporter.is_complete and not self._source.is_connected
+        return self._source.is_ended or is_complete
 
     def _report(self) -> None:
         self._unreported = 0
@@ -265,7 +265,7 @@ class Subscriber(Generic[T]):
 
     def _receive(self) -> bool:
         """Take over what has arrived."""
-        payloads = self.source.poll()
+        payloads = self._source.poll()
         if not payloads:
             return False
         with self._lock:
@@ -326,7 +326,7 @@ class Subscriber(Generic[T]):
             self._is_closed = True
         self._reporter.close()
         try:
-            self.source.close()
+            self._source.close()
         except RStreamError as error:
             log.warning("%r: not closed in good order: %s", self, error)
 
@@ -339,12 +339,12 @@ class Subscriber(Generic[T]):
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self.leave_current(is_done=exc is None)
+        self._leave_current(is_done=exc is None)
         self.close()
 
     def __del__(self) -> None:
         if not self._is_closed:
-            warn_unclosed(self, self.made_at)
+            warn_unclosed(self, self._made_at)
             self.close()
 
 
