@@ -8,12 +8,12 @@ Threads: only waits release the GIL, unless a method says otherwise. Ctrl-C ends
 100 ms. After a fork every handle raises ForkedError.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from os import PathLike
 from types import TracebackType
-from typing import Final, Literal, Self, final, overload
+from typing import Any, Final, Literal, Self, final, overload
 
-from typing_extensions import Buffer
+from typing_extensions import Buffer, disjoint_base
 
 NOT_CONNECTED: Final = -1
 BACK_PRESSURED: Final = -2
@@ -512,6 +512,35 @@ class Turn:
     @property
     def is_contended(self) -> bool:
         """Whether another thread waits to enter."""
+
+@disjoint_base
+class SendPath:
+    """The base of publishers: what a send changes, and ``_send``, whose short way is in C. The
+    rest is left to ``_send_slowly(obj, timeout_s=…)``, ``_send_encoded(data, timeout_s)`` and
+    ``_on_unencodable(obj, error)``.
+
+    Attributes:
+        _lock: held during the short way; there is none before it is set.
+        _direct: takes the messages; None: there is no short way.
+        _quick_encode: makes the bytes; None: the object is the message, if it is bytes.
+        _bucket: None, or what keeps the rate: then there is no short way.
+        _header: the reserved value of each message.
+        _reached: position after the last message.
+        _sent: messages.
+        _look_again: messages after which ``_note_sent(position, 0)`` looks at the readers.
+        _was_connected: whether a reader was there at the last look; else ``_look()`` comes first.
+    """
+
+    _lock: Turn
+    _direct: Publication | None
+    _quick_encode: Callable[[Any], object] | None
+    _bucket: Any
+    _header: int
+    _reached: int
+    _sent: int
+    _look_again: int
+    _was_connected: bool
+    def _send(self, obj: Any, *, timeout_s: float | None = None) -> int: ...
 
 # The engines of the laboratory (rstream.lab).
 def lab_records() -> list[tuple[str, list[tuple[str, float, float]]]]:

@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from rstream import _core
 from rstream._checks import check_seconds, check_timeout
 from rstream._with_hints import refuses_async_with
-from rstream.errors import ClosedError, CodecError, ConcurrentUseError, RStreamError
+from rstream.errors import ClosedError, CodecError, ConcurrentUseError
 from rstream.stream import _steps
 from rstream.stream._end import is_failure, linger_after
 from rstream.stream._large import GIVE_WAY_PAUSE_S, LargeSender
 from rstream.stream._names import KIND_COMPLETE, KIND_ERROR
 from rstream.stream._sender import CHUNK, SET_RATE_TIMEOUT_S, at_hand, length_of
-from rstream.stream._unsendable import NO_BUFFER, add_index
+from rstream.stream._unsendable import add_index
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -142,49 +142,37 @@ class Publisher(LargeSender[T]):
 
     # ---- sending ----
 
-    def send(self, obj: T, *, timeout_s: float | None = None) -> int:
-        """Send one object; wait for room, and for a first subscriber.
+    # With its docstring. The methods behind it do what is more than to encode, offer and count.
+    if TYPE_CHECKING:
 
-        Args:
-            obj: what the codec takes.
-            timeout_s: most seconds to wait for room; None: as long as readers are there. Of a
-                message in parts, for each part.
-        Returns:
-            The position after it, in bytes of the stream.
-        Raises:
-            CodecError: ``obj`` cannot be encoded.
-            MessageTooLarge: longer than :attr:`max_message_length`.
-            NotConnected: no subscriber for ``connect_timeout_s`` (a notice is logged after 2 s).
-            RemoteError: the last reader left with an error.
-            BackPressured: no room within ``timeout_s``.
-            StorageError: the driver directory has had no room for two seconds, or for
-                ``timeout_s``; the text says how much is missing.
-            ClosedError: closed here. A message in parts is then lost to its readers, which are
-                told so; likewise after any other error or Ctrl-C.
-            ConcurrentUseError: a signal handler interrupted a message in parts of its own thread,
-                and sends another one.
-        """
+        def send(self, obj: T, *, timeout_s: float | None = None) -> int:
+            """Send one object; wait for room, and for a first subscriber."""
+            ...
+
+    else:
+        send = _core.SendPath._send
+
+    def _send_slowly(self, obj: T, *, timeout_s: float | None = None) -> int:
         with self._lock:
             try:
                 data = self._encode(obj)
             except Exception as error:
                 raise self._encode_error(obj, error) from error
+        return self._send_encoded(data, timeout_s)
+
+    _send_slowly.__qualname__ = "Publisher.send"  # for the text of a TypeError
+
+    def _on_unencodable(self, obj: T, error: Exception) -> int:
+        if self._quick_encode == self._encode:
+            raise self._encode_error(obj, error) from error
+        return self._send_slowly(obj)  # the codec's own encode raises a better error
+
+    def _send_encoded(self, data: Encoded, timeout_s: float | None) -> int:
+        with self._lock:
             if self._bucket is None:
-                # As _offer and _note_sent, written out: their calls cost as much as the lock.
-                offer = self._offer_parts if type(data) is list else self._offer_one
-                try:
-                    position = offer(data, self._header)  # pyright: ignore[reportArgumentType]
-                except RStreamError:
-                    raise
-                except NO_BUFFER as error:
-                    raise self._buffer_error(data, error) from error
+                position = self._offer(data)
                 if position > 0:
-                    if not self._was_connected:
-                        self._look()  # what was sent before this reader came ends here
-                    self._reached = position
-                    self._sent += 1
-                    if self._sent >= self._look_again:
-                        self._note_sent(position, 0)
+                    self._note_sent(position)
                     return position
             is_large = self._is_large(data)
         if is_large:
