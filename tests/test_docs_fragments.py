@@ -430,9 +430,29 @@ print(sub.get(timeout_s=20))
         after="jobs.close(); print(stored)",
         shown="[0, 1, 2]\n",
     ),
-    Fragment(page=WORK, number=3),
-    Fragment(page=WORK, number=4, changed=WORK_PORT),
-    Fragment(page=WORK, number=5, changed=WORK_PORT),
+    Fragment(
+        page=WORK,
+        number=3,
+        before="import rstream\n"
+        "reader = rstream.work.subscriber('jobs')\n"
+        "jobs = rstream.work.publisher('jobs', reader_losses_max=1)\n"
+        "jobs.send('poison')\n"
+        "reader.get(timeout_s=20)\n"
+        "reader.close()\n"
+        "jobs.wait_acknowledged(timeout_s=20)",
+        after="jobs.close()",
+        shown="1 poison 1 given up: 1 reader died or left with it\n",
+    ),
+    Fragment(page=WORK, number=4),
+    Fragment(
+        page=WORK,
+        number=5,
+        shown="converted 0\nconverted 1\nconverted 2\n",
+        needs="anyio",
+        before="",
+    ),
+    Fragment(page=WORK, number=6, changed=WORK_PORT),
+    Fragment(page=WORK, number=7, changed=WORK_PORT),
     Fragment(
         page=STAGES,
         number=1,

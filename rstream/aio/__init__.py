@@ -14,19 +14,24 @@ thread. ``rstream.publisher`` and ``rstream.subscriber`` are the same for thread
 from __future__ import annotations
 
 import rstream.service  # pyright: ignore[reportUnusedImport] - decision 90
-import rstream.stream  # noqa: F401  # pyright: ignore[reportUnusedImport] - decision 90
+import rstream.stream  # pyright: ignore[reportUnusedImport] - decision 90
+import rstream.work  # noqa: F401  # pyright: ignore[reportUnusedImport] - decision 90
 from rstream.aio._open import publisher, subscriber
 from rstream.aio._publisher import Publisher
 from rstream.aio._requester import AnswerStream, Requester
 from rstream.aio._requests import close_requesters, request, request_stream, requester
 from rstream.aio._service import run_service, serve
 from rstream.aio._subscriber import Subscriber
+from rstream.aio._work import WorkPublisher, WorkSubscriber
+from rstream.aio._work_open import work_publisher, work_subscriber
 
 __all__ = (
     "AnswerStream",
     "Publisher",
     "Requester",
     "Subscriber",
+    "WorkPublisher",
+    "WorkSubscriber",
     "close_requesters",
     "publisher",
     "request",
@@ -35,4 +40,6 @@ __all__ = (
     "run_service",
     "serve",
     "subscriber",
+    "work_publisher",
+    "work_subscriber",
 )

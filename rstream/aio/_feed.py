@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from rstream.stream import Subscriber as BlockingSubscriber
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 #: Most objects that a loop hands out before it looks whether a turn is due.
 PART_MOST = 128
@@ -108,7 +109,7 @@ class Feed(Generic[T]):
         finally:
             self._exit()
 
-    async def next(self, poll: Callable[[], list[T]], deadline_s: float | None) -> list[T]:
+    async def next(self, poll: Callable[[], list[R]], deadline_s: float | None) -> list[R]:
         """What the poll finds. Empty: the end, closed, or the deadline."""
         self._enter()
         try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, TypeVar, Unpack, overload
 
 import anyio
 
@@ -27,18 +27,61 @@ if TYPE_CHECKING:
     from rstream.stream._options import PublisherOptions, SubscriberOptions
 
 T = TypeVar("T")
-FaceT = TypeVar("FaceT", bound="Publisher[Any] | Subscriber[Any]")
+FaceT = TypeVar("FaceT", bound="_Face")
+
+
+class _Face(Protocol):
+    """What a face for event loops has."""
+
+    def abandon(self) -> None:
+        """Close it without a wait."""
+        ...
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None: ...
 
 
 class Opening(Generic[FaceT]):
-    """A publisher or subscriber that is not open yet.
+    """A face that is not open yet.
 
     Use it in ``async with``, or ``await`` it and close the result.
+
+    Args:
+        prepare: called in the loop; the result opens it, in a thread.
+        kind: the name of the function that made it.
     """
 
-    def __init__(self, prepare: Callable[[], Callable[[], FaceT]]) -> None:
-        self._prepare = prepare  # called in the loop; the result opens it, in a thread
+    def __init__(self, prepare: Callable[[], Callable[[], FaceT]], kind: str) -> None:
+        self._prepare = prepare
+        self._kind = kind
         self._opened: FaceT | None = None
+
+    def __repr__(self) -> str:
+        return f"<rstream.aio.{self._kind}, not open yet>"
+
+    def _what_to_write(self) -> str:
+        name = {"publisher": "pub", "subscriber": "sub"}.get(self._kind, "jobs")
+        return (
+            f"write `async with rstream.aio.{self._kind}(...) as {name}:` or "
+            f"`{name} = await rstream.aio.{self._kind}(...)`"
+        )
+
+    # Python alone calls these; type checkers refuse such a use by themselves.
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise AttributeError(
+                f"{name}: this {self._kind} is not open yet; {self._what_to_write()}"
+            )
+
+        def _refuse(self, *_: object) -> NoReturn:
+            raise TypeError(f"this {self._kind} is not open yet; {self._what_to_write()}")
+
+        __enter__ = __exit__ = __iter__ = __aiter__ = _refuse
 
     def __await__(self) -> Generator[Any, Any, FaceT]:
         return self._open().__await__()
@@ -127,7 +170,7 @@ def publisher(
 
         return open_it
 
-    return Opening(prepare)
+    return Opening(prepare, "publisher")
 
 
 @overload
@@ -190,4 +233,4 @@ def subscriber(
         turns = turns_here()
         return lambda: Subscriber(open_reader(), turns=turns, made_at=made_at)
 
-    return Opening(prepare)
+    return Opening(prepare, "subscriber")

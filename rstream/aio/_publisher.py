@@ -12,6 +12,7 @@ import anyio.lowlevel
 
 from rstream import _core
 from rstream._checks import check_seconds, check_timeout
+from rstream._with_hints import refuses_with
 from rstream.aio._room import RoomWaiter
 from rstream.aio._thread_call import ThreadCall
 from rstream.aio._turns import Parts, Turns
@@ -44,6 +45,7 @@ PART_BYTES = 1 << 16
 CHUNK_BYTES = 1 << 20
 
 
+@refuses_with("`async with rstream.aio.publisher(...) as pub:`")
 class Publisher(SegmentSender[T]):
     """Sends objects into a stream without blocking the event loop.
 

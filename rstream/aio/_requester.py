@@ -16,6 +16,7 @@ import anyio.lowlevel
 
 from rstream._checks import check_timeout
 from rstream._core import NOT_CONNECTED
+from rstream._with_hints import refuses_with
 from rstream.aio._thread_call import ThreadCall
 from rstream.errors import RStreamError
 from rstream.service._caller import (
@@ -52,6 +53,7 @@ async def wait_readable(waiter: Any, timeout_s: float) -> None:
         waiter.disarm()
 
 
+@refuses_with("`async with rstream.aio.requester(...) as asks:`")
 class Requester(Caller[A]):
     """Asks one service; made by :func:`rstream.aio.requester`. The tasks of one event loop use it.
 

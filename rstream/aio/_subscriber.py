@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Generic, NoReturn, Self, TypeVar
 
 from rstream._checks import check_timeout
 from rstream._unclosed import call_site
+from rstream._with_hints import refuses_with
 from rstream.aio._feed import Feed
 from rstream.aio._iterators import Batches, Items
 from rstream.aio._turns import turns_here
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+@refuses_with("`async with rstream.aio.subscriber(...) as sub:`")
 class Subscriber(Generic[T]):
     """Receives the objects of a stream in an event loop; :func:`rstream.aio.subscriber` makes it.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import shlex
 import sys
@@ -14,8 +15,8 @@ __all__ = ("ALIVE", "tell_missing", "why_unusable")
 
 #: Answer of ``_core.probe`` from which on a driver lives.
 ALIVE: Final = 2
-#: Directories of dead drivers that are named; more are counted.
-DEAD_NAMED_MAX: Final = 8
+#: Directories of other drivers that are named, of the living and of the dead; more are counted.
+NAMED_MAX: Final = 3
 
 
 def tell_missing(driver_dir: str) -> int:
@@ -48,7 +49,7 @@ def why_unusable(driver_dir: str, life: int) -> str:
 
 
 def _others(driver_dir: str) -> list[str]:
-    """Lines about the driver directories beside this one, at most DEAD_NAMED_MAX dead ones.
+    """Lines about the driver directories beside this one, those with the most similar names.
 
     A second directory is the usual reason why nothing arrives.
     """
@@ -65,13 +66,21 @@ def _others(driver_dir: str) -> list[str]:
                 alive.append(path)
             else:
                 dead.append(path)
-    lines = [f"  alive: {path}   (rstream stat --dir {shlex.quote(path)})" for path in alive] or [
-        "  no other driver is alive"
-    ]
-    lines += [
-        f"  dead: {path}   (rstream driver --clean --dir {shlex.quote(path)})"
-        for path in dead[:DEAD_NAMED_MAX]
-    ]
-    if len(dead) > DEAD_NAMED_MAX:
-        lines.append(f"  and {len(dead) - DEAD_NAMED_MAX} more directories of dead drivers")
+    lines = _named(driver_dir, alive, "alive", "rstream stat --dir")
+    lines = lines or ["  no other driver is alive"]
+    return lines + _named(driver_dir, dead, "dead", "rstream driver --clean --dir")
+
+
+def _named(driver_dir: str, found: list[str], state: str, command: str) -> list[str]:
+    name = os.path.basename(driver_dir)
+
+    def likeness(path: str) -> float:
+        return difflib.SequenceMatcher(None, name, os.path.basename(path)).ratio()
+
+    nearest = sorted(found, key=likeness, reverse=True)[:NAMED_MAX]
+    lines = [f"  {state}: {path}   ({command} {shlex.quote(path)})" for path in nearest]
+    if len(found) > NAMED_MAX:
+        parents = dict.fromkeys(os.path.dirname(path) for path in found)
+        where = " ".join(shlex.quote(parent) + "/*/cnc.dat" for parent in parents)
+        lines.append(f"  {state}: {len(found) - NAMED_MAX} more   (ls {where})")
     return lines

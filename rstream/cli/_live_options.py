@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-from typing import TYPE_CHECKING
+import sys
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ("add_metrics", "add_stat", "add_top", "add_watch")
+__all__ = ("add_metrics", "add_stat", "add_top", "add_watch", "goes_on", "interval_s")
+
+DEFAULT_INTERVAL_S: Final = 1.0
+FOLLOW: Final = "go on until Ctrl-C also into a pipe or a file, where one print is the default"
 
 
 def _interval(text: str) -> float:
@@ -23,10 +27,21 @@ def _add_interval(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--interval",
         type=_interval,
-        default=1.0,
         metavar="S",
-        help="seconds between prints, 0.01 or more (default 1)",
+        help="seconds between prints, 0.01 or more (default 1); goes on as --follow does",
     )
+
+
+def interval_s(options: argparse.Namespace) -> float:
+    """Seconds between prints of ``stat`` and ``top``."""
+    return DEFAULT_INTERVAL_S if options.interval is None else options.interval
+
+
+def goes_on(options: argparse.Namespace) -> bool:
+    """Whether ``stat`` or ``top`` prints again and again: in a terminal, or when told to."""
+    if options.once:
+        return False
+    return options.follow or options.interval is not None or sys.stdout.isatty()
 
 
 def _whole(least: int, most: int) -> Callable[[str], int]:
@@ -40,20 +55,24 @@ def _whole(least: int, most: int) -> Callable[[str], int]:
 
 
 def add_stat(stat: argparse.ArgumentParser) -> None:
-    stat.add_argument("--once", action="store_true", help="print once and end")
-    stat.add_argument(
+    ends = stat.add_mutually_exclusive_group()
+    ends.add_argument("--once", action="store_true", help="print once and end")
+    ends.add_argument(
         "--json",
         action="store_true",
-        help="print everything as one JSON object and end (docs/reference/cli.md)",
+        help="print everything as one JSON object and end; its keys stay the same",
     )
+    ends.add_argument("--follow", action="store_true", help=FOLLOW)
     _add_interval(stat)
     stat.add_argument("--all", action="store_true", help="also print the counters that are zero")
 
 
 def add_top(top: argparse.ArgumentParser) -> None:
-    top.add_argument(
+    ends = top.add_mutually_exclusive_group()
+    ends.add_argument(
         "--once", action="store_true", help="look twice, an interval apart, print once, and end"
     )
+    ends.add_argument("--follow", action="store_true", help=FOLLOW)
     _add_interval(top)
 
 

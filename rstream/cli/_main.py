@@ -58,7 +58,7 @@ def parser() -> argparse.ArgumentParser:
             "Show the streams of a driver, live, and why nothing arrives.",
             "Show every publication and reader of a driver: how far it is, what it waits for, and "
             "which reader is slowest; then the driver's counters. Sizes and positions are bytes of "
-            "the stream, frame headers included.",
+            "the stream, frame headers included. In a terminal it goes on until Ctrl-C.",
         )
     )
     add_top(
@@ -67,7 +67,7 @@ def parser() -> argparse.ArgumentParser:
             "Show the streams of a driver as a live table.",
             "Show every session that is published or received here, live: its rate, rate limit, "
             "how full the slowest reader's buffer is, how long a byte waits in it, and what the "
-            "session waits for. Ctrl-C ends it.",
+            "session waits for. In a terminal it goes on until Ctrl-C.",
         )
     )
     add_watch(
@@ -126,8 +126,7 @@ def parser() -> argparse.ArgumentParser:
             "lab",
             help="Compare rate laws, in virtual time or on real sockets.",
             description="Run an experiment, or draws from families of consumers, once per rate "
-            "law, and print the laws beside each other (docs/explanation/lab.md). Time is virtual "
-            "unless --real is given.",
+            "law, and print the laws beside each other. Time is virtual unless --real is given.",
         )
     )
     return top
@@ -240,7 +239,7 @@ def _add_lab(lab: argparse.ArgumentParser) -> None:
         "experiment",
         metavar="NAME",
         help="an experiment (E1 ... E10), a family of consumers, families (all of them), or "
-        "FILE.trace, a recorded consumer (docs/explanation/lab.md)",
+        "FILE.trace, a recorded consumer",
     )
     lab.add_argument(
         "--seeds",

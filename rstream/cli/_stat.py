@@ -12,6 +12,7 @@ from rstream._channel_uri import ChannelUri, name_of
 from rstream._held_by import HeldBy
 from rstream._neighbours import hint_for_publisher, hint_for_reader
 from rstream.cli._directory import tell_missing
+from rstream.cli._live_options import goes_on, interval_s
 from rstream.cli._stat_json import report
 from rstream.driver import resolve_dir
 
@@ -45,7 +46,8 @@ DRIVER_STATES: Final = {
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print once, or again and again until Ctrl-C."""
+    """Print once, or again and again until Ctrl-C or the end of a pipe."""
+    is_live = goes_on(options)
     driver_dir = resolve_dir(options.dir)
     before: dict[int, int] = {}
     before_s = 0.0
@@ -59,12 +61,12 @@ def run(options: argparse.Namespace) -> int:
             return 0
         lines, before = screen(driver_dir, life, before, now_s - before_s, options.all)
         before_s = now_s
-        if not options.once and sys.stdout.isatty():
+        if is_live and sys.stdout.isatty():
             print("\x1b[2J\x1b[H", end="")
         print("\n".join(lines), flush=True)
-        if options.once:
+        if not is_live:
             return 0
-        time.sleep(options.interval)
+        time.sleep(interval_s(options))
 
 
 def screen(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from rstream import _core
 from rstream.cli._directory import ALIVE, tell_missing
+from rstream.cli._live_options import goes_on, interval_s
 from rstream.cli._top_rows import HEADINGS, Look, Row, cells, look, rows
 from rstream.driver import resolve_dir
 from rstream.errors import RStreamError
@@ -29,21 +30,22 @@ NUMBERS: Final = frozenset({"session", "rate", "limit", "fill", "delay"})
 
 
 def run(options: argparse.Namespace) -> int:
-    """Show the table until Ctrl-C or the end of the driver; with ``--once`` one time."""
+    """Show the table until Ctrl-C or the end of the driver; into a pipe one time."""
     driver_dir = resolve_dir(options.dir)
     if _core.probe(driver_dir) < ALIVE:
         return tell_missing(driver_dir)
     before = look(driver_dir)
-    if options.once:
-        time.sleep(options.interval)
+    between_s = interval_s(options)
+    if not goes_on(options):
+        time.sleep(between_s)
         print(_text(driver_dir, rows(before, look(driver_dir))))
         return 0
     if sys.stdout.isatty():
         try:
-            return _in_rich(driver_dir, before, options.interval)
+            return _in_rich(driver_dir, before, between_s)
         except ModuleNotFoundError:
             pass  # no rich: plain text
-    return _in_text(driver_dir, before, options.interval)
+    return _in_text(driver_dir, before, between_s)
 
 
 def _title(driver_dir: str) -> str:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import sys
+import time
 from typing import TYPE_CHECKING, Final
 
-from rstream import _core
+from rstream import _core, metrics
 from rstream.cli._directory import ALIVE, tell_missing
 from rstream.cli._watch_lines import Shown, is_message, line_of
-from rstream.cli._watch_targets import is_of
+from rstream.cli._watch_targets import is_of, what_is_missing
 from rstream.cli._watcher import Seen, Watcher
 from rstream.driver import resolve_dir
+from rstream.errors import RStreamError
 
 if TYPE_CHECKING:
     import argparse
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 #: The printer hands the interpreter to the reading thread after this time.
 SWITCH_S: Final = 0.0005
 WAIT_S: Final = 0.1
+#: After so long without anything it says what it waits for.
+SILENT_S: Final = 1.0
 
 
 def run(options: argparse.Namespace) -> int:
@@ -30,13 +34,14 @@ def run(options: argparse.Namespace) -> int:
     watcher = Watcher(driver_dir, is_of(options.stream), alone=options.alone)
     watcher.start()
     try:
-        return _print(watcher, shown, options.count)
+        return _print(watcher, shown, options)
     finally:
         watcher.stop()
 
 
-def _print(watcher: Watcher, shown: Shown, count: int | None) -> int:
-    printed = 0
+def _print(watcher: Watcher, shown: Shown, options: argparse.Namespace) -> int:
+    printed, count = 0, options.count
+    silent_until_s: float | None = time.monotonic() + SILENT_S
     while count is None or printed < count:
         seen = watcher.next(0.0)
         if seen is None:
@@ -44,6 +49,11 @@ def _print(watcher: Watcher, shown: Shown, count: int | None) -> int:
             if watcher.is_over:
                 return 1
             seen = watcher.next(WAIT_S)
+        if seen is not None:
+            silent_until_s = None
+        elif silent_until_s is not None and time.monotonic() >= silent_until_s:
+            silent_until_s = None
+            _tell_waiting(watcher.driver_dir, options.stream)
         if isinstance(seen, str):
             print(f"rstream watch: {seen}", file=sys.stderr, flush=True)
         elif isinstance(seen, Seen):
@@ -52,6 +62,16 @@ def _print(watcher: Watcher, shown: Shown, count: int | None) -> int:
             printed += is_message(seen)
     sys.stdout.flush()
     return 0
+
+
+def _tell_waiting(driver_dir: str, stream: str) -> None:
+    try:
+        text = what_is_missing(
+            stream, *metrics.sessions(driver_dir), metrics.subscriptions(driver_dir)
+        )
+    except RStreamError:
+        return  # the driver has gone, which the watcher tells
+    print(f"rstream watch: {text}", file=sys.stderr, flush=True)
 
 
 def _tell_skipped(seen: Seen) -> None:

@@ -11,6 +11,7 @@ It must not change what it looks at. So it reads a session only while somebody e
 
 from __future__ import annotations
 
+import difflib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -22,10 +23,12 @@ if TYPE_CHECKING:
 
     from rstream import metrics
 
-__all__ = ("TARGETS_MAX", "Target", "is_of", "targets")
+__all__ = ("TARGETS_MAX", "Target", "is_of", "targets", "what_is_missing")
 
 #: Most sessions that are read at a time.
 TARGETS_MAX: Final = 64
+#: Streams that are named when the wanted one is not there.
+NAMED_MAX: Final = 8
 EVICT: Final = "250ms"
 
 
@@ -53,6 +56,26 @@ def is_of(stream: str) -> Callable[[str, int], bool]:
     except ValueError:
         return lambda channel, _: name_of(channel) == stream
     return lambda channel, stream_id: number == stream_id or name_of(channel) == stream
+
+
+def what_is_missing(
+    stream: str,
+    publications: Iterable[metrics.PublicationState],
+    images: Iterable[metrics.ImageState],
+    subscriptions: Iterable[metrics.SubscriptionState],
+) -> str:
+    """What the command waits for when no session is of the stream, and which streams there are."""
+    is_wanted = is_of(stream)
+    wait = any(is_wanted(one.channel, one.stream_id) for one in subscriptions)
+    text = f"waits for a publisher of {stream!r}{', as a reader does' if wait else ''}"
+    names = sorted({name_of(one.channel) or str(one.stream_id) for one in (*publications, *images)})
+    if not names:
+        return f"{text}; nothing is published here"
+    meant = difflib.get_close_matches(stream, names, 1)
+    shown = ", ".join(map(repr, names[:NAMED_MAX]))
+    more = f" and {len(names) - NAMED_MAX} more" if len(names) > NAMED_MAX else ""
+    hint = f" did you mean {meant[0]!r}?" if meant else ""
+    return f"{text};{hint} published here: {shown}{more}"
 
 
 def targets(

@@ -81,7 +81,7 @@ class Watcher(threading.Thread):
         self, driver_dir: str, is_wanted: Callable[[str, int], bool], *, alone: bool
     ) -> None:
         super().__init__(name="rstream-watch", daemon=True)
-        self._driver_dir = driver_dir
+        self.driver_dir: str = driver_dir
         self._is_wanted = is_wanted
         self._alone = alone
         self._queue: SimpleQueue[Seen | str | None] = SimpleQueue()
@@ -127,7 +127,7 @@ class Watcher(threading.Thread):
     def run(self) -> None:
         while not self._is_stopping:
             try:
-                with Client(self._driver_dir, name="rstream watch", start_driver=False) as client:
+                with Client(self.driver_dir, name="rstream watch", start_driver=False) as client:
                     self._watch(client)
             except ClientTimedOut:
                 self._note("stopped for so long that the driver gave it up; watching again")
@@ -138,7 +138,7 @@ class Watcher(threading.Thread):
 
     def _watch(self, client: Client) -> None:
         looker = Looker(
-            self._driver_dir, self._is_wanted, own_client=client.client_id, alone=self._alone
+            self.driver_dir, self._is_wanted, own_client=client.client_id, alone=self._alone
         )
         looker.start()
         self._waiter = waiter = client.core.waiter()

@@ -128,8 +128,7 @@ class _Arrow:
                 return obj.to_arrow()
         except (pa.ArrowException, TypeError, ValueError) as error:
             raise CodecError(
-                f"{name_of(type(obj))} cannot be written as Arrow: {error}",
-                hint="give its columns one type each, with astype() or cast()",
+                f"{name_of(type(obj))} cannot be written as Arrow: {error}", hint=_remedy(obj)
             ) from error
         raise CodecError(
             "the arrow codec sends pyarrow.RecordBatch, pyarrow.Table, pandas.DataFrame and "
@@ -183,6 +182,15 @@ class _Arrow:
         import polars  # pyright: ignore[reportMissingImports] - of no extra
 
         return polars.from_arrow(self._table(reader))
+
+
+def _remedy(frame: Any) -> str:
+    """What makes a frame fit that Arrow has refused."""
+    names = list(map(str, frame.columns))
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        return f"give each column a name of its own, with columns=; {twice!r} is there twice"
+    return "give its columns one type each, with astype() or cast()"
 
 
 def _in_line(schema: Any) -> str:

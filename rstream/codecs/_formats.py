@@ -47,7 +47,7 @@ def _hint_of_msgpack(refusal: str) -> str:
         return 'open both ends with codec="arrow", whose messages are tables'
     return (
         "send dicts, lists, numbers, texts, bytes, dataclasses or msgspec.Structs; or give both "
-        "ends another codec (docs/how-to/codecs.md)"
+        "ends another codec, such as codecs.pickle(trusted=True) where both trust each other"
     )
 
 

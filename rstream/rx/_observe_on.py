@@ -30,7 +30,8 @@ def observe_on_bounded(
     RxPY's own ``observe_on`` queues without a limit. All items arrive, in order, then the end.
 
     Args:
-        scheduler: any of RxPY. An ``EventLoopScheduler`` keeps one thread. A loop, such as that of
+        scheduler: any of RxPY. An ``EventLoopScheduler`` keeps one thread, until its ``dispose()``,
+            or while it has something to do (``exit_if_empty=True``). A loop, such as that of
             asyncio, gets its turn after 64 items.
         capacity: most items that wait, at least 1.
     Raises:

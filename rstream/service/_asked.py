@@ -58,7 +58,10 @@ class Caller:
                 if not self.answers.is_connected:
                     return False
                 self.sending = threading.Thread(
-                    target=self._send_large, args=(unsent.popleft(),), daemon=True
+                    target=self._send_large,
+                    args=(unsent.popleft(),),
+                    name="rstream-service-answer",
+                    daemon=True,
                 )
                 self.sending.start()
                 return False

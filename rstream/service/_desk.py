@@ -34,6 +34,7 @@ from rstream.service._wire import (
     write_answer,
 )
 from rstream.stream import Available, Publisher, Reader, Unavailable, _session, publisher, reader
+from rstream.stream._inner import inner_publisher, inner_reader
 from rstream.stream._remote import encode_failure
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ class Desk:
 
     def __init__(self, place: Place, dir: str | None, outstanding: int) -> None:
         self.place: Place = place
+        self._title = f"service {place.name!r} on {place.channel}"
         self.new: deque[Asked] = deque()
         self.callers: dict[bytes, Caller] = {}
         self.cancelled: int = 0
@@ -83,7 +85,7 @@ class Desk:
         try:
             self._lock = self._take_place()
             try:
-                self.asks: Reader[bytes] = reader(
+                asks: Reader[bytes] = reader(
                     place.ask_name,
                     bytes,
                     channels=[place.channel],
@@ -91,6 +93,7 @@ class Desk:
                     on_gap="resume",
                     client=self._link.client,
                 )
+                self.asks: Reader[bytes] = inner_reader(asks, self._title)
             except BaseException:
                 self._lock.close(linger_s=0)
                 raise
@@ -102,12 +105,13 @@ class Desk:
         deadline_s = time.monotonic() + LOCK_S
         while True:
             try:
-                return publisher(
+                lock = publisher(
                     self.place.lock_name,
                     bytes,
                     channel=self.place.lock_channel,
                     client=self._link.client,
                 )
+                return inner_publisher(lock, self._title)
             except RegistrationError as error:
                 if "clash" not in str(error):
                     raise
@@ -223,7 +227,8 @@ class Desk:
         except (RegistrationError, ValueError) as error:
             log.warning("service %r: a caller cannot be answered: %s", self.place.name, error)
             return None
-        caller = self.callers[key] = Caller(key, answers)
+        owner = f"{self._title}, answers to a caller at {host or 'shared memory'}"
+        caller = self.callers[key] = Caller(key, inner_publisher(answers, owner))
         return caller
 
     def _note_sources(self) -> None:
@@ -323,6 +328,8 @@ class Desk:
         self.callers.pop(caller.key, None)
         caller.unsent.clear()
         self._blocked.discard(caller)
+        if caller.calls:
+            log.info("%s: a caller has gone; %d requests end", self._title, len(caller.calls))
         for asked in list(caller.calls.values()):
             self.cancelled += 1
             asked.cancel()

@@ -39,6 +39,7 @@ from rstream.stream import (
     publisher,
     reader,
 )
+from rstream.stream._inner import inner_publisher, inner_reader
 from rstream.stream._names import new_stream_id, uri_keys
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ class Line:
         try:
             host = self._open_answers()
             try:
-                self._asks: Publisher[bytes] = publisher(
+                asks: Publisher[bytes] = publisher(
                     place.ask_name,
                     bytes,
                     channel=place.channel,
@@ -94,6 +95,7 @@ class Line:
                     linger_s=LINGER_S,
                     connect_timeout_s=AWAY_S,
                 )
+                self._asks: Publisher[bytes] = inner_publisher(asks, self.where)
             except BaseException:
                 self.answers.close()
                 raise
@@ -109,7 +111,7 @@ class Line:
         place, host = self.place, ""
         if place.is_udp:
             host = local_address_towards(uri_keys(place.channel)["endpoint"])
-        self.answers = reader(
+        answers = reader(
             place.answer_name,
             bytes,
             channels=[place.answer_channel(host, 0)],
@@ -118,6 +120,7 @@ class Line:
             on_gap="resume",
             client=self._link.client,
         )
+        self.answers = inner_reader(answers, self.where)
         if place.is_udp:
             bound = self.answers.subscriptions[0].local_address or ""
             self._port = int(bound.rpartition(":")[2] or 0)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from rstream._checks import check_timeout
 from rstream._core import NOT_CONNECTED
+from rstream._with_hints import refuses_async_with
 from rstream.errors import ClosedError
 from rstream.service._answers import AnswerStream
 from rstream.service._caller import PREFETCH, TIMEOUT_S, Caller, check_prefetch
@@ -32,6 +33,10 @@ A = TypeVar("A")
 _PAUSE_S: Final = 0.001
 
 
+@refuses_async_with(
+    "`with rstream.service.requester(...)`, or `async with rstream.aio.requester(...)` in an event "
+    "loop"
+)
 class Requester(Caller[A]):
     """Asks one service; made by :func:`rstream.service.requester`. Any thread may use it.
 

@@ -6,7 +6,6 @@ whose process hangs is evicted too.
 
 from __future__ import annotations
 
-import logging
 import time
 from typing import TYPE_CHECKING
 
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from rstream.stream._input import Input
     from rstream.stream._report import Report
 
-log = logging.getLogger("rstream")
 
 AFTER_S_LEAST = 0.01
 AFTER_S_MOST = 86_400.0
@@ -82,7 +80,7 @@ def evicted(
     if session_id is not None:
         where = f"{report.where(source, session_id)}, position {delivered[session_id]}"
     error = slow_consumer(where, evict, since_ms)
-    log.warning("%s", error)
+    report.log("%s", error)
     error.channel, error.stream_id, error.session_id = source.channel, report.stream_id, session_id
     error.position = None if session_id is None else delivered[session_id]
     return delivered, error

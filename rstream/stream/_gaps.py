@@ -6,7 +6,6 @@ stopped and where it goes on; ``on_gap`` says what the reader does between the t
 
 from __future__ import annotations
 
-import logging
 from collections import deque
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeAlias, TypeVar
@@ -17,8 +16,6 @@ from rstream.stream._events import Gap
 if TYPE_CHECKING:
     from rstream.stream._input import Input
     from rstream.stream._report import Report
-
-log = logging.getLogger("rstream")
 
 T = TypeVar("T")
 
@@ -123,7 +120,7 @@ class Gaps(Generic[T]):
             position=from_position,
         )
         error.gap = gap
-        log.warning("%s", error.args[0])
+        report.log("%s", error.args[0])
         if self._on_gap != "resume" and not is_event:
             self._gaps.append((gap, error))
 

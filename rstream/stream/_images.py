@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING, Any
 
 from rstream.errors import CodecError, MessageTooLarge, PublisherLost
@@ -23,9 +22,6 @@ if TYPE_CHECKING:
     from rstream.stream._gaps import Gaps
     from rstream.stream._input import Input
     from rstream.stream._report import Report
-
-log = logging.getLogger("rstream")
-
 
 SKIP_TEXTS = {
     TOO_LONG: "longer than max_message_length of this reader",
@@ -96,7 +92,7 @@ class Images:
         if not reason:
             return
         position, _ = self._left[session_id]
-        log.warning(
+        self._report.log(
             "%s: session %d: delivered up to position %d; what its publisher sent behind it, if "
             "anything, is lost",
             self._report.title,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from typing import TYPE_CHECKING
 
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from rstream.stream._options import Prefetch
     from rstream.stream._report import Report
 
-log = logging.getLogger("rstream")
 
 #: How long the driver may take to pass on why a reader leaves.
 REJECT_S = 5.0
@@ -107,7 +105,7 @@ class Inputs:
                 try:
                     source.core.reject(image_id, reason, max(0.0, deadline_s - time.monotonic()))
                 except RStreamError as error:  # the publisher, or the driver, has just gone
-                    log.warning("%s: a publisher was not told: %s", self._report.title, error)
+                    self._report.log("%s: a publisher was not told: %s", self._report.title, error)
 
     def leave(self) -> None:
         """Close the waiter and every subscription."""
@@ -167,7 +165,7 @@ class Inputs:
         if not self.link.is_shared:
             raise error
         why = self.link.why_lost
-        log.warning("%s: %s; joining again", self._report.title, why)
+        self._report.log("%s: %s; joining again", self._report.title, why)
         self.channels = [source.kept_channel() for source in self.joined] or self.channels
         left = {
             session_id: position

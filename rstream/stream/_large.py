@@ -109,7 +109,7 @@ class LargeSender(Sender[T]):
                 position = self._offer_part(message)
                 if waiting.waited_s >= NOTICE_AFTER_S and not has_noticed:
                     has_noticed = True
-                    log.warning(
+                    self._log(
                         "%s: a message of %d bytes waits for its readers; %d are sent",
                         self._where(),
                         message.total,

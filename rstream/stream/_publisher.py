@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from rstream import _core
 from rstream._checks import check_seconds, check_timeout
+from rstream._with_hints import refuses_async_with
 from rstream.errors import ClosedError, CodecError, ConcurrentUseError
 from rstream.stream import _steps
 from rstream.stream._end import is_failure, linger_after
@@ -42,6 +43,9 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
+@refuses_async_with(
+    "`with rstream.publisher(...)`, or `async with rstream.aio.publisher(...)` in an event loop"
+)
 class Publisher(SegmentSender[T]):
     """Sends objects into a stream; made by :func:`rstream.publisher`.
 

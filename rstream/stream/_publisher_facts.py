@@ -53,8 +53,9 @@ REJECTED_AFTER_NS = 500_000_000
 class PublisherFacts(_core.SendPath, Generic[T]):
     """The part of every publisher that never waits: its state, and what its readers consumed."""
 
-    # How a gap is logged. A face that sends again what a reader had not consumed lowers it.
-    _gap_level: int = logging.WARNING
+    # Of a publisher that is a part of another face (_inner.py): the face, and how it logs.
+    _owner: str = ""
+    _log_level: int = logging.WARNING
 
     def __init__(
         self,
@@ -361,7 +362,7 @@ class PublisherFacts(_core.SendPath, Generic[T]):
                 Rejected(session_id=session_id, source=source, reason=self._reader_error)
             )
             self._reader_error_ns = time.monotonic_ns()
-            log.warning("%s: a reader left with an error: %s", self._where(), self._reader_error)
+            self._log("%s: a reader left with an error: %s", self._where(), self._reader_error)
         # The driver takes a reader off before it tells the error. So whoever is connected now is
         # another reader.
         if self._core.is_connected:
@@ -424,8 +425,7 @@ class PublisherFacts(_core.SendPath, Generic[T]):
                 reason=reason,
             )
         )
-        log.log(
-            self._gap_level,
+        self._log(
             "%s: session %d: positions %d to %d: %s",
             self._where(),
             session_id,
@@ -438,7 +438,7 @@ class PublisherFacts(_core.SendPath, Generic[T]):
 
     def say_alone(self, how_long: str) -> None:
         """Log that it waits for a subscriber."""
-        log.warning(
+        self._log(
             "%s: waits for %s, %s%s; `rstream stat` shows the readers that are there",
             self._where(),
             "a subscriber" if self.wait_for == 1 else f"{self.wait_for} subscribers",
@@ -456,7 +456,12 @@ class PublisherFacts(_core.SendPath, Generic[T]):
         hint = hint_for_publisher(self._link.directory, self.name, self.channel)
         return f"{left}; {hint}" if hint else left
 
+    def _log(self, text: str, *arguments: object) -> None:
+        log.log(self._log_level, text, *arguments)
+
     def _where(self) -> str:
+        if self._owner:
+            return self._owner
         stream = (
             f"stream {self.name!r} ({self.stream_id})" if self.name else f"stream {self.stream_id}"
         )

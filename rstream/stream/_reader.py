@@ -492,7 +492,7 @@ class Reader(Subscriber[T], Generic[T]):
         hint = hint_for_reader(self._inputs.link.directory, self.name, *channels)
         if hint:
             self._alone_since_s = None
-            log.warning(
+            self._report.log(
                 "%s on %s: waits for a publisher; %s",
                 self._report.title,
                 ", ".join(channels),

@@ -26,6 +26,8 @@ class Report:
         on_lost: what :meth:`tell` makes of the trouble of one publisher.
 
     Attributes:
+        owner, log_level: of a reader that is a part of another face (_inner.py): the face, for
+            people, and how it logs.
         events: what happened, oldest first; at most ``EVENTS_MAX``, then the oldest is dropped.
         errors: what a later poll raises, one for each poll that has no object to return.
         refused: messages that were skipped.
@@ -38,6 +40,8 @@ class Report:
     def __init__(self, name: str, stream_id: int, on_lost: OnLost) -> None:
         self.name = name
         self.stream_id = stream_id
+        self.owner = ""
+        self.log_level = logging.WARNING
         self.is_raising = on_lost == "raise"
         self.events: deque[StreamEvent] = deque(maxlen=EVENTS_MAX)
         self.errors: deque[Exception] = deque()
@@ -55,7 +59,11 @@ class Report:
         if self.is_raising:
             self.errors.append(error)
         elif is_first:
-            log.warning("%s", error)
+            self.log("%s", error)
+
+    def log(self, text: str, *arguments: object) -> None:
+        """Say what happened."""
+        log.log(self.log_level, text, *arguments)
 
     def take_events(self) -> list[StreamEvent]:
         """Remove and return the events, oldest first."""
@@ -67,10 +75,12 @@ class Report:
     @property
     def title(self) -> str:
         """The stream, for error texts."""
-        return f"stream {self.name or self.stream_id!r}"
+        return self.owner or f"stream {self.name or self.stream_id!r}"
 
     def where(self, source: Input, session_id: int) -> str:
         """The stream, its channel and a session, for error texts."""
+        if self.owner:
+            return self.owner
         stream = (
             f"stream {self.name!r} ({self.stream_id})" if self.name else f"stream {self.stream_id}"
         )

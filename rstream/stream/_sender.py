@@ -507,7 +507,7 @@ class Sender(PublisherFacts[T]):
             return
         if self._is_ending:
             raise self._closed_error()
-        log.warning(
+        self._log(
             "%s: session %d: %s; joining again",
             self._where(),
             self._core.session_id,
@@ -568,7 +568,7 @@ class Sender(PublisherFacts[T]):
                     all_sent = self._core.position
                     yield from self._wait_consumed_steps(all_sent, soon_s, give_up_alone=True)
                 elif self._core.is_connected and linger_s > 0:
-                    log.warning(
+                    self._log(
                         "%s: closed after linger_s=%g with %d bytes unread; readers get them while "
                         "the driver lives",
                         self._where(),
@@ -579,7 +579,7 @@ class Sender(PublisherFacts[T]):
             if self._link.is_alive and not self._core.is_connected:
                 self._report_gap(self._core.session_id, self._reached, "closed without readers")
         except DriverError as error:
-            log.warning("%s: closed without its driver: %s", self._where(), error)
+            self._log("%s: closed without its driver: %s", self._where(), error)
             self._report_gap(self._core.session_id, self._reached, "closed without its driver")
 
     def _send_end_steps(
@@ -599,7 +599,7 @@ class Sender(PublisherFacts[T]):
                 return False
             remaining_s = deadline_s - time.monotonic()
             if remaining_s <= 0:
-                log.warning(
+                self._log(
                     "%s: its end could not be sent; readers will see it as lost", self._where()
                 )
                 return False

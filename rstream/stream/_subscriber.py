@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, Self, TypeVar
 
 from rstream._checks import check_timeout
 from rstream._unclosed import warn_unclosed
+from rstream._with_hints import refuses_async_with
 from rstream.errors import ReadTimeout, StreamEnded
 from rstream.stream import _pump
 
@@ -29,6 +30,9 @@ LOOK_AGAIN_S = 10.0
 _NOTHING: Final[Iterator[Any]] = iter(())
 
 
+@refuses_async_with(
+    "`with rstream.subscriber(...)`, or `async with rstream.aio.subscriber(...)` in an event loop"
+)
 class Subscriber(ABC, Generic[T]):
     """Receives the objects of a stream; made by :func:`rstream.subscriber`.
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, TypeVar
 import pytest
 
 from rstream.errors import ConfigError
+from rstream.tck._limit import run_within
 from rstream.tck._stage import Environment
 
 if TYPE_CHECKING:
@@ -26,6 +27,10 @@ NAMES: Final = (
     "stochastic_spec*",
     "untested_spec*",
 )
+
+#: The limit of a test's time, where the class names none.
+LIMIT_LEAST_S: Final = 10.0
+LIMIT_TIMEOUTS: Final = 20
 
 _is_loaded = False
 
@@ -53,12 +58,15 @@ class Verification:
         timeout_s: most seconds that a signal may take.
         no_signals_s: seconds without a signal that show that none comes.
         collect_s: most seconds until a cancelled publisher has dropped its subscriber.
+        limit_s: most seconds that a test may take; None: twenty times ``timeout_s``, and at least
+            ten. A subject that never returns fails then, with the place where it is.
     """
 
     env: Environment
     timeout_s: ClassVar[float | None] = None
     no_signals_s: ClassVar[float | None] = None
     collect_s: ClassVar[float | None] = None
+    limit_s: ClassVar[float | None] = None
 
     def __init_subclass__(cls, **arguments: Any) -> None:
         super().__init_subclass__(**arguments)
@@ -73,7 +81,7 @@ class Verification:
         """The environment of one test; cancels at the end what is still subscribed."""
         self.env = self.create_environment()
         yield
-        self.env.close()
+        run_within(self._limit_s(), "the end of the test", self.env.close)
 
     def create_environment(self) -> Environment:
         """The times of a test; a value of the class beats the environment variable."""
@@ -87,6 +95,15 @@ class Verification:
         if collect_s is None:
             collect_s = _milliseconds("PUBLISHER_REFERENCE_GC_TIMEOUT_MILLIS", 1.0)
         return Environment(timeout_s=timeout_s, no_signals_s=no_signals_s, collect_s=collect_s)
+
+    def run_within_limit(self, test: Callable[[Any], None]) -> None:
+        """Run a test in a thread, and fail when it does not return."""
+        run_within(self._limit_s(), test.__name__, functools.partial(test, self))
+
+    def _limit_s(self) -> float:
+        if self.limit_s is not None:
+            return self.limit_s
+        return max(LIMIT_LEAST_S, LIMIT_TIMEOUTS * self.env.timeout_s)
 
     def check_can_run(self, elements: int, *, completes: bool) -> None:
         """Skip the test if the subject cannot take part in it."""
@@ -113,7 +130,7 @@ def required(
         @functools.wraps(test)
         def run(self: Verification) -> None:
             self.check_can_run(elements, completes=completes)
-            test(self)
+            self.run_within_limit(test)
             self.env.verify_no_async_errors()
 
         return run
@@ -131,7 +148,7 @@ def optional(
         def run(self: Verification) -> None:
             self.check_can_run(elements, completes=completes)
             try:
-                test(self)
+                self.run_within_limit(test)
                 self.env.verify_no_async_errors()
             except AssertionError as error:
                 pytest.skip(f"optional: {error}")

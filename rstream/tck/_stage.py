@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from rstream import abc
+from rstream.tck._limit import Workers
 from rstream.testing import TestSubscriber
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class Environment:
         self._lock = threading.Lock()
         self._flops: list[str] = []
         self._subscribers: list[TestSubscriber[Any]] = []
-        self._pool = ThreadPoolExecutor(2, "rstream-tck")
+        self._workers = Workers()
 
     def flop(self, what: str) -> None:
         """Note an error; ``what`` begins with the rule's number."""
@@ -86,31 +87,35 @@ class Environment:
 
     def asynchronous(self, publisher: abc.Publisher[T]) -> abc.Publisher[T]:
         """The same publisher; what it does in ``request`` is done in another thread."""
-        return _Asynchronous(publisher, self._pool)
+        return _Asynchronous(publisher, self._workers)
 
     def close(self) -> None:
-        """Cancel what the test has left subscribed, and end the threads. Idempotent."""
+        """Cancel what the test has left subscribed, and end the threads. Idempotent.
+
+        Raises:
+            AssertionError: a call in such a thread does not return.
+        """
         for subscriber in self._subscribers:
             subscriber.cancel()
-        self._pool.shutdown()
+        self._workers.close(self.timeout_s)
 
 
 class _Asynchronous(abc.Publisher[T], Generic[T]):
     """See :meth:`Environment.asynchronous`."""
 
-    def __init__(self, publisher: abc.Publisher[T], pool: ThreadPoolExecutor) -> None:
+    def __init__(self, publisher: abc.Publisher[T], workers: Workers) -> None:
         self._publisher = publisher
-        self._pool = pool
+        self._workers = workers
 
     def subscribe(self, subscriber: abc.Subscriber[T]) -> None:
-        self._publisher.subscribe(_Shifted(subscriber, self._pool))
+        self._publisher.subscribe(_Shifted(subscriber, self._workers))
 
 
 class _Shifted(abc.Subscriber[T], abc.Subscription, Generic[T]):
-    """Between the two: passes signals on, and requests in a thread of the pool."""
+    """Between the two: passes signals on, and requests in a thread of the workers."""
 
-    def __init__(self, subscriber: abc.Subscriber[T], pool: ThreadPoolExecutor) -> None:
-        self._pool = pool
+    def __init__(self, subscriber: abc.Subscriber[T], workers: Workers) -> None:
+        self._workers = workers
         self._subscription: abc.Subscription | None = None
         self._subscriber = subscriber
 
@@ -130,8 +135,7 @@ class _Shifted(abc.Subscriber[T], abc.Subscription, Generic[T]):
     def request(self, n: int) -> None:
         subscription = self._subscription
         assert subscription is not None
-        with suppress(RuntimeError):  # the test is over
-            self._pool.submit(subscription.request, n)
+        self._workers.submit(partial(subscription.request, n))
 
     def cancel(self) -> None:
         if self._subscription is not None:

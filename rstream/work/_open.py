@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, overload
 
 from rstream._checks import check_seconds
 from rstream._keywords import names_keywords
@@ -13,17 +13,42 @@ from rstream.work import _publisher, _readers, _reporter, _subscriber
 from rstream.work._protocol import PREFETCH_MAX, check_address, check_count
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from typing_extensions import TypeForm
 
     from rstream.channel import Channel
     from rstream.codecs import Codec, CodecLike
 
-__all__ = ("publisher", "subscriber")
+__all__ = ("PublisherOptions", "SubscriberOptions", "publisher", "subscriber")
 
 T = TypeVar("T")
 Acknowledge = Literal["next", "explicit"]
+
+
+class PublisherOptions(TypedDict, total=False):
+    """Keywords of :func:`rstream.work.publisher`, for what opens one in another way."""
+
+    channel: Channel | str | None
+    redeliver: bool
+    deliveries_max: int | None
+    reader_losses_max: int | None
+    unacknowledged_max: int
+    connect_timeout_s: float | None
+    linger_s: float
+    dir: str | None
+
+
+class SubscriberOptions(TypedDict, total=False):
+    """Keywords of :func:`rstream.work.subscriber`, for what opens one in another way."""
+
+    channel: Channel | str | Sequence[Channel | str] | None
+    host: str | None
+    port: int
+    prefetch: int
+    acknowledge: Acknowledge
+    stays: bool
+    dir: str | None
 
 
 @overload
@@ -35,6 +60,7 @@ def publisher(
     channel: Channel | str | None = None,
     redeliver: bool = True,
     deliveries_max: int | None = 5,
+    reader_losses_max: int | None = 2,
     unacknowledged_max: int = 65_536,
     connect_timeout_s: float | None = 10.0,
     linger_s: float = 60.0,
@@ -49,6 +75,7 @@ def publisher(
     channel: Channel | str | None = None,
     redeliver: bool = True,
     deliveries_max: int | None = 5,
+    reader_losses_max: int | None = 2,
     unacknowledged_max: int = 65_536,
     connect_timeout_s: float | None = 10.0,
     linger_s: float = 60.0,
@@ -63,6 +90,7 @@ def publisher(
     channel: Channel | str | None = None,
     redeliver: bool = True,
     deliveries_max: int | None = 5,
+    reader_losses_max: int | None = 2,
     unacknowledged_max: int = 65_536,
     connect_timeout_s: float | None = 10.0,
     linger_s: float = 60.0,
@@ -81,8 +109,9 @@ def publisher(
             (default): another reader gets them, marked (:attr:`Job.delivery`): at least once.
             False: they are told by :meth:`Publisher.events`: at most once.
         deliveries_max: a message that was given to a reader so often, without being acknowledged,
-            is not sent again but told by :meth:`Publisher.events`: it may be what kills the
-            readers. None: no limit.
+            is not sent again but told by :meth:`Publisher.events`. None: no limit.
+        reader_losses_max: the same after so many readers died or left while they had it: it may be
+            what ends them. 1: after the first one. None: only ``deliveries_max`` counts.
         unacknowledged_max: messages that were sent and are not acknowledged; ``send`` waits beyond.
             They are held in memory.
         connect_timeout_s: seconds that ``send`` waits for a first reader; None: for ever.
@@ -98,11 +127,47 @@ def publisher(
             for path in paths:
                 jobs.send(path)
     """
+    return publisher_opener(
+        name,
+        type,
+        codec,
+        channel=channel,
+        redeliver=redeliver,
+        deliveries_max=deliveries_max,
+        reader_losses_max=reader_losses_max,
+        unacknowledged_max=unacknowledged_max,
+        connect_timeout_s=connect_timeout_s,
+        linger_s=linger_s,
+        dir=dir,
+    )()
+
+
+def publisher_opener(
+    name: str,
+    type: Any,
+    codec: CodecLike,
+    *,
+    channel: Channel | str | None = None,
+    redeliver: bool = True,
+    deliveries_max: int | None = 5,
+    reader_losses_max: int | None = 2,
+    unacknowledged_max: int = 65_536,
+    connect_timeout_s: float | None = 10.0,
+    linger_s: float = 60.0,
+    dir: str | None = None,
+) -> Callable[[], _publisher.Publisher[Any]]:
+    """Check the arguments of a publisher; the result opens one.
+
+    Raises:
+        ConfigError: an argument cannot be used.
+    """
     stream_name, uri = check_address(name, channel)
     if not isinstance(redeliver, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ConfigError(f"redeliver={redeliver!r}: must be True or False")
     if deliveries_max is not None:
         check_count("deliveries_max", deliveries_max, 1 << 31)
+    if reader_losses_max is not None:
+        check_count("reader_losses_max", reader_losses_max, 1 << 31)
     check_count("unacknowledged_max", unacknowledged_max, 1 << 31)
     if connect_timeout_s is not None:
         check_seconds("connect_timeout_s", connect_timeout_s)
@@ -112,12 +177,14 @@ def publisher(
         uri=uri,
         redeliver=redeliver,
         deliveries_max=deliveries_max,
+        reader_losses_max=reader_losses_max,
         unacknowledged_max=unacknowledged_max,
         connect_timeout_s=connect_timeout_s,
         linger_s=linger_s,
         dir=dir,
     )
-    return _publisher.Publisher(chosen, choose(type, codec))
+    chosen_codec = choose(type, codec)
+    return lambda: _publisher.Publisher(chosen, chosen_codec)
 
 
 @overload
@@ -191,6 +258,38 @@ def subscriber(
             for job in jobs:
                 convert(job.item)
     """
+    return subscriber_opener(
+        name,
+        type,
+        codec,
+        channel=channel,
+        host=host,
+        port=port,
+        prefetch=prefetch,
+        acknowledge=acknowledge,
+        stays=stays,
+        dir=dir,
+    )()
+
+
+def subscriber_opener(
+    name: str,
+    type: Any,
+    codec: CodecLike,
+    *,
+    channel: Channel | str | Sequence[Channel | str] | None = None,
+    host: str | None = None,
+    port: int = 0,
+    prefetch: int = 1,
+    acknowledge: Acknowledge = "next",
+    stays: bool = False,
+    dir: str | None = None,
+) -> Callable[[], _subscriber.Subscriber[Any]]:
+    """Check the arguments of a subscriber; the result opens one.
+
+    Raises:
+        ConfigError: an argument cannot be used.
+    """
     wanted = [channel] if channel is None or not isinstance(channel, (list, tuple)) else channel
     addresses = [check_address(name, one) for one in wanted]
     if not addresses:
@@ -214,4 +313,4 @@ def subscriber(
         stays=stays,
         dir=dir,
     )
-    return _subscriber.Subscriber(chosen, chosen_codec)
+    return lambda: _subscriber.Subscriber(chosen, chosen_codec)

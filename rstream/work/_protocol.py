@@ -71,6 +71,7 @@ class Report:
         codec_id: of its codec.
         is_leaving: it takes no more.
         lanes: what it has done.
+        pid: of its process, on its host; 0: it did not say.
     """
 
     version: int
@@ -82,6 +83,7 @@ class Report:
     codec_id: int
     is_leaving: bool
     lanes: list[LaneReport]
+    pid: int = 0
 
     @property
     def is_valid(self) -> bool:
@@ -91,6 +93,12 @@ class Report:
             and 1 <= self.prefetch <= PREFETCH_MAX
             and -(2**31) <= self.stream_id < 0
         )
+
+    @property
+    def title(self) -> str:
+        """The reader, for people."""
+        who = f"reader pid {self.pid}" if self.pid else "reader"
+        return f"{who} at {self.endpoint}" if self.endpoint else who
 
 
 def _stream_id(kind: str, name: str) -> int:

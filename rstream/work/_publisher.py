@@ -38,15 +38,16 @@ from rstream.errors import (
 )
 from rstream.stream._end import linger_after
 from rstream.stream._events import EVENTS_MAX
-from rstream.work._desk import Desk, Message
+from rstream.work._desk import Desk, Message, Seat
 from rstream.work._protocol import HEAD
 from rstream.work._readers import LanePublisher, Readers, Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Generator, Iterable
     from types import TracebackType
 
     from rstream.codecs import Codec
+    from rstream.stream._watched import Bell
 
 __all__ = ("Publisher", "Unfinished")
 
@@ -58,6 +59,8 @@ T = TypeVar("T")
 LOOK_EVERY_S = 0.5
 #: The same while a message waits for room on a lane, which no report tells.
 LOOK_AGAIN_S = 0.002
+#: Seconds without a new message after which the last reader gets what may have ended another one.
+IDLE_S = 0.25
 #: Pause after an error of the driver.
 RETRY_S = 0.1
 #: Seconds without a reader after which ``send`` logs that it waits.
@@ -72,12 +75,14 @@ class Unfinished:
         number: what ``send`` had returned for it.
         item: the object, decoded; its bytes, if they cannot be decoded here.
         deliveries: how often it was given to a reader.
+        reader_losses: how many readers died or left while they had it.
         reason: why, for people.
     """
 
     number: int
     item: object
     deliveries: int
+    reader_losses: int
     reason: str
 
 
@@ -89,7 +94,7 @@ class Publisher(Generic[T]):
 
     def __init__(self, chosen: Settings, codec: Codec[T]) -> None:
         self._is_closing = True  # __del__ runs even when the lines below raise
-        self._made_at = call_site()
+        self._made_at: str = call_site()
         self.name: str = chosen.name
         self._chosen = chosen
         self._codec = codec
@@ -98,12 +103,18 @@ class Publisher(Generic[T]):
         self._desk: Desk[LanePublisher] = Desk(
             redelivers=chosen.redeliver,
             deliveries_max=chosen.deliveries_max,
+            losses_max=chosen.reader_losses_max,
             on_unfinished=_weakly(self._note_unfinished),
         )
         self._events: deque[Unfinished] = deque(maxlen=EVENTS_MAX)
         self._sent = self._unfinished = 0
+        self._senders = self._enders = 0  # threads that wait for free demand, or for the end
+        self._placed_s = 0.0  # when a new message came last while suspects waited
+        self._last_given_up = ""
         self._is_closed = self._is_stopped = False
         self._is_clogged = False  # a message waits, and a reader with free demand has no room
+        self._version = 0  # counts what may have changed for whoever waits
+        self._bells: set[Bell] = set()  # of tasks that wait; all three under the lock
         self._failure: Exception | None = None
         self._readers = Readers(chosen, codec.codec_id, self._desk, self._changed, repr(self))
         self._thread = threading.Thread(
@@ -123,6 +134,11 @@ class Publisher(Generic[T]):
         raise TypeError(f"{self!r} belongs to its process and cannot be pickled; open one there")
 
     # ---- facts ----
+
+    @property
+    def linger_s(self) -> float:
+        """Seconds that :meth:`close` waits until everything is acknowledged."""
+        return self._chosen.linger_s
 
     @property
     def readers(self) -> int:
@@ -157,7 +173,7 @@ class Publisher(Generic[T]):
                 "unfinished": self._unfinished,
                 "readers": len(desk.seats),
                 "unacknowledged": desk.open,
-                "waiting": len(desk.waiting),
+                "waiting": desk.again_count,
             }
 
     # ---- sending ----
@@ -179,13 +195,23 @@ class Publisher(Generic[T]):
             BackPressured: no reader had free demand within ``timeout_s``.
             ClosedError: closed here. ForkedError: made before a fork.
         """
-        check_timeout(timeout_s)
         with self._changed:
-            self._check_open()
-            message = self._make(obj)
-            if not self._place(message):
-                self._wait_for_place(message, timeout_s)
+            message, steps = self._send_steps(obj, timeout_s)
+            if steps is not None:
+                for wait_s in steps:
+                    self._changed.wait(wait_s)
             return message.number
+
+    def _send_steps(
+        self, obj: T, timeout_s: float | None
+    ) -> tuple[Message, Generator[float] | None]:
+        """For the faces: a message, and the waits until it has a reader, in seconds; None: it has
+        one. Under lock, which is free in the waits.
+        """
+        check_timeout(timeout_s)
+        self._check_open()
+        message = self._make(obj)
+        return message, None if self._place(message) else self._demand_steps(message, timeout_s)
 
     def offer(self, obj: T) -> bool:
         """Give one object to a reader if one has free demand now; never waits.
@@ -237,15 +263,19 @@ class Publisher(Generic[T]):
         desk = self._desk
         if desk.waiting or desk.open >= self._chosen.unacknowledged_max:
             return False
-        if not self._give(message):
+        if desk.suspects:
+            self._placed_s = now_s = time.monotonic()
+        else:
+            now_s = 0.0
+        if not self._give(message, desk.free_seats(now_s)):
             return False
         self._sent += 1
         message.number = self._sent
         return True
 
-    def _give(self, message: Message) -> bool:
+    def _give(self, message: Message, seats: list[Seat[LanePublisher]]) -> bool:
         self._is_clogged = False
-        for seat in self._desk.free_seats():
+        for seat in seats:
             head = HEAD.pack(seat.lane, seat.last + 1, message.deliveries + 1)
             try:
                 if seat.publisher.offer(head + message.data) > 0:
@@ -254,12 +284,18 @@ class Publisher(Generic[T]):
             except MessageTooLarge:
                 raise
             except RStreamError as error:  # the thread will find it without its reader
-                log.warning("%r: a reader could not be reached: %s", self, error)
+                log.warning("%r: %s could not be reached: %s", self, seat.title, error)
             self._is_clogged = True
         return False
 
-    def _wait_for_place(self, message: Message, timeout_s: float | None) -> None:
-        """Under lock, which is free while it waits."""
+    def _demand_steps(self, message: Message, timeout_s: float | None) -> Generator[float]:
+        self._senders += 1
+        try:
+            yield from self._until_placed(message, timeout_s)
+        finally:
+            self._senders -= 1
+
+    def _until_placed(self, message: Message, timeout_s: float | None) -> Generator[float]:
         started_s = alone_since_s = time.monotonic()
         has_noticed = False
         while not self._place(message):
@@ -281,12 +317,15 @@ class Publisher(Generic[T]):
                     raise self._alone_error(limit_s)
             if self._is_clogged:
                 left_s = min(left_s, LOOK_AGAIN_S)
-            self._changed.wait(left_s)
+            yield left_s
             self._check_open()
 
     def _why_alone(self) -> str:
-        refusal = self._readers.refusal
-        return f"; the last one that came was refused: {refusal}" if refusal else ""
+        readers = self._readers
+        text = f"; the last one that came was refused: {readers.refusal}" if readers.refusal else ""
+        if readers.last_lost:
+            text += f"; {readers.last_lost}"
+        return f"{text}; {self._last_given_up}" if self._last_given_up else text
 
     def _alone_error(self, waited_s: float) -> NotConnected:
         return NotConnected(
@@ -309,12 +348,18 @@ class Publisher(Generic[T]):
 
     def _note_unfinished(self, message: Message, reason: str) -> None:
         self._unfinished += 1
+        if message.losses:
+            self._last_given_up = f"message {message.number} is not sent again: {reason}"
         item: object = message.data
         with suppress(Exception):
             item = self._codec.decode_many([message.data])[0]
         self._events.append(
             Unfinished(
-                number=message.number, item=item, deliveries=message.deliveries, reason=reason
+                number=message.number,
+                item=item,
+                deliveries=message.deliveries,
+                reader_losses=message.losses,
+                reason=reason,
             )
         )
         log.error("%r: message %d is not sent again: %s", self, message.number, reason)
@@ -329,11 +374,14 @@ class Publisher(Generic[T]):
             has_news = self._readers.update()
             with self._changed:
                 self._send_again()
-                self._changed.notify_all()
-                is_waiting = bool(self._desk.waiting) and self._is_clogged
+                self._tell()
+                is_waiting = bool(self._desk.again_count) and self._is_clogged
+                has_suspects = bool(self._desk.suspects)
             if has_news:
                 return 0.0
-            return LOOK_AGAIN_S if is_waiting else LOOK_EVERY_S
+            if is_waiting:
+                return LOOK_AGAIN_S
+            return IDLE_S if has_suspects else LOOK_EVERY_S
         except ClosedError:
             return -1.0
         except RStreamError as error:
@@ -342,16 +390,35 @@ class Publisher(Generic[T]):
         except Exception as error:
             with self._changed:
                 self._failure = error
-                self._changed.notify_all()
+                self._tell()
             log.exception("%r: it cannot go on", self)
             return -1.0
 
+    def _tell(self) -> None:
+        """Wake whoever waits. Under lock."""
+        self._version += 1
+        self._changed.notify_all()
+        for bell in self._bells:
+            bell.wake()
+
     def _send_again(self) -> None:
         """Give what waits to readers with free demand. Under lock."""
-        waiting = self._desk.waiting
-        while waiting and self._give(waiting[0]):
-            if waiting.popleft().deliveries > 1:
-                self._desk.redelivered += 1
+        desk, waiting, suspects = self._desk, self._desk.waiting, self._desk.suspects
+        now_s = time.monotonic()
+        while waiting and self._give(waiting[0], desk.free_seats(now_s)):
+            desk.redelivered += waiting.popleft().deliveries > 1
+        while (seats := desk.trial_seats(now_s, is_idle=self._is_idle(now_s))) and self._give(
+            suspects[0], seats
+        ):
+            desk.redelivered += suspects.popleft().deliveries > 1
+
+    def _is_idle(self, now_s: float) -> bool:
+        """Whether nobody has anything new to send. Under lock."""
+        if self._senders or self._enders:
+            return not self._senders
+        suspects = self._desk.suspects
+        quiet_since_s = max(self._placed_s, suspects[0].since_s if suspects else 0.0)
+        return now_s - quiet_since_s >= IDLE_S
 
     # ---- the end ----
 
@@ -363,17 +430,28 @@ class Publisher(Generic[T]):
         Returns:
             False: not within ``timeout_s``.
         """
+        with self._changed:
+            for wait_s in self._end_steps(timeout_s):
+                self._changed.wait(wait_s)
+            return not self._desk.open
+
+    def _end_steps(self, timeout_s: float | None) -> Generator[float]:
+        """For the faces: the waits until every message is finished, or the time is over. Under
+        lock, as :meth:`_send_steps`.
+        """
         check_timeout(timeout_s)
         deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
-        with self._changed:
+        self._enders += 1
+        try:
             while self._desk.open and not self._is_closed and self._failure is None:
                 left_s = LOOK_EVERY_S
                 if deadline_s is not None:
                     left_s = min(left_s, deadline_s - time.monotonic())
                     if left_s <= 0:
-                        return False
-                self._changed.wait(left_s)
-            return not self._desk.open
+                        return
+                yield left_s
+        finally:
+            self._enders -= 1
 
     def close(self, *, linger_s: float | None = None) -> None:
         """Wait until every message is acknowledged, then say that the work is complete. Idempotent.
@@ -384,13 +462,8 @@ class Publisher(Generic[T]):
         Args:
             linger_s: most seconds to wait; None: as the publisher was made with.
         """
-        if linger_s is not None:
-            check_seconds("linger_s", linger_s)
-        with self._changed:
-            if self._is_closing:
-                return
-            self._is_closing = True
-            self._changed.notify_all()
+        if not self._begin_close(linger_s):
+            return
         try:
             if self._pid == os.getpid():
                 self.wait_acknowledged(
@@ -399,21 +472,34 @@ class Publisher(Generic[T]):
         finally:
             self._let_go()
 
+    def _begin_close(self, linger_s: float | None = None) -> bool:
+        """For the faces: take no more messages. False: it was begun before."""
+        if linger_s is not None:
+            check_seconds("linger_s", linger_s)
+        with self._changed:
+            if self._is_closing:
+                return False
+            self._is_closing = True
+            self._tell()
+            return True
+
     def _let_go(self) -> None:
+        """For the faces: the end of closing. Takes some milliseconds."""
         self.stop()
         if self._pid == os.getpid() and self._thread is not threading.current_thread():
             self._thread.join()
         with self._changed:
             for seat in self._desk.seats.values():
                 for message in seat.given.values():
-                    self._note_unfinished(message, "closed before it was acknowledged")
+                    self._note_unfinished(message, _at_close(message, "it was acknowledged"))
                 seat.given.clear()
-            for message in self._desk.waiting:
-                self._note_unfinished(message, "closed before a reader could take it")
+            for message in (*self._desk.waiting, *self._desk.suspects):
+                self._note_unfinished(message, _at_close(message, "a reader could take it"))
             self._desk.waiting.clear()
+            self._desk.suspects.clear()
             self._readers.close()
             self._is_closed = True
-            self._changed.notify_all()
+            self._tell()
 
     def stop(self) -> None:
         """Stop the thread without waiting for anything; at the end of the program."""
@@ -433,14 +519,22 @@ class Publisher(Generic[T]):
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        self.close(linger_s=self._linger_after(exc))
+
+    def _linger_after(self, exc: BaseException | None) -> float:
+        """For the faces: seconds that closing waits when this exception left the block."""
         # Nobody was there to take a job, so nobody is there to acknowledge one.
-        is_alone = isinstance(exc, NotConnected)
-        self.close(linger_s=0 if is_alone else linger_after(exc, self._chosen.linger_s))
+        return 0.0 if isinstance(exc, NotConnected) else linger_after(exc, self._chosen.linger_s)
 
     def __del__(self) -> None:
         if not self._is_closing:
             warn_unclosed(self, self._made_at)
             self.close(linger_s=0)
+
+
+def _at_close(message: Message, missing: str) -> str:
+    history = message.history
+    return f"closed before {missing}{history and '; '}{history}"
 
 
 def _weakly(method: Callable[[Message, str], None]) -> Callable[[Message, str], None]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import secrets
+import time
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -16,7 +17,8 @@ from rstream import policy, stream
 from rstream.channel import Channel
 from rstream.codecs import describe_codec, raw
 from rstream.errors import RStreamError
-from rstream.work._desk import Desk, Seat
+from rstream.stream._inner import inner_publisher, inner_reader
+from rstream.work._desk import Desk, Message, Seat
 from rstream.work._protocol import Report, hello_id, reports_id
 
 if TYPE_CHECKING:
@@ -28,6 +30,8 @@ LanePublisher: TypeAlias = stream.Publisher[bytes]
 
 #: Most readers of one publisher; more are refused, and logged.
 READERS_MAX = 1024
+#: Messages that a text names by their numbers.
+NAMED_MAX = 5
 #: A publisher that does not read its reports for so long holds nobody: the driver lets it go on
 #: with the reports of then, and each has the whole state.
 STANDSTILL_S = 2.0
@@ -41,6 +45,7 @@ class Settings:
     uri: str
     redeliver: bool
     deliveries_max: int | None
+    reader_losses_max: int | None
     unacknowledged_max: int
     connect_timeout_s: float | None
     linger_s: float
@@ -59,6 +64,7 @@ class Readers:
 
     Attributes:
         refusal: why the last reader that came was refused; empty: none was.
+        last_lost: how the last reader was lost that had a message in hand; empty: none was.
     """
 
     def __init__(
@@ -75,7 +81,8 @@ class Readers:
         self._changed = changed
         self._title = title
         self.refusal: str = ""
-        self._reports = stream.reader(
+        self.last_lost: str = ""
+        reports = stream.reader(
             chosen.name,
             Report,
             channels=[chosen.uri],
@@ -84,16 +91,17 @@ class Readers:
             evict=policy.Evict(STANDSTILL_S, rejoin=True),
             dir=chosen.dir,
         )
+        self._reports = inner_reader(reports, title)
         self._hello: LanePublisher | None = None
         try:
             if chosen.uri.startswith("aeron:ipc"):
-                self._hello = self._publisher_to(chosen.uri, hello_id(chosen.name))
+                self._hello = self._publisher_to(chosen.uri, hello_id(chosen.name), title)
         except BaseException:
             self._reports.close()
             raise
 
-    def _publisher_to(self, channel: Channel | str, stream_id: int) -> LanePublisher:
-        return stream.publisher(
+    def _publisher_to(self, channel: Channel | str, stream_id: int, owner: str) -> LanePublisher:
+        made = stream.publisher(
             self._chosen.name,
             channel=channel,
             stream_id=stream_id,
@@ -101,22 +109,30 @@ class Readers:
             linger_s=0,
             dir=self._chosen.dir,
         )
+        return inner_publisher(made, owner)
 
     def update(self) -> bool:
         """Take the reports that have come, and drop readers that have gone. False: no reports."""
         reports = self._reports.poll(256)
         gone: set[int] = set()
+        is_driver_lost = False
         for event in self._reports.events():
             if isinstance(event, stream.Unavailable):
                 gone.add(event.session_id)
             elif isinstance(event, stream.SessionChanged):  # the driver died, and all lanes
                 gone.update(seat.session for seat in self._desk.seats.values())
+                is_driver_lost = True
+                log.warning(
+                    "%s: %s; it has joined again, and sends again what readers had",
+                    self._title,
+                    event.reason,
+                )
         for report in reports:
             self._take(report)
         for seat in list(self._desk.seats.values()):
             is_connected = seat.publisher.is_connected
             if seat.session in gone or (seat.was_connected and not is_connected):
-                self._drop(seat)
+                self._drop(seat, is_innocent=is_driver_lost)
             seat.was_connected = is_connected
         return bool(reports)
 
@@ -171,31 +187,46 @@ class Readers:
             return
         channel = Channel.udp(report.endpoint) if report.endpoint else Channel.ipc()
         try:
-            publisher = self._publisher_to(channel, report.stream_id)
+            owner = f"{self._title}, to {report.title}"
+            publisher = self._publisher_to(channel, report.stream_id, owner)
         except RStreamError as error:
             self._refuse(str(error))
             return
-        # What a reader had is sent again, or told: a gap needs no warning of its own.
-        publisher._gap_level = logging.DEBUG  # pyright: ignore[reportPrivateUsage]
         seat = Seat(secrets.randbits(64), publisher, report)
         with self._changed:
-            self._desk.seats[report.reader] = seat
+            self._desk.add(seat)
             self._desk.report(seat, report)
 
-    def _drop(self, seat: Seat[LanePublisher], leave: Report | None = None) -> None:
-        """A reader has gone; ``leave``: its last report, if it left in good order."""
+    def _drop(
+        self, seat: Seat[LanePublisher], leave: Report | None = None, *, is_innocent: bool = False
+    ) -> None:
+        """A reader has gone.
+
+        Args:
+            seat: which one.
+            leave: its last report, if it left in good order.
+            is_innocent: its driver has died, and it may live.
+        """
         with self._changed:
-            if leave is None and seat.given:
-                log.warning(
-                    "%s: a reader has died with %d messages that it had not acknowledged",
-                    self._title,
-                    len(seat.given),
-                )
-            self._desk.drop(seat, leave)
+            unseen = seat.unseen(leave) if leave is not None else set[int]()
+            had = [message for number, message in seat.given.items() if number not in unseen]
+            if had and not is_innocent:
+                how = "died" if leave is None else "left"
+                self.last_lost = f"{seat.title} {how} with {_named(had)} in hand"
+                log.warning("%s: %s", self._title, self.last_lost)
+            self._desk.drop(seat, leave, now_s=time.monotonic(), is_innocent=is_innocent)
         # No complete end: a reader that lives after all, as when the driver was lost, waits for
         # another lane of this publisher.
         with suppress(RStreamError):
             seat.publisher.fail("it has given this reader up", linger_s=0)
+
+
+def _named(messages: list[Message]) -> str:
+    """Messages by their numbers; of many the first ones."""
+    numbers = ", ".join(str(message.number) for message in messages[:NAMED_MAX])
+    if len(messages) > NAMED_MAX:
+        numbers += f" and {len(messages) - NAMED_MAX} more"
+    return f"message{'s' * (len(messages) > 1)} {numbers}"
 
 
 def _close_quietly(one: stream.Publisher[Any] | stream.Reader[Any]) -> None:

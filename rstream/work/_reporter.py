@@ -8,6 +8,7 @@ acknowledges one.
 from __future__ import annotations
 
 import logging
+import os
 import secrets
 import threading
 import time
@@ -20,6 +21,7 @@ from rstream._channel_uri import ChannelUri
 from rstream.codecs import raw
 from rstream.driver import watch_loop
 from rstream.errors import ClosedError, RStreamError
+from rstream.stream._inner import inner_publisher, inner_reader
 from rstream.work._protocol import REPORT_TERM, VERSION, Report, hello_id, reports_id
 
 if TYPE_CHECKING:
@@ -86,6 +88,7 @@ class Reporter:
         self._codec_id = codec_id
         self._on_complete = on_complete
         self._reader = secrets.randbits(63)
+        self._pid = os.getpid()
         self._is_unsent = False  # a report found no room
         self._is_stopped = False
         self._prompted = threading.Event()
@@ -106,18 +109,17 @@ class Reporter:
         chosen = self._chosen
         for uri in chosen.uris:
             channel = ChannelUri.parse(uri).with_defaults({"term-length": str(REPORT_TERM)})
-            self._controls.append(
-                stream.publisher(
-                    chosen.name,
-                    Report,
-                    channel=str(channel),
-                    stream_id=reports_id(chosen.name),
-                    linger_s=0,
-                    dir=chosen.dir,
-                )
+            control = stream.publisher(
+                chosen.name,
+                Report,
+                channel=str(channel),
+                stream_id=reports_id(chosen.name),
+                linger_s=0,
+                dir=chosen.dir,
             )
+            self._controls.append(inner_publisher(control, self._title))
         if not self._endpoint:
-            self._hello = stream.reader(
+            hello = stream.reader(
                 chosen.name,
                 stream_id=hello_id(chosen.name),
                 codec=raw(),
@@ -125,6 +127,7 @@ class Reporter:
                 on_gap="resume",
                 dir=chosen.dir,
             )
+            self._hello = inner_reader(hello, self._title)
 
     @property
     def is_complete(self) -> bool:
@@ -148,6 +151,7 @@ class Reporter:
                 codec_id=self._codec_id,
                 is_leaving=is_leaving,
                 lanes=lanes,
+                pid=self._pid,
             )
             try:
                 # Without a publisher there is nobody to tell: one that comes gets the next report.

@@ -23,6 +23,7 @@ from rstream._unclosed import call_site, warn_unclosed
 from rstream.channel import Channel
 from rstream.codecs import raw
 from rstream.errors import ClosedError, CodecError, ReadTimeout, RStreamError, StreamEnded
+from rstream.stream._inner import inner_reader
 from rstream.stream._names import new_stream_id
 from rstream.work._ledger import Ledger
 from rstream.work._protocol import HEAD
@@ -95,7 +96,7 @@ class Subscriber(Generic[T]):
 
     def __init__(self, chosen: Settings, codec: Codec[T]) -> None:
         self._is_closed = True  # __del__ runs even when the lines below raise
-        self._made_at = call_site()
+        self._made_at: str = call_site()
         self.name: str = chosen.name
         self._chosen = chosen
         self._codec = codec
@@ -108,7 +109,7 @@ class Subscriber(Generic[T]):
         self._taken = self._done = self._refused = 0
         is_network = not chosen.uris[0].startswith("aeron:ipc")
         host = (chosen.host or _route_to(chosen.uris[0])) if is_network else ""
-        self._source: stream.Reader[bytes] = stream.reader(
+        source: stream.Reader[bytes] = stream.reader(
             chosen.name,
             channels=[_lanes_channel(host, chosen.port)] if is_network else None,
             stream_id=new_stream_id(),
@@ -117,6 +118,7 @@ class Subscriber(Generic[T]):
             on_gap="resume",
             dir=chosen.dir,
         )
+        self._source = inner_reader(source, repr(self))
         try:
             self._endpoint = f"{host}:{_port_of(self._source)}" if is_network else ""
             self._reporter = Reporter(
@@ -178,30 +180,50 @@ class Subscriber(Generic[T]):
         job = self._next(timeout_s)
         if job is not None:
             return job
+        raise self._why_none(timeout_s)
+
+    def _why_none(self, timeout_s: float | None) -> RStreamError:
+        """For the faces: the error of a wait that found no job."""
         if self._is_closed:
-            raise ClosedError(f"{self!r}: closed")
-        if self._is_over():
-            raise StreamEnded(f"{self!r}: every publisher has completed")
-        raise ReadTimeout(f"{self!r}: no job within {timeout_s} s")
+            return ClosedError(f"{self!r}: closed")
+        if self._is_over:
+            return StreamEnded(f"{self!r}: every publisher has completed")
+        return ReadTimeout(f"{self!r}: no job within {timeout_s} s")
+
+    def _poll(self) -> Job[T] | None:
+        """For the faces: the next job, if one is here. It never waits.
+
+        With ``acknowledge="next"`` the job before is done.
+        """
+        self._leave_current(is_done=True)
+        while True:
+            while self._ready:
+                job = self._open_job(*self._ready.popleft())
+                if job is not None:
+                    self._current = job
+                    return job
+            if not self._receive():
+                break
+        if self._unreported:
+            self._report()
+        self._tell_losses()
+        return None
+
+    def _leave_current(self, *, is_done: bool) -> None:
+        """For the faces: the user is through with the job that was handed out last."""
+        current, self._current = self._current, None
+        if current is not None and is_done and self._chosen.acknowledge == "next":
+            current.ack()
 
     def _next(self, timeout_s: float | None) -> Job[T] | None:
         """The next job; None: the end, the time is over, or closed here."""
-        current, self._current = self._current, None
-        if current is not None and self._chosen.acknowledge == "next":
-            current.ack()
         deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
         try:
             while not self._is_closed:
-                while self._ready:
-                    job = self._open_job(*self._ready.popleft())
-                    if job is not None:
-                        self._current = job
-                        return job
-                if self._receive():
-                    continue
-                if self._unreported:
-                    self._report()
-                if self._is_over():
+                job = self._poll()
+                if job is not None:
+                    return job
+                if self._is_over:
                     return None
                 left_s = None if deadline_s is None else deadline_s - time.monotonic()
                 if left_s is not None and left_s <= 0:
@@ -212,6 +234,22 @@ class Subscriber(Generic[T]):
                 raise
         return None
 
+    def _tell_losses(self) -> None:
+        for event in self._source.events():
+            if isinstance(event, stream.Lost):
+                log.warning(
+                    "%r: a publisher at %s has died; what it had not given out is gone with it",
+                    self,
+                    event.source or "an unknown address",
+                )
+            elif isinstance(event, stream.Failed):
+                log.warning(
+                    "%r: a publisher has given this reader up; its jobs go to others, too", self
+                )
+            elif isinstance(event, stream.SessionChanged):
+                log.warning("%r: %s; it has joined again", self, event.reason)
+
+    @property
     def _is_over(self) -> bool:
         """Whether every publisher seen has completed, and all that it gave was handed out."""
         if self._chosen.stays or self._ready:
@@ -301,9 +339,7 @@ class Subscriber(Generic[T]):
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        current, self._current = self._current, None
-        if current is not None and exc is None and self._chosen.acknowledge == "next":
-            current.ack()
+        self._leave_current(is_done=exc is None)
         self.close()
 
     def __del__(self) -> None:

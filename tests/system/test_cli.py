@@ -47,16 +47,20 @@ def test_stat_without_a_driver_says_so(driver_dir: str) -> None:
     assert done.stderr.startswith(f"rstream: no driver in {driver_dir}")
 
 
-def test_stat_without_a_driver_names_dead_ones(tmp_path: Path) -> None:
-    dead = [tmp_path / f"dead {number}" for number in range(9)]
-    for directory in dead:
+def test_stat_without_a_driver_names_the_nearest_others(tmp_path: Path) -> None:
+    wanted = tmp_path / "rstream of mine"
+    near = [tmp_path / f"rstream of mine {number}" for number in range(3)]
+    far = [tmp_path / f"other {number}" for number in range(9)]
+    for directory in (*near, *far):
         directory.mkdir()
         (directory / "cnc.dat").write_bytes(b"")
-    lines = run("stat", "--dir", str(tmp_path / "mine")).stderr.splitlines()
-    for directory in dead[:8]:
-        assert f"  dead: {directory}   (rstream driver --clean --dir '{directory}')" in lines
-    assert str(dead[8]) not in "\n".join(lines)
-    assert re.fullmatch(r"  and \d+ more directories of dead drivers", lines[-1])
+    lines = run("stat", "--dir", str(wanted)).stderr.splitlines()
+    assert lines[0].startswith(f"rstream: no driver in {wanted} ")
+    dead = [line for line in lines if line.startswith("  dead: ")]
+    for directory in near:
+        assert f"  dead: {directory}   (rstream driver --clean --dir '{directory}')" in dead
+    assert len(dead) == 4
+    assert re.search(r"^  dead: \d+ more   \(ls .*/\*/cnc.dat\)$", dead[-1])
 
 
 def test_stat_shows_why_a_stream_is_held(driver_dir: str) -> None:
@@ -71,12 +75,34 @@ def test_stat_shows_why_a_stream_is_held(driver_dir: str) -> None:
 
 def test_stat_ends_with_ctrl_c(driver_dir: str) -> None:
     with rstream.Driver(dir=driver_dir):
-        command = [sys.executable, "-m", "rstream.cli", "stat", "--dir", driver_dir]
+        command = [sys.executable, "-m", "rstream.cli", "stat", "--follow", "--dir", driver_dir]
         with subprocess.Popen(command, stdout=subprocess.PIPE) as stat:
             assert stat.stdout is not None
             stat.stdout.readline()
             stat.send_signal(signal.SIGINT)
             assert stat.wait(10) == 130
+
+
+@pytest.mark.parametrize("command", ["stat", "top"])
+def test_into_a_pipe_it_prints_once_and_ends(driver_dir: str, command: str) -> None:
+    with rstream.Driver(dir=driver_dir):
+        done = run(command, "--dir", driver_dir)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count(driver_dir) == 1
+
+
+@pytest.mark.parametrize("option", ["--follow", "--interval=0.05"])
+@pytest.mark.parametrize("command", ["stat", "top"])
+def test_into_a_pipe_it_goes_on_when_told_to(driver_dir: str, command: str, option: str) -> None:
+    with rstream.Driver(dir=driver_dir):
+        whole = [sys.executable, "-m", "rstream.cli", command, option, "--dir", driver_dir]
+        with subprocess.Popen(whole, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            titles = 0
+            while titles < 2:
+                titles += driver_dir in process.stdout.readline()
+            process.stdout.close()  # as `| head` does
+            assert process.wait(10) == 0
 
 
 def test_errors_of_a_driver(driver_dir: str) -> None:

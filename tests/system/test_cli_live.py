@@ -76,7 +76,11 @@ def test_a_directory_without_a_driver_is_told_in_a_sentence(
 
 @pytest.mark.parametrize(
     ("command", "ready"),
-    [(["top"], "driver pid"), (["metrics", "--port", "0"], "http://"), (["watch", "ticks"], "")],
+    [
+        (["top", "--follow"], "driver pid"),
+        (["metrics", "--port", "0"], "http://"),
+        (["watch", "ticks"], ""),
+    ],
     ids=["top", "metrics", "watch"],
 )
 def test_ctrl_c_ends_it_at_once(
@@ -183,7 +187,7 @@ def test_top_in_a_terminal(ends: tuple[Any, Any], driver_dir: str) -> None:
 
 def test_top_ends_with_its_driver(driver_dir: str) -> None:
     driver = rstream.Driver(dir=driver_dir)
-    with started("top", "--interval", "0.1", "--dir", driver_dir) as process:
+    with started("top", "--follow", "--interval", "0.1", "--dir", driver_dir) as process:
         assert process.stdout is not None
         assert "driver pid" in process.stdout.readline()
         driver.close()
@@ -207,6 +211,15 @@ def test_watch_prints_what_the_reader_gets(ends: tuple[Any, Any], driver_dir: st
     assert [line.split(maxsplit=2)[2] for line in lines] == [f"{{'n': {n}}}" for n in range(3)]
     assert {line.split()[0] for line in lines} == {str(writer.session_id)}
     assert [reader.get(timeout_s=20) for _ in range(3)] == [{"n": n} for n in range(3)]
+
+
+def test_watch_says_what_it_waits_for(ends: tuple[Any, Any], driver_dir: str) -> None:
+    with started("watch", "tick", "--dir", driver_dir) as process:
+        line = await_note(process, "waits for")
+    assert line == (
+        "rstream watch: waits for a publisher of 'tick'; did you mean 'ticks'? published here: "
+        "'ticks'\n"
+    )
 
 
 def test_watch_counts_as_no_reader(driver: rstream.Driver, driver_dir: str) -> None:

@@ -32,7 +32,7 @@ def start(driver_dir, name):
         process.communicate()
 
 
-def test_a_killed_server_is_known_at_once(start, driver, driver_dir, name):
+def test_a_killed_server_is_known_at_once(start, driver, driver_dir, name, caplog):
     first = start()
     with service.requester(name, dir=driver_dir) as asks:
         assert asks.request("who") == first.pid
@@ -56,6 +56,7 @@ def test_a_killed_server_is_known_at_once(start, driver, driver_dir, name):
             asks.request("who", timeout_s=0.2)
         second = start()  # its place is free at once
         assert asks.request("who") == second.pid
+    assert not caplog.messages  # the error has told it
 
 
 def test_a_server_killed_before_its_first_answer_is_known_too(start, driver, driver_dir, name):
@@ -76,7 +77,7 @@ def test_a_server_killed_before_its_first_answer_is_known_too(start, driver, dri
         assert isinstance(errors[0], ServerLost)
 
 
-def test_a_killed_caller_frees_its_place(driver, driver_dir, name):
+def test_a_killed_caller_frees_its_place(driver, driver_dir, name, caplog):
     code = (
         "import sys, rstream\n"
         "stream = rstream.request_stream(sys.argv[1], dir=sys.argv[2])\n"
@@ -85,6 +86,7 @@ def test_a_killed_caller_frees_its_place(driver, driver_dir, name):
         "sys.stdin.read()\n"
     )
     closed = []
+    caplog.set_level("INFO")
 
     def numbers(_):
         try:
@@ -102,6 +104,7 @@ def test_a_killed_caller_frees_its_place(driver, driver_dir, name):
             caller.communicate()
         until(lambda: closed)
         until(lambda: served.statistics()["callers"] == 0)
+    assert caplog.messages == [f"service {name!r} on aeron:ipc: a caller has gone; 1 requests end"]
 
 
 @pytest.mark.parametrize("options", ["", "threads=2"])

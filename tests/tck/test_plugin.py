@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 
 import pytest
 
 from rstream import tck
 from rstream.errors import ConfigError
 from rstream.tck import _runner
+from rstream.tck._limit import Workers
+from tests.support import until
 
 PROGRAM = '''
 from rstream import stages, tck
@@ -85,3 +88,69 @@ def test_a_time_of_the_class_beats_the_environment(monkeypatch):
 def test_names_of_tests_are_those_of_the_kit_alone():
     """A helper function of a user's module does not become a test by its name."""
     assert all(len(pattern) > len("required_*") for pattern in _runner.NAMES)
+
+
+ENDLESS = '''
+from rstream import abc, tck
+
+class Loops(abc.Publisher, abc.Subscription):
+    """Signals all that was requested inside of request, and never looks at a cancellation."""
+
+    def subscribe(self, subscriber):
+        self.subscriber = subscriber
+        subscriber.on_subscribe(self)
+
+    def request(self, n):
+        while n:
+            n -= 1
+            self.subscriber.on_next(n)
+
+    def cancel(self):
+        pass
+
+class TestLoops(tck.PublisherVerification[int]):
+    stochastic_runs = 0
+    timeout_s = 0.2
+    no_signals_s = 0.01
+    limit_s = 0.3
+
+    def create_publisher(self, elements):
+        return Loops()
+'''
+
+
+def test_a_publisher_that_never_returns_fails_the_test_and_not_the_run(tmp_path):
+    """It names the rule and the line, and the next tests run."""
+    kept = "required_spec317_mustSupportAPendingElementCountUpToLongMaxValue"
+    (tmp_path / "test_user.py").write_text(ENDLESS)
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "rstream.tck"]
+    done = subprocess.run(
+        [*command, "-k", "spec317 or spec309"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert f"FAILED test_user.py::TestLoops::{kept}" in done.stdout
+    text = (
+        "AssertionError: §3.17: not over within 0.3 s (limit_s); a call into the subject does not"
+    )
+    assert text in done.stdout
+    assert "self.subscriber.on_next(n)" in done.stdout
+    assert "required_spec309_requestZeroMustSignalIllegalArgumentException" in done.stdout
+
+
+def test_a_processor_that_never_returns_in_another_thread_is_told():
+    """Its publisher signals in a thread that the kit has made; that one must not hang either."""
+
+    def loop():
+        while True:
+            time.sleep(0.001)
+
+    workers = Workers()
+    workers.submit(loop)
+    with pytest.raises(AssertionError, match=r"does not return within 0\.05 s(.|\n)*in loop"):
+        workers.close(0.05)
+    until(lambda: not any(thread.is_alive() for thread in workers._threads))

@@ -164,3 +164,24 @@ def test_a_package_is_imported_before_its_modules(room: str) -> None:
         other for other in packages_taken_apart(room) if f"import rstream.{other} " not in head
     }
     assert not missing, f"rstream/{room}/__init__.py: begin with import rstream.{missing}"
+
+
+def test_texts_do_not_point_to_pages_that_a_wheel_has_not() -> None:
+    """Errors, logs and help say themselves what to do. Docstrings and comments may point."""
+    found: list[str] = []
+    for path in sorted((ROOT / "rstream").rglob("*.py")):
+        tree = ast.parse(path.read_text())
+        docstrings = {
+            id(node.value)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        }
+        found += [
+            f"{path.relative_to(ROOT)}:{node.lineno}: {node.value}"
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and id(node) not in docstrings
+            and "docs/" in node.value
+        ]
+    assert not found, "\n".join(found)

@@ -12,7 +12,7 @@ from rstream import _core
 from rstream._channel_uri import ChannelUri
 from rstream.cli import _progress
 from rstream.cli._watch_lines import TEXT_MAX, Shown, is_message, line_of
-from rstream.cli._watch_targets import TARGETS_MAX, is_of, targets
+from rstream.cli._watch_targets import TARGETS_MAX, is_of, targets, what_is_missing
 from rstream.cli._watcher import Seen
 from rstream.stream._names import KIND_COMPLETE, KIND_ERROR, KIND_PLAIN, header_of
 from rstream.stream._remote import encode_failure
@@ -31,6 +31,16 @@ def test_a_session_without_another_reader_is_left_alone() -> None:
     assert targets([publication()], [image()], TICKS, own_client=2) == ([], 1)
     assert len(channels([publication()], [image()], TICKS)) == 1
     assert len(channels([publication()], [], TICKS, alone=True)) == 1
+
+
+def test_what_is_missing_names_what_is_there() -> None:
+    names = [f"s{number:02}" for number in range(10)]
+    there = [publication(channel=f"aeron:ipc?rs-name={name}") for name in names]
+    assert what_is_missing("ticks", [], [], []) == (
+        "waits for a publisher of 'ticks'; nothing is published here"
+    )
+    text = what_is_missing("zzz", there, [], [])
+    assert text.endswith(f"; published here: {', '.join(map(repr, names[:8]))} and 2 more")
 
 
 def test_no_law_no_window_and_no_demand_waits_for_it() -> None:

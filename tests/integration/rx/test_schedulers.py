@@ -13,6 +13,7 @@ from rstream.errors import PublisherLost
 from tests.support import until
 
 pytest.importorskip("reactivex")
+from reactivex import of
 from reactivex import operators as ops
 from reactivex.scheduler import (
     CurrentThreadScheduler,
@@ -239,3 +240,31 @@ def test_dispose_on_a_loop_leaves_the_stream(driver_dir, name, pub):
     time.sleep(0.02)
     assert seen == [1]
     scheduler.dispose()
+
+
+@pytest.mark.parametrize(
+    ("operator", "ends"),
+    [
+        (lambda loop: rx.on_backpressure_buffer(10), lambda loop: None),
+        (lambda loop: rx.limit_rate(10, 5), lambda loop: None),
+        (lambda loop: rx.flat_map_bounded(of, 2), lambda loop: None),
+        (lambda loop: rx.observe_on_bounded(loop, 10), EventLoopScheduler.dispose),
+        (lambda loop: rx.observe_on_bounded(loop, 10), None),
+    ],
+    ids=["buffer", "limit_rate", "flat_map", "observe_on disposed", "observe_on exit_if_empty"],
+)
+def test_a_program_leaves_no_thread_behind(driver_dir, name, pub, operator, ends):
+    """An EventLoopScheduler has a thread of RxPY, which its owner ends."""
+    loop = EventLoopScheduler(exit_if_empty=ends is None)
+    before = set(threading.enumerate())
+    counts, done = [], threading.Event()
+    rx.from_stream(name, dir=driver_dir).pipe(operator(loop), ops.count()).subscribe(
+        counts.append, on_completed=done.set
+    )
+    pub.send_many(range(100))
+    pub.close()
+    assert done.wait(20)
+    assert counts == [100]
+    if ends is not None:
+        ends(loop)
+    until(lambda: set(threading.enumerate()) <= before)

@@ -99,6 +99,14 @@ def test_a_pandas_column_of_objects_is_refused_with_what_to_do():
         codecs.arrow().encode(pd.DataFrame({"mixed": [1, "x", object()]}))
 
 
+def test_columns_of_one_name_are_refused_with_what_to_do():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame([[1, 2, 3]], columns=["px", "n", "px"])
+    with pytest.raises(CodecError, match=r"Duplicate column.*'px' is there twice") as caught:
+        codecs.arrow().encode(frame)
+    assert "astype" not in str(caught.value)
+
+
 def test_polars_frames():
     pl = pytest.importorskip("polars")
     frame = pl.DataFrame({"px": [1.0, None], "symbol": ["a", "b"], "tags": [["x"], []]})

@@ -7,7 +7,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rstream.work._desk import Desk, Message, Seat
+from rstream.work._desk import PATIENCE_S, Desk, Message, Seat
 from rstream.work._ledger import LANES_MAX, Ledger
 from rstream.work._protocol import VERSION, LaneReport, Report
 
@@ -29,11 +29,12 @@ def report_of(reader, lanes=(), prefetch=2, session=1, is_leaving=False):
 class Office:
     """A desk and its readers, with reports that the test carries or loses."""
 
-    def __init__(self, *, redelivers=True, deliveries_max=None):
+    def __init__(self, *, redelivers=True, deliveries_max=None, losses_max=None):
         self.unfinished = []
         self.desk = Desk(
             redelivers=redelivers,
             deliveries_max=deliveries_max,
+            losses_max=losses_max,
             on_unfinished=lambda message, why: self.unfinished.append((message.number, why)),
         )
         self.ledgers = {}
@@ -42,7 +43,7 @@ class Office:
 
     def join(self, reader, prefetch=2):
         self.lanes += 1
-        self.desk.seats[reader] = Seat(self.lanes, None, report_of(reader, prefetch=prefetch))
+        self.desk.add(Seat(self.lanes, None, report_of(reader, prefetch=prefetch)))
         self.ledgers[reader] = Ledger(prefetch)
 
     def send(self):
@@ -50,12 +51,24 @@ class Office:
         self.numbers += 1
         return self.give(Message(b"", self.numbers))
 
-    def give(self, message):
-        for seat in self.desk.free_seats():
+    def give(self, message, seats=None):
+        for seat in self.desk.free_seats() if seats is None else seats:
             seat.give(message)
             self.ledgers[seat.reader].received(seat.lane, seat.last)
             return seat.reader, message
         return None
+
+    def give_again(self, now_s=0.0, *, is_idle=False):
+        """Send again what may go out now; returns pairs of reader and number."""
+        desk, given = self.desk, []
+        while desk.waiting and desk.free_seats(now_s):
+            given.append(self.give(desk.waiting.popleft(), desk.free_seats(now_s)))
+        while seats := desk.trial_seats(now_s, is_idle=is_idle):
+            given.append(self.give(desk.suspects.popleft(), seats))
+        return [(reader, message.number) for reader, message in given]
+
+    def lose(self, reader, **options):
+        self.desk.drop(self.desk.seats[reader], **options)
 
     def report(self, reader, *, is_leaving=False):
         seat = self.desk.seats[reader]
@@ -112,11 +125,126 @@ def test_what_a_dead_reader_had_waits_in_order_and_marked():
         office.send()
     office.done("a", 2)
     office.report("a")
-    office.desk.drop(office.desk.seats["a"])
-    assert [(m.number, m.deliveries) for m in office.desk.waiting] == [(1, 1), (3, 1)]
+    office.lose("a")
+    assert [(m.number, m.deliveries) for m in office.desk.suspects] == [(1, 1), (3, 1)]
     office.join("b")
-    office.give(office.desk.waiting.popleft())
+    assert office.give_again() == [("b", 1)]
     assert next(iter(office.desk.seats["b"].given.values())).deliveries == 2
+
+
+def test_a_message_that_two_readers_died_with_is_given_up():
+    office = Office(losses_max=2)
+    office.join("a", prefetch=1)
+    office.join("b", prefetch=1)
+    office.join("c", prefetch=1)
+    assert [office.send()[0] for _ in range(3)] == ["a", "b", "c"]
+    office.done("b", 1)
+    office.report("b")
+    office.lose("a")
+    assert office.give_again() == [("b", 1)]
+    office.lose("b")
+    assert office.unfinished == [(1, "given up: 2 readers died or left with it")]
+    office.done("c", 1)
+    office.report("c")
+    assert office.desk.acknowledged == 2
+    assert office.desk.open == 0
+
+
+def test_what_may_have_ended_a_reader_goes_out_alone():
+    """So the second death says which message it was, and costs no other one a delivery."""
+    office = Office(losses_max=2)
+    for reader in "ab":
+        office.join(reader, prefetch=3)
+    assert [office.send()[0] for _ in range(6)] == ["a", "b", "a", "b", "a", "b"]
+    office.lose("a")
+    assert office.give_again() == []  # b is the last one, and busy
+    office.join("c", prefetch=3)
+    assert office.give_again() == [("c", 1)]
+    assert office.send() is None  # nothing beside it
+    for number in (1, 2, 3):
+        office.done("b", number)
+    office.report("b")
+    assert office.give_again() == []  # one reader stays out of trials
+    assert [office.send()[0] for _ in range(3)] == ["b", "b", "b"]
+    office.lose("c")
+    assert [number for number, _ in office.unfinished] == [1]
+    assert [m.number for m in office.desk.suspects] == [3, 5]
+    assert [m.losses for m in office.desk.suspects] == [1, 1]
+    assert [m.losses for m in office.desk.seats["b"].given.values()] == [0, 0, 0]
+
+
+def test_a_reader_is_kept_free_for_a_trial():
+    office = Office()
+    for reader in "abc":
+        office.join(reader, prefetch=2)
+    for _ in range(6):
+        office.send()
+    office.lose("a")
+    assert office.give_again() == []  # nobody is empty
+    office.done("b", 1)
+    office.report("b")
+    assert office.send() is None
+    office.done("b", 2)
+    office.report("b")
+    assert office.give_again() == [("b", 1)]
+
+
+def test_the_last_reader_of_several_is_risked_when_it_has_nothing_else_to_do():
+    office = Office()
+    office.join("a", prefetch=1)
+    office.join("b", prefetch=1)
+    office.send()
+    office.lose("a", now_s=100.0)
+    assert office.give_again(100.0) == []
+    reader, message = office.send()
+    assert (reader, message.number) == ("b", 2)  # what is new goes on
+    assert office.give_again(100.0, is_idle=True) == []
+    office.done("b", 1)
+    office.report("b")
+    assert office.give_again(100.0) == []
+    assert office.give_again(100.0, is_idle=True) == [("b", 1)]
+
+
+def test_a_suspect_does_not_wait_for_a_second_reader_for_ever():
+    office = Office()
+    office.join("a", prefetch=1)
+    office.join("b", prefetch=1)
+    office.send()
+    office.lose("a", now_s=100.0)
+    assert office.give_again(100.0 + PATIENCE_S - 1) == []
+    assert office.give_again(100.0 + PATIENCE_S) == [("b", 1)]
+
+
+def test_a_reader_that_was_always_alone_gets_it_at_once():
+    office = Office()
+    office.join("a", prefetch=1)
+    office.send()
+    office.lose("a")
+    office.join("a again", prefetch=1)
+    assert office.send() is None
+    assert office.give_again() == [("a again", 1)]
+
+
+def test_a_suspect_that_its_next_reader_has_not_seen_stays_one():
+    office = Office()
+    office.join("a", prefetch=1)
+    office.send()
+    office.lose("a")
+    office.join("b", prefetch=2)
+    assert office.give_again() == [("b", 1)]
+    lane = office.report("b", is_leaving=True)
+    office.desk.drop(office.desk.seats["b"], report_of("b", [lane], is_leaving=True))
+    assert [(m.number, m.deliveries, m.losses) for m in office.desk.suspects] == [(1, 1, 1)]
+
+
+def test_no_message_is_to_blame_when_the_driver_dies():
+    office = Office(losses_max=1)
+    office.join("a", prefetch=1)
+    office.send()
+    office.lose("a", is_innocent=True)
+    office.join("b", prefetch=1)
+    assert office.give_again() == [("b", 1)]
+    assert not office.desk.seats["b"].is_on_trial
 
 
 def test_at_most_once_tells_what_it_does_not_send_again():
@@ -282,8 +410,15 @@ def test_every_message_is_in_one_place_and_every_second_delivery_is_marked(data)
                 lane = office.report(reader, is_leaving=True)
                 lanes = [lane] if lane else []
                 office.desk.drop(seat, report_of(reader, lanes, is_leaving=True))
-        while office.desk.waiting and office.desk.free_seats():
-            took(office.give(office.desk.waiting.popleft()))
+        desk = office.desk
+        while desk.waiting and desk.free_seats():
+            took(office.give(desk.waiting.popleft()))
+        while seats := desk.trial_seats(0.0, is_idle=True):
+            took(office.give(desk.suspects.popleft(), seats))
+        for seat in desk.seats.values():
+            suspects = [message for message in seat.given.values() if message.losses]
+            assert seat.is_on_trial == bool(suspects)
+            assert len(seat.given) == 1 or not suspects
         assert office.desk.open + office.desk.acknowledged == sent
     assert office.desk.acknowledged <= len(finished)
     assert not office.unfinished

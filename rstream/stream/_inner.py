@@ -1,0 +1,40 @@
+"""Streams that are parts of another face, such as the lanes of shared work or the two of a service.
+
+A user knows the face, not these streams: what they say names it, and what the face tells itself
+they log for debugging only.
+"""
+
+# pyright: reportPrivateUsage=false
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from rstream.stream._publisher import Publisher
+    from rstream.stream._reader import Reader
+
+__all__ = ("inner_publisher", "inner_reader")
+
+PublisherT = TypeVar("PublisherT", bound="Publisher[Any]")
+ReaderT = TypeVar("ReaderT", bound="Reader[Any]")
+
+
+def inner_publisher(one: PublisherT, owner: str) -> PublisherT:
+    """Make a publisher a part of its owner, and return it.
+
+    Args:
+        one: was just opened.
+        owner: the face, and the peer if it is known, for people.
+    """
+    one._owner = owner
+    one._log_level = logging.DEBUG
+    return one
+
+
+def inner_reader(one: ReaderT, owner: str) -> ReaderT:
+    """Make a reader a part of its owner, and return it. Arguments as :func:`inner_publisher`."""
+    one._report.owner = owner
+    one._report.log_level = logging.DEBUG
+    return one
