@@ -317,10 +317,7 @@ class Reader(Subscriber[T], Generic[T]):
 
     def _take(self, source: Input, limit: int) -> list[T]:
         core = source.core
-        if self._views is None:
-            bytes_max = COPIED_MAX
-        else:
-            bytes_max = self._views.bytes_max
+        bytes_max = COPIED_MAX if self._views is None else self._views.bytes_max
         poll = core.poll_demanded if self._is_demanded else core.poll
         batch = poll(limit, bytes_max)
         count = len(batch)

@@ -91,8 +91,7 @@ class SegmentSender(LargeSender[T]):
             waiting.has_noticed = True
             log.warning(
                 "%s: a large message waits: %d bytes of earlier ones are not consumed, or held by "
-                "views that readers keep (view=True); a view that is kept holds all that came after "
-                "it",
+                "views that readers keep (view=True); a kept view holds all that came after it",
                 self._where(),
                 self._core.segment_bytes,
             )
