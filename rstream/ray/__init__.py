@@ -14,6 +14,7 @@ A handle is also text, for Spark options and the environment, and says which hos
 """
 
 import rstream.codecs  # pyright: ignore[reportUnusedImport] - decision 90
+import rstream.ledger  # pyright: ignore[reportUnusedImport] - decision 90
 import rstream.stream  # noqa: F401  # pyright: ignore[reportUnusedImport] - decision 90
 from rstream.ray._endpoint import Endpoint
 from rstream.ray._handle import StreamHandle, host_token

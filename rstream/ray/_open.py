@@ -18,7 +18,8 @@ from rstream._keywords import names_keywords
 from rstream.channel import Channel
 from rstream.codecs._choose import choose_for_handle
 from rstream.driver import resolve_dir
-from rstream.errors import RegistrationError, RStreamError
+from rstream.errors import ConfigError, RegistrationError, RStreamError
+from rstream.ledger._subscriber import STAGING_BYTES, CommittedSubscriber
 from rstream.ray._endpoint import Endpoint
 from rstream.ray._handle import StreamHandle, host_token
 from rstream.ray._places import Place, Seat, running_ray
@@ -32,8 +33,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rstream.codecs import CodecLike
+    from rstream.ledger import Ledger
     from rstream.rate import RateLimit
-    from rstream.stream import Reader
+    from rstream.stream import Reader, Subscriber
     from rstream.stream._options import Prefetch
     from rstream.stream._report import OnLost
 
@@ -64,6 +66,8 @@ def open_reader(
     on_slow: policy.SlowPolicy = policy.Block(),
     on_lost: OnLost = "event",
     max_message_length: int = MESSAGE_LENGTH,
+    ledger: Ledger | None = None,
+    staging_bytes: int = STAGING_BYTES,
 ) -> Endpoint:
     """Open the reading end of a stream and make its handle.
 
@@ -99,6 +103,9 @@ def open_reader(
             ``"raise"``: the endpoint ends with the error.
         max_message_length: as for :func:`rstream.subscriber`: longest message that is put together
             from its parts, in bytes (1 GiB).
+        ledger: for ``codec="arrow"``: what remembers the rows and commits of Spark's sink; None:
+            memory, until this end is closed (:mod:`rstream.ledger`).
+        staging_bytes: for ``codec="arrow"``: most bytes of rows that wait for their commit.
     Returns:
         An :class:`Endpoint`; its ``handle`` can be pickled and passed to any actor or task.
     Raises:
@@ -158,7 +165,50 @@ def open_reader(
         node=node,
         codec=codec_name,
     )
-    return Endpoint(reader, handle, source, on_closed=seat.leave)
+    try:
+        committing = _committing(source, handle, bind or node, ledger, staging_bytes)
+    except BaseException:
+        source.close()
+        seat.leave()
+        raise
+    return Endpoint(reader, handle, committing, on_closed=seat.leave)
+
+
+def _committing(
+    source: Subscriber[Any],
+    handle: StreamHandle,
+    bound_to: str,
+    ledger: Ledger | None,
+    staging_bytes: int,
+) -> Subscriber[Any]:
+    """The source, in front of it what Spark's sink needs to commit its rows.
+
+    Raises:
+        ConfigError: there is a ledger, but no record batches; or the ledger cannot be used.
+    """
+    if handle.codec != "arrow":
+        if ledger is not None:
+            raise ConfigError(
+                f"stream {handle.name!r}: ledger= is for the rows of Spark's sink, and the codec "
+                f"is {handle.codec}",
+                hint='open the reader with codec="arrow"',
+            )
+        return source
+    channels = {"ipc": "aeron:ipc"}
+    if handle.endpoint:
+        port = int(handle.endpoint.rpartition(":")[2])
+        channels["udp"] = f"aeron:udp?endpoint={address_of(bound_to, port)}"
+    drops = isinstance(source, BufferedSubscriber)
+    return CommittedSubscriber(
+        source,
+        name=handle.name,
+        stream_id=handle.stream_id,
+        channels=channels,
+        dir=handle.driver_dir,
+        ledger=ledger,
+        staging_bytes=staging_bytes,
+        refusal="its on_slow policy may drop rows; open it with on_slow=Block()" if drops else "",
+    )
 
 
 def address_of(host: str, port: int) -> str:
