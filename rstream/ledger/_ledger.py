@@ -46,8 +46,7 @@ class Ledger(Protocol):
         ...
 
     def consume(self, position: int) -> None:
-        """Everything up to this position was consumed. It may be remembered later than on return.
-        """
+        """Everything up to this position was consumed. May be remembered after the return."""
         ...
 
     def close(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
 from typing import Any, Final, TypeAlias
 
 import msgspec
@@ -79,3 +80,9 @@ def marks_of(batch: RecordBatch) -> Marks | None:
 def marked(batch: RecordBatch, marks: Marks) -> RecordBatch:
     """The batch with these marks in place of its schema's metadata."""
     return batch.replace_schema_metadata({MARKS_KEY: msgspec.json.encode(marks)})
+
+
+def opening(marks: Marks) -> RecordBatch:
+    """The message without rows that opens committed delivery."""
+    pyarrow: Any = importlib.import_module("pyarrow")
+    return marked(pyarrow.RecordBatch.from_pylist([], schema=pyarrow.schema([])), marks)

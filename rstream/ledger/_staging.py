@@ -107,11 +107,12 @@ class Staging:
         if attempt is None or attempt.refusal or attempt.is_prepared:
             self.dropped += 1
             return
-        if self.staged_bytes + row.length_bytes > self._bytes_max:
+        needed_bytes = self.staged_bytes + row.length_bytes
+        if needed_bytes > self._bytes_max:
             self.dropped += 1 + len(attempt.rows)
             attempt.refusal = (
                 f"{self._title}: no room to stage epoch {attempt.epoch}: "
-                f"{self.staged_bytes + row.length_bytes} bytes, and the bound is {self._bytes_max}; "
+                f"{needed_bytes} bytes, and the bound is {self._bytes_max}; "
                 "open the reading end with a larger staging_bytes=, or make smaller micro-batches "
                 "(such as maxFilesPerTrigger)"
             )

@@ -252,6 +252,7 @@ class CommittedSubscriber(Subscriber[Any]):
     def poll_demanded(self, demand: int) -> list[Any]:
         self._demand = demand
         if self._pump is None:
+            self._source.joins_in_poll = self.joins_in_poll
             items = self._sort_out(self._source.poll_demanded(demand))
             if items or self._pump is None:
                 return items
@@ -261,6 +262,7 @@ class CommittedSubscriber(Subscriber[Any]):
         self._demand = None
         limit = limit or self.prefetch
         if self._pump is None:
+            self._source.joins_in_poll = self.joins_in_poll
             items = self.take_rest(limit) or self._sort_out(poll())
             if items or self._pump is None:
                 return items
@@ -359,15 +361,6 @@ class CommittedSubscriber(Subscriber[Any]):
             self._source.note_quiet()
 
     @property
-    def joins_in_poll(self) -> bool:  # type: ignore[override]  # of the source, and settable
-        return self._source.joins_in_poll
-
-    @joins_in_poll.setter
-    def joins_in_poll(self, value: bool) -> None:
-        if self._pump is None:
-            self._source.joins_in_poll = value
-
-    @property
     def must_join(self) -> bool:
         return self._pump is None and self._source.must_join
 
@@ -412,9 +405,7 @@ class CommittedSubscriber(Subscriber[Any]):
         if self._pump is None:
             return self._source.is_ended and not self.has_rest()
         with self._changed:
-            return (
-                self._has_ended and not self.has_rest() and not self._ready and not self._errors
-            )
+            return self._has_ended and not self.has_rest() and not self._ready and not self._errors
 
     # ---- life ----
 

@@ -123,7 +123,7 @@ def open_reader(
         channels = [ipc_channel]
         if udp:
             address = address_of(bind or node, port or place.port)
-            channels.append(_listening(name, address, term_length))
+            channels.append(_listening(name, address, term_length, place.socket_tag))
         opened = functools.partial(
             stream.reader,
             name,
@@ -166,7 +166,7 @@ def open_reader(
         codec=codec_name,
     )
     try:
-        committing = _committing(source, handle, bind or node, ledger, staging_bytes)
+        committing = _committing(source, handle, place.socket_tag, ledger, staging_bytes)
     except BaseException:
         source.close()
         seat.leave()
@@ -177,7 +177,7 @@ def open_reader(
 def _committing(
     source: Subscriber[Any],
     handle: StreamHandle,
-    bound_to: str,
+    socket_tag: int,
     ledger: Ledger | None,
     staging_bytes: int,
 ) -> Subscriber[Any]:
@@ -195,9 +195,8 @@ def _committing(
             )
         return source
     channels = {"ipc": "aeron:ipc"}
-    if handle.endpoint:
-        port = int(handle.endpoint.rpartition(":")[2])
-        channels["udp"] = f"aeron:udp?endpoint={address_of(bound_to, port)}"
+    if handle.endpoint:  # on the same socket
+        channels["udp"] = f"aeron:udp?tags={socket_tag}"
     drops = isinstance(source, BufferedSubscriber)
     return CommittedSubscriber(
         source,
@@ -216,7 +215,7 @@ def address_of(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host and not host.startswith("[") else f"{host}:{port}"
 
 
-def _listening(name: str, address: str, term_length: int) -> Channel:
+def _listening(name: str, address: str, term_length: int, socket_tag: int) -> Channel:
     """The channel on which a reader listens for writers of other hosts."""
     window = min(term_length // 2, WINDOW_MAX)
     return Channel(
@@ -225,6 +224,7 @@ def _listening(name: str, address: str, term_length: int) -> Channel:
         name=name,
         receiver_window=window,
         socket_rcvbuf=2 * window,
+        channel_tag=socket_tag,
     )
 
 

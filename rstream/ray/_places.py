@@ -30,6 +30,11 @@ class Place:
     stream_id: int
     port: int = 0
 
+    @property
+    def socket_tag(self) -> int:
+        """Names the reader's socket within its driver, for what else listens on it."""
+        return self.stream_id & 0x7FFF_FFFF
+
 
 class Seat:
     """The right of one open endpoint of this process to its number, and the memory of its place."""

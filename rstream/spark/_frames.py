@@ -12,6 +12,7 @@ Spark Connect; then the data source does the same, only slower.
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import json
 import logging
 import uuid
@@ -107,11 +108,10 @@ def foreach_batch(
     return send_epoch
 
 
-def _config(
-    handles: StreamHandle | Sequence[StreamHandle], options: dict[str, Any]
-) -> SinkConfig:
+def _config(handles: StreamHandle | Sequence[StreamHandle], options: dict[str, Any]) -> SinkConfig:
     given = [handles] if isinstance(handles, StreamHandle) else list(handles)
-    if not all(isinstance(handle, StreamHandle) for handle in given):
+    kinds: set[type[object]] = {type(handle) for handle in given}
+    if not kinds <= {StreamHandle}:
         raise ConfigError(f"handles={handles!r}: give stream handles, as endpoint.handle is one")
     texts = {
         name: json.dumps(value) if isinstance(value, dict) else str(value)
@@ -149,9 +149,8 @@ def _run(df: DataFrame, config: SinkConfig, run: Run) -> Sent:
 
 def _through_rdd(df: DataFrame, config: SinkConfig, run: Run) -> list[_task.Report]:
     """Run a job whose tasks send, and return their reports."""
-    from pyspark.rdd import RDD
-    from pyspark.serializers import NoOpSerializer
-
+    rdd: Any = importlib.import_module("pyspark.core.rdd")
+    serializers: Any = importlib.import_module("pyspark.serializers")
     make_rdd = getattr(getattr(df, "_jdf", None), "toArrowBatchRdd", None)
     if make_rdd is None:
         raise RStreamError(
@@ -161,7 +160,7 @@ def _through_rdd(df: DataFrame, config: SinkConfig, run: Run) -> list[_task.Repo
     schema = _arrow_schema(df)
     work = Work(config, run, schema.serialize().to_pybytes())
     context = df.sparkSession.sparkContext
-    batches: Any = RDD(make_rdd().toJavaRDD(), context, NoOpSerializer())
+    batches: Any = rdd.RDD(make_rdd().toJavaRDD(), context, serializers.NoOpSerializer())
     return list(batches.mapPartitions(work).collect())
 
 
@@ -184,8 +183,7 @@ class Work:
     schema: bytes
 
     def __call__(self, messages: Iterable[bytes]) -> Iterator[_task.Report]:
-        import pyarrow as pa
-
+        pa: Any = importlib.import_module("pyarrow")
         from rstream.spark._sink import origin_of, task_context
 
         schema = pa.ipc.read_schema(pa.py_buffer(self.schema))

@@ -169,8 +169,7 @@ def _routing(options: dict[str, str], partition_by: str | None) -> str:
 
 def _partition_map(options: dict[str, str], handles: int) -> dict[str, int]:
     found = {
-        str(key): int(index)
-        for key, index in json.loads(options.get("partitionmap", "{}")).items()
+        str(key): int(index) for key, index in json.loads(options.get("partitionmap", "{}")).items()
     }
     wrong = [index for index in found.values() if not 0 <= index < handles]
     if wrong:

@@ -1,10 +1,8 @@
 """Which rows go to which handle."""
 
-# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
-# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
-
 from __future__ import annotations
 
+import importlib
 import zlib
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -42,9 +40,8 @@ def routed(
 def _by_key(
     config: SinkConfig, column: str, batch: RecordBatch
 ) -> Iterator[tuple[tuple[int, ...], RecordBatch]]:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
+    pa: Any = importlib.import_module("pyarrow")
+    pc: Any = importlib.import_module("pyarrow.compute")
     names = batch.schema.names
     if column not in names:
         raise ConfigError(

@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from rstream.errors import RemoteError, RStreamError
-from rstream.ledger._marks import Marks, marked
+from rstream.ledger._marks import Marks, marked, opening
 from rstream.ledger._messages import CHECKSUM_BEGIN, Account, Answer, Ask, checksum
 from rstream.ray._handle import StreamHandle
 from rstream.spark._ends import ask, publisher_of
@@ -156,17 +156,14 @@ class _Task:
 
     def _begin(self, index: int, target: _Target) -> bool:
         """Have a reading end expect rows. False: it has committed the epoch already."""
-        import pyarrow
-
         handle = StreamHandle.from_text(self.config.handles[index])
         medium = "ipc" if handle.is_local(self.config.driver_dir) else "udp"
-        empty = pyarrow.RecordBatch.from_pylist([], schema=pyarrow.schema([]))
-        self._send(target, marked(empty, self._marks(opens=medium)))
+        self._send(target, opening(self._marks(opens=medium)))
         began_s, pause_s = time.monotonic(), PAUSE_S
         deadline_s = began_s + self.config.offer_timeout_s
         question = self._question("begin", self._account(target), target)
         while (answer := self._ask(index, question, deadline_s)).state == "wait":
-            if time.monotonic() >= deadline_s:
+            if time.monotonic() + pause_s >= deadline_s:
                 raise RStreamError(
                     f"rstream sink: {answer.why}; waited {self.config.offer_timeout_s:g} s "
                     "(offerTimeout): the reader is dead or too slow, and Spark may retry the task"

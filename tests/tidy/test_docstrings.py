@@ -89,7 +89,12 @@ WITHOUT_EXAMPLE = {
         "Service": "serve returns it; the example there",
         "close_requesters": "a call without arguments",
     },
-    "rstream.spark": {"Marks": RETURNED},
+    "rstream.ledger": {
+        "Ledger": "a protocol; MemoryLedger is one",
+        "Marks": RETURNED,
+        "Recalled": "what Ledger.recall returns",
+    },
+    "rstream.spark": {"Marks": RETURNED, "Sent": RETURNED},
     "rstream.stages": {
         "BroadcastHub": "broadcast_hub returns it; the example there",
         "Buffered": "buffer returns it; the example there",

@@ -135,7 +135,7 @@ def test_a_reader_that_restarts_before_the_commit_gets_the_replay(stage: Stage) 
     stage.reader.end = open_again(first, stage.directory, "committed")
     stage.reader.end.start(stage.reader._add)
     (stage.faults / "go").touch()
-    with pytest.raises(Exception, match="does not answer 'commit'|nothing is staged"):
+    with pytest.raises(Exception, match=r"does not answer 'commit'|nothing is staged"):
         query.awaitTermination()
     stage.run()
     assert stage.values(1000) == Counter(range(1000))

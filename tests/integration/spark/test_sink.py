@@ -276,9 +276,7 @@ def test_a_retried_task_reaches_a_reader_that_was_opened_anew(
 
         handle = reader.end.handle
         reader.end.start(broken, on_end=mend)
-        query = start(
-            spark_session, tmp_path / "in", [handle], tmp_path / "cp", delivery="eager"
-        )
+        query = start(spark_session, tmp_path / "in", [handle], tmp_path / "cp", delivery="eager")
         assert mended.wait(60)
         query.awaitTermination()
         reader.end.finish()

@@ -96,7 +96,7 @@ def test_a_reader_that_restarts_before_the_commit_makes_it_fail(
     report = job.write(0, range(40))
     end.end.close()
     again = reopened(open_end, end, monkeypatch).start()
-    with pytest.raises(RStreamError, match="does not answer 'commit'|nothing is staged"):
+    with pytest.raises(RStreamError, match=r"does not answer 'commit'|nothing is staged"):
         Job(end.end.handle, commitTimeout="1").commit(0, report)
     job.run(0, range(40))
     assert again.wait_for(40) == list(range(40))
@@ -131,7 +131,7 @@ def test_a_task_ends_by_its_time_out_when_the_reader_does_not_consume(open_end: 
 def test_a_micro_batch_above_the_staging_bound_fails_early(open_end: OpenEnd) -> None:
     end = open_end(staging_bytes=100_000).start()
     job = Job(end.end.handle)
-    with pytest.raises(RStreamError, match="no room to stage epoch 0.*staging_bytes"):
+    with pytest.raises(RStreamError, match=r"no room to stage epoch 0.*staging_bytes"):
         job.write(0, range(100_000))
     job.run(0, range(10))
     assert end.wait_for(10) == list(range(10))
@@ -173,7 +173,7 @@ def test_a_ledger_file_belongs_to_one_reading_end(open_end: OpenEnd, tmp_path: P
     open_end(ledger=FileLedger(tmp_path / "a"))
     with pytest.raises(ConfigError, match="belongs to another reading end"):
         open_end("other", ledger=FileLedger(tmp_path / "a"))
-    with pytest.raises(ConfigError, match="unable to open|No such file"):
+    with pytest.raises(ConfigError, match=r"unable to open|No such file"):
         open_end("other", ledger=FileLedger(tmp_path / "none" / "a"))
 
 

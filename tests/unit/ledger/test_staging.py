@@ -62,7 +62,9 @@ class Writer:
         return self
 
 
-def commit(staging: Staging, *writers: Writer, epoch: int | None = None) -> tuple[Answer, list[Row]]:
+def commit(
+    staging: Staging, *writers: Writer, epoch: int | None = None
+) -> tuple[Answer, list[Row]]:
     first = writers[0]
     ask = Ask(
         do="commit", query=first.query, epoch=first.epoch if epoch is None else epoch,
