@@ -19,5 +19,6 @@ import rstream.stream  # noqa: F401  # pyright: ignore[reportUnusedImport] - dec
 from rstream.ledger._file import FileLedger
 from rstream.ledger._ledger import Ledger, MemoryLedger, Recalled
 from rstream.ledger._marks import Marks, marks_of
+from rstream.ledger._repeats import Repeats
 
-__all__ = ("FileLedger", "Ledger", "Marks", "MemoryLedger", "Recalled", "marks_of")
+__all__ = ("FileLedger", "Ledger", "Marks", "MemoryLedger", "Recalled", "Repeats", "marks_of")

@@ -68,6 +68,8 @@ class Staging:
         staged_bytes: held now, without what was released.
         dropped: batches that came for an attempt that does not count.
         repeated_epochs: replays of committed epochs that were recognised.
+        unknown: queries that went on in the middle: this reading end knows nothing of their
+            earlier epochs, so what an earlier one had not consumed is lost.
     """
 
     def __init__(
@@ -82,6 +84,7 @@ class Staging:
         self.staged_bytes = 0
         self.dropped = 0
         self.repeated_epochs = 0
+        self.unknown: list[str] = []
 
     @property
     def attempts(self) -> int:
@@ -172,6 +175,8 @@ class Staging:
                 raise ValueError("commit releases rows: use start_commit and end_commit")
 
     def _begin(self, ask: Ask) -> Answer:
+        if ask.epoch > 0 and ask.query not in self._queries:
+            self.unknown.append(f"{ask.query} from epoch {ask.epoch} on")
         query, account = self._query(ask.query), ask.attempts[0]
         if 0 <= ask.epoch <= query.committed:
             self.repeated_epochs += 1

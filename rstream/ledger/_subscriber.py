@@ -221,7 +221,17 @@ class CommittedSubscriber(Subscriber[Any]):
         if ask.do == "commit":
             return self._commit(ask)
         with self._changed:
-            return self._staging.answer(ask)
+            known = len(self._staging.unknown)
+            answer = self._staging.answer(ask)
+            lost = self._staging.unknown[known:]
+        for query in lost:
+            log.warning(
+                "%s: query %s: this reading end knows no earlier epoch. What an earlier one had "
+                "committed and not consumed is lost; a ledger would keep it (ledger=)",
+                self._title,
+                query,
+            )
+        return answer
 
     def _commit(self, ask: Ask) -> Answer:
         with self._ledger_lock:
@@ -382,7 +392,8 @@ class CommittedSubscriber(Subscriber[Any]):
 
     def statistics(self) -> dict[str, int | float | bool]:
         """As of the source; and ``staged_bytes`` and ``staged_attempts`` of now, ``unstaged``
-        batches that did not count, and ``repeated_epochs`` that were recognised.
+        batches that did not count, ``repeated_epochs`` that were recognised, and
+        ``unknown_queries`` of whose earlier epochs this reading end knows nothing.
         """
         statistics = self._source.statistics()
         with self._changed:
@@ -391,6 +402,7 @@ class CommittedSubscriber(Subscriber[Any]):
                 "staged_attempts": self._staging.attempts,
                 "unstaged": self._staging.dropped,
                 "repeated_epochs": self._staging.repeated_epochs,
+                "unknown_queries": len(self._staging.unknown),
             }
             if self._pump is not None:
                 statistics["waiting"] = len(self._ready)

@@ -18,6 +18,7 @@ import rstream.ledger  # pyright: ignore[reportUnusedImport] - decision 90
 import rstream.stream  # noqa: F401  # pyright: ignore[reportUnusedImport] - decision 90
 from rstream.ray._endpoint import Endpoint
 from rstream.ray._handle import StreamHandle, host_token
+from rstream.ray._ledger import ActorLedger
 from rstream.ray._open import open_reader
 
-__all__ = ("Endpoint", "StreamHandle", "host_token", "open_reader")
+__all__ = ("ActorLedger", "Endpoint", "StreamHandle", "host_token", "open_reader")

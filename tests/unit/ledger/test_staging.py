@@ -201,6 +201,15 @@ def test_queries_without_rows_are_forgotten_when_there_are_too_many(staging: Sta
     assert Writer(staging, query=f"q{QUERIES_MAX}").ask("begin").state == "committed"
 
 
+def test_a_query_that_goes_on_at_a_reader_without_memory_is_named(staging: Staging) -> None:
+    Writer(staging, query="new", epoch=0).ask("begin")
+    assert staging.unknown == []
+    Writer(staging, query="old", epoch=7).ask("begin")
+    assert staging.unknown == ["old from epoch 7 on"]
+    Writer(staging, query="old", epoch=8, token="u").ask("begin")
+    assert len(staging.unknown) == 1
+
+
 def test_an_epoch_without_a_number_is_no_replay(staging: Staging) -> None:
     """Spark's names for it are internal; without them the commit alone has the number."""
     writer = Writer(staging, epoch=-1).prepared()
