@@ -24,7 +24,7 @@ OPTIONS = {
     "partitionby": "column whose value chooses the handle (routing key)",
     "partitionmap": "JSON object: value of that column -> index of the handle; "
     "for other values the CRC-32 of the value chooses",
-    "rowspermessage": "most rows in one message (default: as many as fit one message)",
+    "rowspermessage": "most rows in one message (default: as many as fit a MiB)",
     "offertimeout": "seconds that a task waits for a reader before it fails (default 120)",
     "committimeout": "seconds that the commit of a micro-batch may take (default 30)",
     "ack": "eager delivery: consumed (default): a task ends when its rows are consumed; "
