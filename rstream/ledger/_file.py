@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import sqlite3
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
-from rstream.errors import ConfigError
+from rstream.errors import ConfigError, StorageError
 from rstream.ledger._ledger import Recalled
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Generator, Sequence
     from pathlib import Path
 
 #: Version of the tables, in the file's ``user_version``.
@@ -102,13 +103,38 @@ class FileLedger:
                 hint="give each reading end a file of its own, or close the other one",
             ) from None
 
+    @contextlib.contextmanager
+    def _transaction(self, synchronous: str) -> Generator[sqlite3.Connection, None, None]:
+        """All or nothing.
+
+        Raises:
+            StorageError: the file cannot be written.
+        """
+        database = self._open()
+        try:
+            database.execute(f"PRAGMA synchronous={synchronous}")
+            database.execute("BEGIN IMMEDIATE")
+            try:
+                yield database
+            except BaseException:
+                database.execute("ROLLBACK")
+                raise
+            database.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise StorageError(
+                f"ledger {self._path}: {error}",
+                hint="make room on its disk; nothing of this step was remembered",
+            ) from error
+
     def commit(
         self, query: str, epoch: int, rows: Sequence[tuple[int, Callable[[], bytes]]]
     ) -> None:
-        """Write an epoch and its rows to the disk."""
-        database = self._open()
-        database.execute("PRAGMA synchronous=FULL")
-        with _Transaction(database):
+        """Write an epoch and its rows to the disk.
+
+        Raises:
+            StorageError: the file cannot be written.
+        """
+        with self._transaction("FULL") as database:
             database.execute("INSERT OR REPLACE INTO committed VALUES (?, ?)", (query, epoch))
             database.executemany(
                 "INSERT INTO rows VALUES (?, ?)", ((position, make()) for position, make in rows)
@@ -117,10 +143,12 @@ class FileLedger:
                 database.execute("INSERT OR REPLACE INTO released VALUES (0, ?)", (rows[-1][0],))
 
     def consume(self, position: int) -> None:
-        """Delete the rows up to this position."""
-        database = self._open()
-        database.execute("PRAGMA synchronous=NORMAL")
-        with _Transaction(database):
+        """Delete the rows up to this position.
+
+        Raises:
+            StorageError: the file cannot be written.
+        """
+        with self._transaction("NORMAL") as database:
             database.execute("DELETE FROM rows WHERE position <= ?", (position,))
 
     def close(self) -> None:
@@ -131,17 +159,3 @@ class FileLedger:
         if self._lock_fd >= 0:
             os.close(self._lock_fd)
             self._lock_fd = -1
-
-
-class _Transaction:
-    """All or nothing."""
-
-    def __init__(self, database: sqlite3.Connection) -> None:
-        self._database = database
-
-    def __enter__(self) -> Self:
-        self._database.execute("BEGIN IMMEDIATE")
-        return self
-
-    def __exit__(self, exc_type: type[BaseException] | None, *rest: object) -> None:
-        self._database.execute("COMMIT" if exc_type is None else "ROLLBACK")

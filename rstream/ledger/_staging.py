@@ -66,6 +66,7 @@ class Staging:
 
     Attributes:
         staged_bytes: held now, without what was released.
+        waiting_bytes: released and not consumed.
         dropped: batches that came for an attempt that does not count.
         repeated_epochs: replays of committed epochs that were recognised.
         unknown: queries that went on in the middle: this reading end knows nothing of their
@@ -81,7 +82,7 @@ class Staging:
         self._queries: OrderedDict[str, _Query] = OrderedDict()
         for query, epoch in (committed or {}).items():
             self._query(query).committed = epoch
-        self.staged_bytes = 0
+        self.staged_bytes = self.waiting_bytes = 0
         self.dropped = 0
         self.repeated_epochs = 0
         self.unknown: list[str] = []
@@ -144,18 +145,20 @@ class Staging:
             if attempt.session_id == session_id and not attempt.is_prepared:
                 self._drop(key)
 
-    def consume(self, query: str, epoch: int) -> None:
-        """A released batch of this epoch was consumed."""
-        waiting = self._query(query).waiting
+    def consume(self, row: Row) -> None:
+        """A released batch was consumed."""
+        epoch, waiting = row.marks.epoch, self._query(row.marks.query).waiting
+        self.waiting_bytes -= row.length_bytes
         left = waiting.get(epoch, 0) - 1
         if left > 0:
             waiting[epoch] = left
         else:
             waiting.pop(epoch, None)
 
-    def note_waiting(self, query: str, epoch: int) -> None:
-        """A batch of this epoch waits for the consumer."""
-        waiting = self._query(query).waiting
+    def note_waiting(self, row: Row) -> None:
+        """A released batch waits for the consumer."""
+        epoch, waiting = row.marks.epoch, self._query(row.marks.query).waiting
+        self.waiting_bytes += row.length_bytes
         waiting[epoch] = waiting.get(epoch, 0) + 1
 
     # ---- questions ----
@@ -182,6 +185,11 @@ class Staging:
             self.repeated_epochs += 1
             return Answer(state="committed")
         self._drop_older(ask, account.token)
+        if len(query.waiting) <= EPOCHS_AHEAD and self.waiting_bytes > self._bytes_max:
+            return Answer(
+                state="wait",
+                why=f"{self._title}: {self.waiting_bytes} bytes are committed and not yet consumed",
+            )
         if len(query.waiting) > EPOCHS_AHEAD:
             return Answer(
                 state="wait",
@@ -266,8 +274,8 @@ class Staging:
         """Release these rows of :meth:`start_commit`, and drop what else the epoch has staged."""
         query = self._query(ask.query)
         query.committed = ask.epoch
-        if rows:
-            query.waiting[ask.epoch] = len(rows)
+        for row in rows:
+            self.note_waiting(row)
         for account in ask.attempts:  # released, not dropped
             attempt = self._find(ask, account)
             if attempt is not None:

@@ -104,7 +104,7 @@ class CommittedSubscriber(Subscriber[Any]):
         self._staging = Staging(self._title, staging_bytes, recalled.committed)
         for position, data in recalled.rows:
             row = _row_of(position, data)
-            self._staging.note_waiting(row.marks.query, row.marks.epoch)
+            self._staging.note_waiting(row)
             self._ready.append(row)
         self._closed = False
         if recalled.committed:
@@ -311,7 +311,7 @@ class CommittedSubscriber(Subscriber[Any]):
             self._ledger.consume(rows[-1].position)
         with self._changed:
             for row in rows:
-                self._staging.consume(row.marks.query, row.marks.epoch)
+                self._staging.consume(row)
 
     def raise_demand(self, n: int) -> None:
         if self._pump is None:

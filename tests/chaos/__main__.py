@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import itertools
 import os
 import random
 import shutil
@@ -78,7 +79,7 @@ class Chaos:
         (self.folder / "in").mkdir()
         rows, files = self.options.rows, max(FILES_LEAST, 2 * self.options.kills)
         bounds = [rows * number // files for number in range(files + 1)]
-        for number, (first, last) in enumerate(zip(bounds, bounds[1:], strict=False)):
+        for number, (first, last) in enumerate(itertools.pairwise(bounds)):
             table = pa.table({"value": pa.array(range(first, last), pa.int64())})
             pq.write_table(table, self.folder / "in" / f"{number:05}.parquet")
 

@@ -147,7 +147,7 @@ def test_a_dead_reader_is_named(stage: Stage) -> None:
         stage.run(offerTimeout="1", commitTimeout="1")
 
 
-def test_batch_write_send_and_foreach_batch(stage: Stage) -> None:
+def test_batch_write_and_send(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     import rstream.spark
 
     spark, handle = stage.spark, stage.reader.end.handle
@@ -158,6 +158,11 @@ def test_batch_write_send_and_foreach_batch(stage: Stage) -> None:
     assert (sent.rows, sent.partitions, sent.is_repeated) == (5000, 3, False)
     assert stage.values(10_000) == Counter(range(10_000))
     assert {row["key"] for row in stage.reader.rows()} == {f"k{n}" for n in range(5000)}
+    with monkeypatch.context() as patch:
+        patch.setattr("rstream.spark._frames._arrow_batch_rdd", lambda df: None)
+        sent = rstream.spark.send(rows.selectExpr("value + 10000 AS value", "key"), handle)
+    assert (sent.rows, sent.partitions) == (5000, 3)
+    assert stage.values(15_000) == Counter(range(15_000))
     with pytest.raises(Exception, match="cannot be overwritten"):
         rows.write.format("rstream").option("handles", handle.to_text()).mode("overwrite").save()
 

@@ -175,16 +175,35 @@ def test_too_much_for_the_bound_is_refused_early_and_frees_its_bytes(staging: St
 
 def test_the_next_epoch_waits_for_the_consumer(staging: Staging) -> None:
     """One committed epoch may wait while the next one is staged; a third one waits."""
-    for epoch in (0, 1):
-        commit(staging, Writer(staging, epoch=epoch, token=f"t{epoch}").prepared(messages=1))
+    released = [
+        commit(staging, Writer(staging, epoch=epoch, token=f"t{epoch}").prepared(messages=1))[1][0]
+        for epoch in (0, 1)
+    ]
     third = Writer(staging, epoch=2, token="t2")
     answer = third.ask("begin")
     assert answer.state == "wait"
     assert "[0, 1]" in answer.why
-    staging.consume("q", 0)
+    staging.consume(released[0])
     assert third.ask("begin").state == "go"
     other = Writer(staging, query="other", epoch=5)
     assert other.ask("begin").state == "go"
+
+
+def test_jobs_of_many_queries_wait_together_for_the_consumer(staging: Staging) -> None:
+    """Each batch job is a query of its own; what they release has one bound."""
+    released = [
+        row
+        for number in range(6)
+        for row in commit(staging, Writer(staging, query=f"job{number}").prepared(messages=20))[1]
+    ]
+    one_more = Writer(staging, query="one more")
+    answer = one_more.ask("begin")
+    assert answer.state == "wait"
+    assert "12000 bytes are committed" in answer.why
+    for row in released:
+        staging.consume(row)
+    assert staging.waiting_bytes == 0
+    assert one_more.ask("begin").state == "go"
 
 
 def test_an_abort_drops_the_attempts_of_its_run(staging: Staging) -> None:
