@@ -6,6 +6,7 @@ both are made after the fork and kept for each process; the driver notices the e
 
 from __future__ import annotations
 
+import atexit
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,19 @@ def _forget_parents() -> None:
         _publishers.clear()
         _requesters.clear()
         _process_id = os.getpid()
+        atexit.register(close_ends)
+
+
+def close_ends() -> None:
+    """Close this process's ends, so that no reader takes its end for a death."""
+    if _process_id != os.getpid():
+        return
+    for requester_ in _requesters.values():
+        requester_.close()
+    _requesters.clear()
+    for publisher in _publishers.values():
+        publisher.close(linger_s=0)
+    _publishers.clear()
 
 
 def publisher_of(config: SinkConfig, index: int) -> Publisher[Any]:

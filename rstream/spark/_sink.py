@@ -16,6 +16,7 @@ waits until readers have consumed the epoch before the last one.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import uuid
@@ -30,11 +31,11 @@ from pyspark.sql.datasource import (
 )
 
 from rstream.errors import ConfigError, RStreamError
-from rstream.spark import _commit, _task
+from rstream.spark import _commit, _ends, _task
 from rstream.spark._options import SinkConfig
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Generator, Iterator, Sequence
 
     from pyspark.sql.types import StructType
 
@@ -86,12 +87,14 @@ class StreamWriter(DataSourceStreamArrowWriter):
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         """Have the readers release the rows; ends by ``commitTimeout``."""
         if self.config.is_committed:
-            _commit.commit(self.config, _reports(messages), batchId)
+            with _last_work():
+                _commit.commit(self.config, _reports(messages), batchId)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         """Have the readers drop the rows; with eager delivery they have them already."""
         if self.config.is_committed:
-            _commit.abort(self.config, _reports(messages), batchId)
+            with _last_work():
+                _commit.abort(self.config, _reports(messages), batchId)
 
 
 class BatchWriter(DataSourceArrowWriter):
@@ -109,12 +112,23 @@ class BatchWriter(DataSourceArrowWriter):
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Have the readers release the rows."""
         if self.config.is_committed:
-            _commit.commit(self.config, _reports(messages), 0)
+            with _last_work():
+                _commit.commit(self.config, _reports(messages), 0)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """Have the readers drop the rows."""
         if self.config.is_committed:
-            _commit.abort(self.config, _reports(messages), 0)
+            with _last_work():
+                _commit.abort(self.config, _reports(messages), 0)
+
+
+@contextlib.contextmanager
+def _last_work() -> Generator[None, None, None]:
+    """The process that commits ends after it, without ``atexit``."""
+    try:
+        yield
+    finally:
+        _ends.close_ends()
 
 
 def _reports(messages: Sequence[WriterCommitMessage | None]) -> list[_task.Report]:

@@ -24,12 +24,7 @@ OpenEnd = Callable[..., End]
 @pytest.fixture(autouse=True)
 def _close_ends() -> Any:
     yield
-    for publisher in _ends._publishers.values():
-        publisher.close(linger_s=0)
-    for requester in _ends._requesters.values():
-        requester.close()
-    _ends._publishers.clear()
-    _ends._requesters.clear()
+    _ends.close_ends()
 
 
 def reopened(open_end: OpenEnd, end: End, monkeypatch: pytest.MonkeyPatch, **options: Any) -> End:
@@ -219,8 +214,7 @@ def test_over_udp(open_end: OpenEnd, make_driver_dir: Callable[[], str]) -> None
         job.run(0, range(20_000))
         job.run(1, range(20_000, 20_010))
         assert end.wait_for(20_010) == list(range(20_010))
-        _ends._requesters.popitem()[1].close()
-        _ends._publishers.popitem()[1].close(linger_s=0)
+        _ends.close_ends()
 
 
 def test_broadcast_and_routing_by_key_and_by_partition(open_end: OpenEnd) -> None:
