@@ -12,6 +12,8 @@ import msgspec
 RecordBatch: TypeAlias = Any
 
 MARKS_KEY: Final = b"rstream.marks"
+#: What the only column of an opening message is called, before the medium.
+OPENS: Final = "rstream.opens."
 #: Rows that are handed out once their micro-batch is committed.
 COMMITTED: Final = "committed"
 #: Rows that are handed out as they arrive.
@@ -72,7 +74,7 @@ def marks_of(batch: RecordBatch) -> Marks | None:
         marks = rstream.ledger.marks_of(batch)
         print(marks.query, marks.epoch, marks.partition)
     """
-    metadata: dict[bytes, bytes] | None = batch.schema.metadata
+    metadata: dict[bytes, bytes] | None = getattr(batch.schema, "metadata", None)
     text = metadata.get(MARKS_KEY) if metadata else None
     return None if text is None else msgspec.json.decode(text, type=Marks)
 
@@ -85,4 +87,14 @@ def marked(batch: RecordBatch, marks: Marks) -> RecordBatch:
 def opening(marks: Marks) -> RecordBatch:
     """The message without rows that opens committed delivery."""
     pyarrow: Any = importlib.import_module("pyarrow")
-    return marked(pyarrow.RecordBatch.from_pylist([], schema=pyarrow.schema([])), marks)
+    schema = pyarrow.schema([(OPENS + marks.opens, pyarrow.null())])
+    return marked(pyarrow.RecordBatch.from_pylist([], schema=schema), marks)
+
+
+def medium_of(rows: Any) -> str:
+    """The medium of an opening message, also as a table or data frame; empty: it is none."""
+    if len(rows):
+        return ""
+    columns: Any = getattr(rows, "column_names", None)  # of pyarrow; frames have columns
+    names = [str(name) for name in (rows.columns if columns is None else columns)]
+    return names[0].removeprefix(OPENS) if len(names) == 1 and names[0].startswith(OPENS) else ""

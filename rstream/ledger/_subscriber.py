@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from rstream._checks import check_timeout
 from rstream.errors import ClosedError, RegistrationError, RStreamError
 from rstream.ledger._ledger import Ledger, MemoryLedger
-from rstream.ledger._marks import COMMITTED, Marks, marks_of
+from rstream.ledger._marks import COMMITTED, Marks, marks_of, medium_of
 from rstream.ledger._messages import Answer, Ask, service_name
 from rstream.ledger._rows import from_bytes, to_bytes
 from rstream.ledger._staging import Row, Staging
@@ -118,8 +118,7 @@ class CommittedSubscriber(Subscriber[Any]):
     def _sort_out(self, items: list[Any]) -> list[Any]:
         """Start the pump if a writer opens committed delivery; what comes before it."""
         for index, item in enumerate(items):
-            marks = marks_of(item)
-            if marks is not None and marks.delivery == COMMITTED:
+            if medium_of(item):
                 self._source.consume(len(items))
                 self._start_pump(items[index:])
                 return items[:index]
@@ -181,10 +180,10 @@ class CommittedSubscriber(Subscriber[Any]):
 
     def _store(self, items: list[Any]) -> None:
         for item in items:
-            marks = marks_of(item)
-            if marks is not None and marks.opens:
-                self._serve(marks.opens)
+            if medium := medium_of(item):
+                self._serve(medium)
                 continue
+            marks = None if self._refusal else marks_of(item)
             with self._changed:
                 self._has_ended = False
                 if marks is not None and marks.delivery == COMMITTED:

@@ -166,7 +166,11 @@ def open_reader(
         codec=codec_name,
     )
     try:
-        committing = _committing(source, handle, place.socket_tag, ledger, staging_bytes)
+        form = getattr(reader_codec, "form", "batch")
+        refusal = "" if form == "batch" else f"it hands out {form} objects, not record batches"
+        if isinstance(source, BufferedSubscriber):
+            refusal = "its on_slow policy may drop rows; open it with on_slow=Block()"
+        committing = _committing(source, handle, place.socket_tag, ledger, staging_bytes, refusal)
     except BaseException:
         source.close()
         seat.leave()
@@ -180,6 +184,7 @@ def _committing(
     socket_tag: int,
     ledger: Ledger | None,
     staging_bytes: int,
+    refusal: str,
 ) -> Subscriber[Any]:
     """The source, in front of it what Spark's sink needs to commit its rows.
 
@@ -197,7 +202,6 @@ def _committing(
     channels = {"ipc": "aeron:ipc"}
     if handle.endpoint:  # on the same socket
         channels["udp"] = f"aeron:udp?tags={socket_tag}"
-    drops = isinstance(source, BufferedSubscriber)
     return CommittedSubscriber(
         source,
         name=handle.name,
@@ -206,7 +210,7 @@ def _committing(
         dir=handle.driver_dir,
         ledger=ledger,
         staging_bytes=staging_bytes,
-        refusal="its on_slow policy may drop rows; open it with on_slow=Block()" if drops else "",
+        refusal=refusal,
     )
 
 

@@ -25,9 +25,9 @@ class End:
         self.batches: list[Any] = []
         self.gate = threading.Event()
         self.gate.set()
-        self.end = rstream.ray.open_reader(
-            name, codec="arrow", dir=directory, host="127.0.0.1", **options
-        )
+        if "type" not in options:
+            options["codec"] = "arrow"
+        self.end = rstream.ray.open_reader(name, dir=directory, host="127.0.0.1", **options)
 
     def start(self) -> End:
         self.end.start(self._take)

@@ -205,6 +205,24 @@ def test_a_policy_that_drops_refuses_committed_rows(open_end: OpenEnd) -> None:
         Job(end.end.handle).write(0, range(5))
 
 
+@pytest.mark.parametrize("package", ["pandas.DataFrame", "pyarrow.Table", "polars.DataFrame"])
+def test_a_reader_of_data_frames_refuses_committed_rows(open_end: OpenEnd, package: str) -> None:
+    module, _, name = package.partition(".")
+    type_ = getattr(pytest.importorskip(module), name)
+    end = open_end("frames", type=type_).start()
+    with end.end.handle.publisher() as other:
+        other.send(batch_of(range(3)))
+        other.send(batch_of(range(0)))
+        with pytest.raises(RStreamError, match=r"it hands out .* objects, not record batches"):
+            Job(end.end.handle).write(0, range(5))
+        other.send(batch_of(range(4)))
+        deadline_s = time.monotonic() + TIMEOUT_S
+        while len(end.batches) < 3 and time.monotonic() < deadline_s:
+            time.sleep(0.005)
+    assert [len(frame) for frame in end.batches] == [3, 0, 4]
+    assert {type(frame) for frame in end.batches} == {type_}
+
+
 def test_over_udp(open_end: OpenEnd, make_driver_dir: Callable[[], str]) -> None:
     """The writer is on another host, as far as both can tell."""
     end = open_end().start()
