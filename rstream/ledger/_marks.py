@@ -40,8 +40,7 @@ class Marks:
         sent_s: when the task began to send the message, seconds since 1970 by its host's clock.
             The reader's clock less it is the queueing delay, as far as both clocks agree.
         delivery: ``"committed"`` or ``"eager"``.
-        opens: of a message without rows that opens committed delivery, the medium of the writer:
-            ``"ipc"`` or ``"udp"``. Readers never get such a message.
+        medium: committed delivery: ``"ipc"`` or ``"udp"``, on which the writer asks; else empty.
     """
 
     query: str
@@ -54,7 +53,7 @@ class Marks:
     row_offset: int
     sent_s: float
     delivery: str = EAGER
-    opens: str = ""
+    medium: str = ""
 
     @property
     def key(self) -> AttemptKey:
@@ -74,7 +73,8 @@ def marks_of(batch: RecordBatch) -> Marks | None:
         marks = rstream.ledger.marks_of(batch)
         print(marks.query, marks.epoch, marks.partition)
     """
-    metadata: dict[bytes, bytes] | None = getattr(batch.schema, "metadata", None)
+    # A data frame has no schema, or one without metadata.
+    metadata: dict[bytes, bytes] | None = getattr(getattr(batch, "schema", None), "metadata", None)
     text = metadata.get(MARKS_KEY) if metadata else None
     return None if text is None else msgspec.json.decode(text, type=Marks)
 
@@ -87,7 +87,7 @@ def marked(batch: RecordBatch, marks: Marks) -> RecordBatch:
 def opening(marks: Marks) -> RecordBatch:
     """The message without rows that opens committed delivery."""
     pyarrow: Any = importlib.import_module("pyarrow")
-    schema = pyarrow.schema([(OPENS + marks.opens, pyarrow.null())])
+    schema = pyarrow.schema([(OPENS + marks.medium, pyarrow.null())])
     return marked(pyarrow.RecordBatch.from_pylist([], schema=schema), marks)
 
 

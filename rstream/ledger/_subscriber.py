@@ -1,7 +1,7 @@
 """The reading end for committed delivery: a subscriber in front of another one.
 
 Theory of operation. Most writers know nothing of commits. So this subscriber passes everything
-through until a writer opens committed delivery by a message without rows (``Marks.opens``). From
+through until a writer opens committed delivery by a message without rows (``OPENS``). From
 then on a thread, the *pump*, reads the source and stages what is marked as committed, so that a
 slow consumer never holds up the answers to writers; and a service answers the questions of writers
 (:mod:`rstream.ledger._messages`). A commit moves the rows of the named attempts into the queue from
@@ -107,8 +107,8 @@ class CommittedSubscriber(Subscriber[Any]):
             self._staging.note_waiting(row)
             self._ready.append(row)
         self._closed = False
-        if recalled.committed:
-            self._start_pump([])
+        if recalled.committed:  # a commit may be on its way to the earlier reading end
+            self._start_pump([], tuple(channels))
 
     def __repr__(self) -> str:
         return f"<rstream.Subscriber over {self._source!r}>"
@@ -118,23 +118,27 @@ class CommittedSubscriber(Subscriber[Any]):
     def _sort_out(self, items: list[Any]) -> list[Any]:
         """Start the pump if a writer opens committed delivery; what comes before it."""
         for index, item in enumerate(items):
-            if medium_of(item):
+            marks = marks_of(item)
+            # Rows without an opening are for a reading end that was here before.
+            if medium_of(item) or (marks is not None and marks.delivery == COMMITTED):
                 self._source.consume(len(items))
                 self._start_pump(items[index:])
                 return items[:index]
         return items
 
-    def _start_pump(self, items: list[Any]) -> None:
+    def _start_pump(self, items: list[Any], media: tuple[str, ...] = ()) -> None:
         self._source.joins_in_poll = True  # the pump may block
         self._pump = threading.Thread(
-            target=self._run_pump, args=(items,), name=f"rstream-stage{self._stream_id}",
+            target=self._run_pump, args=(items, media), name=f"rstream-stage{self._stream_id}",
             daemon=True,
         )  # fmt: skip
         self._pump.start()
 
     # ---- the pump's thread ----
 
-    def _run_pump(self, items: list[Any]) -> None:
+    def _run_pump(self, items: list[Any], media: tuple[str, ...]) -> None:
+        for medium in media:
+            self._serve(medium)
         while not self._closed:
             try:
                 self._store(items)
@@ -183,7 +187,9 @@ class CommittedSubscriber(Subscriber[Any]):
             if medium := medium_of(item):
                 self._serve(medium)
                 continue
-            marks = None if self._refusal else marks_of(item)
+            marks = marks_of(item)
+            if marks is not None and marks.medium not in self._services:
+                self._serve(marks.medium)  # its writer began with an earlier reading end
             with self._changed:
                 self._has_ended = False
                 if marks is not None and marks.delivery == COMMITTED:

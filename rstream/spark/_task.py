@@ -89,6 +89,7 @@ class _Target:
     """A handle that gets rows."""
 
     publisher: Publisher[Any]
+    medium: str
     rows: int = 0
     messages: int = 0
     checksum: int = CHECKSUM_BEGIN
@@ -117,25 +118,33 @@ class _Task:
 
     def _target(self, index: int) -> _Target | None:
         if index not in self.targets:
-            target = _Target(publisher_of(self.config, index))
+            target = _Target(publisher_of(self.config, index), self._medium(index))
             is_wanted = not self.config.is_committed or self._begin(index, target)
             self.targets[index] = target if is_wanted else None
         return self.targets[index]
 
-    def _marks(self, **more: Any) -> Marks:
+    def _medium(self, index: int) -> str:
+        if not self.config.is_committed:
+            return ""
+        handle = StreamHandle.from_text(self.config.handles[index])
+        return "ipc" if handle.is_local(self.config.driver_dir) else "udp"
+
+    def _marks(self, medium: str) -> Marks:
         return Marks(
             **dataclasses.asdict(self.origin),
             sequence=self.report.messages,
             row_offset=self.report.rows,
             sent_s=time.time(),
             delivery=self.config.delivery,
-            **more,
+            medium=medium,
         )
 
     def _send_piece(self, targets: list[_Target], piece: RecordBatch) -> None:
-        message = marked(piece, self._marks())
-        length_bytes = piece.nbytes
+        length_bytes, message, medium = piece.nbytes, None, None
         for target in targets:
+            if message is None or target.medium != medium:
+                medium = target.medium
+                message = marked(piece, self._marks(medium))
             self._send(target, message)
             target.rows += piece.num_rows
             target.checksum = checksum(target.checksum, self.report.messages, piece.num_rows)
@@ -157,9 +166,7 @@ class _Task:
 
     def _begin(self, index: int, target: _Target) -> bool:
         """Have a reading end expect rows. False: it has committed the epoch already."""
-        handle = StreamHandle.from_text(self.config.handles[index])
-        medium = "ipc" if handle.is_local(self.config.driver_dir) else "udp"
-        self._send(target, opening(self._marks(opens=medium)))
+        self._send(target, opening(self._marks(target.medium)))
         began_s, pause_s = time.monotonic(), PAUSE_S
         deadline_s = began_s + self.config.offer_timeout_s
         question = self._question("begin", self._account(target), target)

@@ -98,6 +98,29 @@ def test_a_reader_that_restarts_before_the_commit_makes_it_fail(
     assert end.values == []
 
 
+def test_a_reader_that_restarts_in_the_middle_of_a_task_makes_it_fail(
+    open_end: OpenEnd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its first rows are gone; Spark's retry sends all of them to the new reader."""
+    end = open_end().start()
+    job = Job(end.end.handle, offerTimeout="10")
+    again: list[End] = []
+
+    def batches() -> Any:
+        yield batch_of(range(10))
+        end.end.close()
+        again.append(reopened(open_end, end, monkeypatch).start())
+        yield batch_of(range(10, 20))
+
+    began_s = time.monotonic()
+    with pytest.raises(RStreamError, match=r"nothing is staged") as raised:
+        _task.run(job.config, job.origin(0, 0, "t"), batches())
+    assert time.monotonic() - began_s < 5, raised.value
+    job.commit(0, job.write(0, range(20)))
+    assert again[0].wait_for(20) == list(range(20))
+    assert end.values == []
+
+
 def test_a_commit_ends_by_its_time_out_when_the_reader_is_dead(open_end: OpenEnd) -> None:
     end = open_end().start()
     job = Job(end.end.handle, commitTimeout="0.5")
@@ -147,6 +170,7 @@ def test_committed_rows_survive_a_restart_with_a_ledger(
     first.start()
     job = Job(first.end.handle, rowsPerMessage="10")
     job.run(0, range(30))
+    report = job.write(1, range(30, 40))
     deadline_s = time.monotonic() + TIMEOUT_S
     while first.end.statistics()["waiting"] == 3 and time.monotonic() < deadline_s:
         time.sleep(0.005)
@@ -155,6 +179,8 @@ def test_committed_rows_survive_a_restart_with_a_ledger(
         first.end.close()
     second = reopened(open_end, first, monkeypatch, ledger=ledger()).start()
     assert second.wait_for(30) == list(range(30))
+    with pytest.raises(RStreamError, match="nothing is staged"):  # at once, by its service
+        job.commit(1, report)
     assert job.run(0, range(30)).repeated == 1
     job.run(1, range(30, 40))
     assert second.wait_for(40) == list(range(40))
