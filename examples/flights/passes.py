@@ -106,7 +106,7 @@ def run_pass(stage: Stage, plan: Plan) -> Outcome:
 
     say(f"pass: {plan.name}, {len(plan.months)} months of flights")
     with contextlib.ExitStack() as stack:
-        results = rstream.ray.open_reader("flights-results", host="127.0.0.1")
+        results = rstream.ray.reader("flights-results", host="127.0.0.1")
         stack.callback(results.close)
         actors = _start_actors(stage, results.handle)
         stack.callback(lambda: [stage.ray.kill(actor) for actor in actors])
