@@ -58,7 +58,7 @@ class FlightActor:
         self.delays: deque[tuple[float, float]] = deque()  # not reported yet: taken at, delay
         self.done = threading.Event()
         self.error = ""
-        self.endpoint = rstream.ray.open_reader(
+        self.endpoint = rstream.ray.reader(
             f"flights-{index}",
             codec="arrow",
             host="127.0.0.1",

@@ -111,7 +111,7 @@ def run_pass(stage: Stage, plan: Plan) -> Outcome:
 
     say(f"pass: {plan.name}, {len(plan.months)} months of flights")
     with contextlib.ExitStack() as stack:
-        results = rstream.ray.open_reader("flights-results", host="127.0.0.1")
+        results = rstream.ray.reader("flights-results", host="127.0.0.1")
         stack.callback(results.close)
         cost_s = 0.0 if plan.delivery == "committed" else stage.cost_s
         actors = _start_actors(stage, cost_s, results.handle)

@@ -40,7 +40,7 @@ class FileLedger:
     Example::
 
         ledger = rstream.ledger.FileLedger("/var/lib/rows.ledger")
-        end = rstream.ray.open_reader("rows", codec="arrow", ledger=ledger)
+        end = rstream.ray.reader("rows", codec="arrow", ledger=ledger)
     """
 
     def __init__(self, path: str | Path) -> None:

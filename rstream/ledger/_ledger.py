@@ -64,7 +64,7 @@ class MemoryLedger:
     Example::
 
         ledger = rstream.ledger.MemoryLedger()
-        end = rstream.ray.open_reader("rows", codec="arrow", ledger=ledger)
+        end = rstream.ray.reader("rows", codec="arrow", ledger=ledger)
     """
 
     def __init__(self) -> None:

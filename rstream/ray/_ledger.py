@@ -35,7 +35,7 @@ class ActorLedger:
 
         ledger = rstream.ray.ActorLedger()
         reader = ray.remote(max_restarts=-1)(RowReader).remote(ledger)
-        # in RowReader: rstream.ray.open_reader("rows", codec="arrow", ledger=ledger)
+        # in RowReader: rstream.ray.reader("rows", codec="arrow", ledger=ledger)
     """
 
     def __init__(self, name: str | None = None) -> None:

@@ -6,7 +6,7 @@
         .option("partitionBy", "carrier")
         .option("checkpointLocation", folder).start())
 
-Readers, opened by ``rstream.ray.open_reader(..., codec="arrow")``, get ``pyarrow.RecordBatch``
+Readers, opened by ``rstream.ray.reader(..., codec="arrow")``, get ``pyarrow.RecordBatch``
 objects, each row once (``delivery="committed"``). :func:`marks_of` tells where a batch comes from.
 
 Faster, from the program that drives Spark::

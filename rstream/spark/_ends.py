@@ -87,5 +87,5 @@ def ask(config: SinkConfig, index: int, question: Ask, *, timeout_s: float) -> A
         raise RStreamError(
             f"rstream sink: the reading end of {handle.name!r} (node {handle.node}) does not "
             f"answer {question.do!r} of epoch {question.epoch} within {timeout_s:.1f} s: it is "
-            f"dead, too slow to open, or reads without rstream.ray.open_reader; {error}"
+            f"dead, too slow to open, or reads without rstream.ray.reader; {error}"
         ) from error

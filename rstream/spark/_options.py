@@ -140,7 +140,7 @@ def _check_codec(handle: StreamHandle) -> None:
         raise ConfigError(
             f"rstream sink: the reader of {handle.name!r} (node {handle.node}) has the codec "
             f"{handle.codec}, and the sink sends Arrow record batches: open the reader with "
-            f'open_reader({handle.name!r}, codec="arrow")'
+            f'rstream.ray.reader({handle.name!r}, codec="arrow")'
         )
 
 

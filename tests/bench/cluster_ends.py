@@ -53,7 +53,7 @@ class StreamAdder(Adder):
         super().__init__()
         import rstream.ray
 
-        self.end = rstream.ray.open_reader("bench", codec="arrow", host="127.0.0.1")
+        self.end = rstream.ray.reader("bench", codec="arrow", host="127.0.0.1")
         self.end.start(self.add)
 
     def handle(self) -> Any:

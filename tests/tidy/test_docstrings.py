@@ -75,11 +75,11 @@ WITHOUT_EXAMPLE = {
         ),
         RETURNED,
     ),
-    "rstream.ray": {"Endpoint": "open_reader returns it; the example of the module"},
     "rstream.rx": {
         "AsyncItems": "to_async_iterable returns it; the example there",
         "AsyncItemsIterator": "iterating AsyncItems makes it",
         "EndpointLike": "a protocol; ray.Endpoint is one",
+        "HandleLike": "a protocol; ray.StreamHandle is one",
     },
     "rstream.service": {
         "AnswerStream": "request_stream returns it",

@@ -47,7 +47,7 @@ class RowReader:
 
         self.store, self.die_at = store, die_at
         self.is_first = not ray.get_runtime_context().was_current_actor_reconstructed
-        self.end = rstream.ray.open_reader(
+        self.end = rstream.ray.reader(
             "ledger", codec="arrow", dir=directory, host="127.0.0.1", ledger=ledger
         )
         self.end.start(self.take)

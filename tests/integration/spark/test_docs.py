@@ -81,7 +81,7 @@ def test_the_how_to_page(
         ends = [
             stack.enter_context(
                 contextlib.closing(
-                    rstream.ray.open_reader(f"docs-{number}", codec="arrow", dir=driver_dir)
+                    rstream.ray.reader(f"docs-{number}", codec="arrow", dir=driver_dir)
                 )
             )
             for number in range(2)

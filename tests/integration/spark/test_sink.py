@@ -30,7 +30,7 @@ class Collector:
 
         self.batches: list[Any] = []
         self.delay_s = delay_s
-        self.end = rstream.ray.open_reader(
+        self.end = rstream.ray.reader(
             name, codec="arrow", dir=directory, udp=False, term_length=1 << 18
         )
         self.end.start(self._add)
@@ -201,7 +201,7 @@ def test_errors_of_wrong_options_name_the_option() -> None:
         ({"handles": text, "rate": "10 parrots"}, 'option "rate"'),
         ({"handels": text}, 'no option "handels"; did you mean "handles"'),
         ({"handles": text, "zzz": "1"}, r'no option "zzz"\. The options'),
-        ({"handles": text.replace("arrow", "msgpack")}, r'open_reader\(\'a\', codec="arrow"\)'),
+        ({"handles": text.replace("arrow", "msgpack")}, r'reader\(\'a\', codec="arrow"\)'),
         ({"handles": json.dumps([text, text.replace("arrow", "raw")])}, "has the codec raw"),
     ):
         with pytest.raises(ConfigError, match=what):
@@ -225,7 +225,7 @@ def test_a_reader_with_another_codec_is_refused_before_anything_is_sent(
     write_files(tmp_path / "in", files=1, rows=10)
     with (
         rstream.Driver(dir=driver_dir),
-        contextlib.closing(rstream.ray.open_reader("ticks", dir=driver_dir)) as end,
+        contextlib.closing(rstream.ray.reader("ticks", dir=driver_dir)) as end,
     ):
         query = start(spark_session, tmp_path / "in", [end.handle], tmp_path / "cp")
         with pytest.raises(Exception, match=r'codec="arrow"') as raised:
@@ -242,7 +242,7 @@ def test_an_unknown_option_ends_the_query(
     write_files(tmp_path / "in", files=1, rows=10)
     with (
         rstream.Driver(dir=driver_dir),
-        contextlib.closing(rstream.ray.open_reader("ticks", codec="arrow", dir=driver_dir)) as end,
+        contextlib.closing(rstream.ray.reader("ticks", codec="arrow", dir=driver_dir)) as end,
     ):
         query = start(
             spark_session, tmp_path / "in", [end.handle], tmp_path / "cp", partitonBy="key"
@@ -291,6 +291,6 @@ def open_again(reader: Collector, driver_dir: str, name: str = "spark-mended") -
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_open, "new_stream_id", lambda: reader.end.handle.stream_id)
-        return rstream.ray.open_reader(
+        return rstream.ray.reader(
             name, codec="arrow", dir=driver_dir, udp=False, term_length=1 << 18
         )

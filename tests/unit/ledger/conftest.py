@@ -27,7 +27,7 @@ class End:
         self.gate.set()
         if "type" not in options:
             options["codec"] = "arrow"
-        self.end = rstream.ray.open_reader(name, dir=directory, host="127.0.0.1", **options)
+        self.end = rstream.ray.reader(name, dir=directory, host="127.0.0.1", **options)
 
     def start(self) -> End:
         self.end.start(self._take)
