@@ -34,7 +34,7 @@ class ActorLedger:
     Example::
 
         ledger = rstream.ray.ActorLedger()
-        reader = ray.remote(max_restarts=-1)(RowReader).remote(ledger)
+        rows = RowReader.options(max_restarts=-1).remote(ledger)
         # in RowReader: rstream.ray.reader("rows", codec="arrow", ledger=ledger)
     """
 
