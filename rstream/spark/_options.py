@@ -20,7 +20,7 @@ OPTIONS = {
     "handles": "stream handles, one JSON list of texts (StreamHandle.to_text), or one text",
     "delivery": "committed (default): each row once, with its micro-batch; eager: at least once",
     "routing": "partition (default): a partition's rows go to one handle; key: by partitionBy; "
-    "broadcast: each handle gets all rows",
+    "broadcast: each handle gets all rows; work: each message to a reader with room (eager only)",
     "partitionby": "column whose value chooses the handle (routing key)",
     "partitionmap": "JSON object: value of that column -> index of the handle; "
     "for other values the CRC-32 of the value chooses",
@@ -45,7 +45,7 @@ SPARK_OPTIONS = frozenset(
 )
 CHOICES: Final = {
     "delivery": ("committed", "eager"),
-    "routing": ("partition", "key", "broadcast"),
+    "routing": ("partition", "key", "broadcast", "work"),
     "ack": ("consumed", "sent"),
 }
 
@@ -90,10 +90,16 @@ class SinkConfig:
                 "ends when its rows are staged at the readers"
             )
         partition_by = given.get("partitionby")
+        routing = _routing(given, partition_by)
+        if routing == "work" and delivery == "committed":
+            raise ConfigError(
+                "rstream sink: routing=work needs delivery=eager: when a micro-batch is replayed, "
+                "its rows may go to other readers, which cannot know what the first ones had"
+            )
         return cls(
             handles=handles,
             delivery=delivery,
-            routing=_routing(given, partition_by),
+            routing=routing,
             partition_by=partition_by,
             partition_map=_partition_map(given, len(handles)),
             rows_per_message=_number(given, "rowspermessage", "0", int, least=0),

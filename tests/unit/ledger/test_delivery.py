@@ -274,6 +274,27 @@ def test_broadcast_and_routing_by_key_and_by_partition(open_end: OpenEnd) -> Non
     assert [end.wait_for(12)[11:] for end in ends] == [[6], [7]]
 
 
+def test_work_goes_to_readers_that_have_room(open_end: OpenEnd) -> None:
+    """A reader that stands still holds what fits its window; the other one gets the rest."""
+    ends = [open_end(f"rows-{number}", term_length=1 << 16) for number in range(2)]
+    ends[0].gate.clear()
+    for end in ends:
+        end.start()
+    job = Job(*(end.end.handle for end in ends), routing="work", delivery="eager", ack="sent",
+              rowsPerMessage="100")  # fmt: skip
+    report = job.write(0, range(50_000))
+    assert (report.rows, report.messages) == (50_000, 500)
+    assert len(ends[1].wait_for(45_000)) >= 45_000
+    ends[0].gate.set()
+    ends[0].wait_for(50_000 - len(ends[1].values))
+    assert sorted(ends[0].values + ends[1].values) == list(range(50_000))
+    assert ends[0].values
+    stuck = Job(ends[0].end.handle, routing="work", delivery="eager", offerTimeout="0.2")
+    ends[0].gate.clear()
+    with pytest.raises(RStreamError, match="none of 1 readers has room"):
+        stuck.write(0, range(100_000))
+
+
 def test_with_several_readers_none_releases_rows_when_one_has_lost_them(
     open_end: OpenEnd, monkeypatch: pytest.MonkeyPatch
 ) -> None:
