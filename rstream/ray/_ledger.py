@@ -18,8 +18,8 @@ ANSWER_TIMEOUT_S = 20.0
 class ActorLedger:
     """Remembers in a Ray actor of its own: survives the reading actor, not the ledger's.
 
-    Make it in the program or actor that outlives the reading actor, and pass it there: the ledger's
-    actor ends with its maker. With ``name`` it is detached: it stays until :meth:`end`, and the
+    Make it in the program or actor that outlives the reading actor, keep it there, and pass it on:
+    the ledger's actor ends with its maker, and when nobody alive has the object. With ``name`` it is detached: it stays until :meth:`end`, and the
     same name finds it again.
 
     The batch that was in hand when the reading actor died is handed out again, and so may be those
@@ -64,7 +64,7 @@ class ActorLedger:
         except (ray.exceptions.RayActorError, ray.exceptions.GetTimeoutError) as error:
             raise RStreamError(
                 f"the ledger's actor does not answer: {type(error).__name__}: {error}",
-                hint="it ends with the program that made the ledger",
+                hint="it ends with the program that made the ledger, or when that drops the object",
             ) from error
 
     def recall(self) -> Recalled:

@@ -50,6 +50,7 @@ class Chaos:
         self.program: subprocess.Popen[bytes] | None = None
         self.kills: dict[str, int] = dict.fromkeys(("worker", "reader", "program"), 0)
         self.starts = self.failures = 0
+        self.ledger: Any = None
 
     # ---- what runs ----
 
@@ -63,7 +64,7 @@ class Chaos:
         elif self.options.ledger == "actor":
             import rstream.ray
 
-            ledger = rstream.ray.ActorLedger()
+            ledger = self.ledger = rstream.ray.ActorLedger()  # it ends with its last holder
         self.store = ray.remote(num_cpus=0)(Store).remote(self.options.rows)
         self.reader = (
             ray.remote(num_cpus=0)(Reader)
