@@ -8,12 +8,12 @@ Threads: only waits release the GIL, unless a method says otherwise. Ctrl-C ends
 100 ms. After a fork every handle raises ForkedError.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from os import PathLike
 from types import TracebackType
-from typing import Final, Literal, Self, final, overload
+from typing import Any, Final, Literal, Self, final, overload
 
-from typing_extensions import Buffer
+from typing_extensions import Buffer, disjoint_base
 
 NOT_CONNECTED: Final = -1
 BACK_PRESSURED: Final = -2
@@ -244,6 +244,8 @@ class Publication:
     def channel_status(self) -> int:
         """-1 errored, 0 initialising, 1 active, 2 closing; CLOSED after the end."""
     @property
+    def segment_bytes(self) -> int: ...
+    @property
     def local_addresses(self) -> list[str]: ...
     @property
     def errors_lost(self) -> int: ...
@@ -270,6 +272,14 @@ class Publication:
         """Append one message of at most ``max_control_length`` bytes, such as the end of the
         stream, also where the readers have no room. Only for exclusive publications.
         """
+    def fill_segment(self, buffers: Sequence[Buffer], /) -> int:
+        """Copy a message of at most 64 MiB into a shared segment, without the GIL; returns its
+        number. Or a reason: BACK_PRESSURED: readers hold all segments; CLOSED; ERROR: there is no
+        memory for one, or this publication cannot have any (``last_error()``).
+        """
+    def offer_segment(self, number: int, reserved_value: int, /) -> int:
+        """Append the message in the segment; after a reason it may be offered again."""
+    def drop_segment(self, number: int, /) -> None: ...
     def append_padding(self, length: int, /) -> int: ...
     def add_destination(self, uri: str, timeout_s: float, /) -> int: ...
     def remove_destination(self, destination: str | int, timeout_s: float, /) -> None: ...
@@ -512,6 +522,35 @@ class Turn:
     @property
     def is_contended(self) -> bool:
         """Whether another thread waits to enter."""
+
+@disjoint_base
+class SendPath:
+    """The base of publishers: what a send changes, and ``_send``, whose short way is in C. The
+    rest is left to ``_send_slowly(obj, timeout_s=…)``, ``_send_encoded(data, timeout_s)`` and
+    ``_on_unencodable(obj, error)``.
+
+    Attributes:
+        _lock: held during the short way; there is none before it is set.
+        _direct: takes the messages; None: there is no short way.
+        _quick_encode: makes the bytes; None: the object is the message, if it is bytes.
+        _bucket: None, or what keeps the rate: then there is no short way.
+        _header: the reserved value of each message.
+        _reached: position after the last message.
+        _sent: messages.
+        _look_again: messages after which ``_note_sent(position, 0)`` looks at the readers.
+        _was_connected: whether a reader was there at the last look; else ``_look()`` comes first.
+    """
+
+    _lock: Turn
+    _direct: Publication | None
+    _quick_encode: Callable[[Any], object] | None
+    _bucket: Any
+    _header: int
+    _reached: int
+    _sent: int
+    _look_again: int
+    _was_connected: bool
+    def _send(self, obj: Any, *, timeout_s: float | None = None) -> int: ...
 
 # The engines of the laboratory (rstream.lab).
 def lab_records() -> list[tuple[str, list[tuple[str, float, float]]]]:

@@ -200,3 +200,11 @@ def client(driver: object, driver_dir: str) -> Iterator[object]:
 
     with Client(driver_dir, start_driver=False) as made:
         yield made
+
+
+@pytest.fixture
+def in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Long messages travel in parts in shared memory too, as where there is no memory for a
+    segment.
+    """
+    monkeypatch.setattr("rstream.stream._segments.SEGMENT_LENGTH_MAX", 0)

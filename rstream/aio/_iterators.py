@@ -66,6 +66,9 @@ class Items(Generic[T]):
         await feed.turn()
         rest = source.rest
         if length_hint(rest) == 0:
+            # As in the loop of threads: a view that was handed out would hold its publisher.
+            source.drop_used_rest()
+            self._part = rest = iter(())
             rest = source.set_rest(await feed.next_batch())
         self._polls = feed.polls
         self._part = islice(rest, feed.parts.begin())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import anyio
@@ -17,9 +18,9 @@ from rstream.aio._turns import Parts, Turns
 from rstream.errors import ClosedError, CodecError, DriverLost, RStreamError
 from rstream.stream import _steps
 from rstream.stream._end import is_failure, linger_after
-from rstream.stream._large import LargeSender
 from rstream.stream._names import KIND_COMPLETE, KIND_ERROR
-from rstream.stream._sender import CHUNK, SET_RATE_TIMEOUT_S, at_hand, length_of
+from rstream.stream._segments import SegmentSender
+from rstream.stream._sender import CHUNK, SET_RATE_TIMEOUT_S, Waiting, at_hand, length_of
 from rstream.stream._unsendable import NO_BUFFER, add_index
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from rstream.codecs import Encoded
     from rstream.rate import RateLimit
     from rstream.stream._events import StreamEvent
+    from rstream.stream._parts import PartedMessage
     from rstream.stream._session import Link
     from rstream.stream._steps import Step, Steps
 
@@ -42,7 +44,7 @@ PART_BYTES = 1 << 16
 CHUNK_BYTES = 1 << 20
 
 
-class Publisher(LargeSender[T]):
+class Publisher(SegmentSender[T]):
     """Sends objects into a stream without blocking the event loop.
 
     :func:`rstream.aio.publisher` makes it::
@@ -139,6 +141,7 @@ class Publisher(LargeSender[T]):
             position = 0
             message = self._take_up(data)
             try:
+                position = await self._send_in_segment(message, timeout_s)
                 while not message.is_sent:
                     position = await self._in_turn(
                         lambda left_s: self._part_steps(message, left_s), timeout_s
@@ -148,6 +151,27 @@ class Publisher(LargeSender[T]):
             return position
         finally:
             self._large_lock.release()
+
+    async def _send_in_segment(self, message: PartedMessage, timeout_s: float | None) -> int:
+        """Send a message in a shared segment; 0: it must go in parts. A thread copies it."""
+        waiting = Waiting(timeout_s)
+        while self._may_use_segment(message):
+            core = self._core
+            fill = partial(core.fill_segment, message.buffers)
+            number = await ThreadCall(fill, undo=core.drop_segment).result()
+            if number >= 0:
+                try:
+                    steps = self._segment_steps(core, number, message, waiting)
+                    position = await self._in_turn(lambda _, steps=steps: steps, timeout_s)
+                    if position > 0:
+                        return position
+                finally:
+                    core.drop_segment(number)
+            elif number == _core.BACK_PRESSURED:
+                await self._in_turn(lambda _: self._free_segment_steps(waiting), timeout_s)
+            else:
+                break
+        return 0
 
     async def send_many(
         self, objects: Iterable[T] | AsyncIterable[T], *, timeout_s: float | None = None

@@ -23,6 +23,7 @@ class _Raw:
     """Bytes, unchanged."""
 
     codec_id = 1
+    quick_encode = None  # bytes are the message
 
     def encode(self, obj: Buffer) -> Encoded:
         return obj
@@ -59,7 +60,8 @@ class _Msgpack(Generic[T]):
         import msgspec
 
         self._error = msgspec.MsgspecError
-        self._encode = msgspec.msgpack.Encoder(enc_hook=written).encode
+        # Also for publishers, which call encode() when it raises.
+        self.quick_encode = self._encode = msgspec.msgpack.Encoder(enc_hook=written).encode
         decoder: Any = (
             msgspec.msgpack.Decoder()
             if type_ is None

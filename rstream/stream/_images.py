@@ -13,6 +13,7 @@ from rstream.stream._parts import (
     GIVEN_BACK,
     INVALID,
     NO_MEMORY,
+    NO_SEGMENT,
     PART_LOST,
     TOO_LONG,
 )
@@ -33,11 +34,13 @@ SKIP_TEXTS = {
     ABANDONED: "its publisher gave it up",
     INVALID: "its parts contradict each other",
     ENDED: "the stream ended or was cut off before its last part",
+    NO_SEGMENT: "its shared segment cannot be mapped by this process",
     GIVEN_BACK: "this reader left before it was consumed",
 }
 SKIP_HINTS = {
     TOO_LONG: "open the reader with a larger max_message_length",
     NO_MEMORY: "give the process more memory; it holds 4 GiB of partial messages at most",
+    NO_SEGMENT: "let it map more memory (ulimit -v, vm.max_map_count), and open more files",
 }
 
 
@@ -143,16 +146,17 @@ class Images:
         )
 
     def on_message_skipped(self, source: Input, event: tuple[Any, ...]) -> None:
-        """A message that came in parts is not handed out.
+        """A message in parts, or in a segment, is not handed out.
 
         What this reader could have had with other settings counts as a message that it cannot use;
         what is gone counts as a gap.
         """
         session_id, begin, end, received = event[1], event[3], event[4], event[5]
         length, number = event[9], event[10]
-        reason = f"a message of {length} bytes in parts: {SKIP_TEXTS[number]}"
+        how = " in parts" if number in (PART_LOST, ABANDONED, ENDED) else ""
+        reason = f"a message of {length} bytes{how}: {SKIP_TEXTS[number]}"
         report = self._report
-        if number not in (TOO_LONG, NO_MEMORY, INVALID):
+        if number not in (TOO_LONG, NO_MEMORY, INVALID, NO_SEGMENT):
             report.gaps += 1
             report.skipped_bytes += received
             report.events.append(

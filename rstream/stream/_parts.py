@@ -19,13 +19,15 @@ if TYPE_CHECKING:
 
 #: Longest message unless the user says otherwise, in bytes.
 MESSAGE_LENGTH: Final = 1 << 30
+#: Longest message that lies in a shared segment on a stream in shared memory, in bytes.
+SEGMENT_LENGTH_MAX: Final = 64 << 20
 #: Longest message that a user may allow, in bytes: a length has 32 bits.
 MESSAGE_LENGTH_MAX: Final = (1 << 31) - 1
 #: Bytes of a part with its prefix, at most. A message that another thread sends waits for one part
 #: at most; with parts four times as long the speed is the same.
 PART_BYTES_MAX: Final = 65_536
 #: Why a reader did not get a message that came in parts, by number (rst_skip_reason_t).
-TOO_LONG, NO_MEMORY, PART_LOST, ABANDONED, INVALID, ENDED, GIVEN_BACK = range(1, 8)
+TOO_LONG, NO_MEMORY, PART_LOST, ABANDONED, INVALID, ENDED, GIVEN_BACK, NO_SEGMENT = range(1, 9)
 
 _PREFIX: Final = struct.Struct("<qqq")  # id, bytes of the whole message, offset of this part
 _NONE_FOLLOWS: Final = -1
@@ -72,6 +74,11 @@ class PartedMessage:
     def is_sent(self) -> bool:
         """Whether every part was sent."""
         return self.sent == self.total
+
+    @property
+    def buffers(self) -> list[memoryview]:
+        """The whole message."""
+        return self._views
 
     @property
     def is_begun(self) -> bool:

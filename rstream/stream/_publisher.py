@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from rstream import _core
 from rstream._checks import check_seconds, check_timeout
-from rstream.errors import ClosedError, CodecError, ConcurrentUseError, RStreamError
+from rstream.errors import ClosedError, CodecError, ConcurrentUseError
 from rstream.stream import _steps
 from rstream.stream._end import is_failure, linger_after
-from rstream.stream._large import GIVE_WAY_PAUSE_S, LargeSender
+from rstream.stream._large import GIVE_WAY_PAUSE_S
 from rstream.stream._names import KIND_COMPLETE, KIND_ERROR
-from rstream.stream._sender import CHUNK, SET_RATE_TIMEOUT_S, at_hand, length_of
-from rstream.stream._unsendable import NO_BUFFER, add_index
+from rstream.stream._segments import SegmentSender
+from rstream.stream._sender import CHUNK, SET_RATE_TIMEOUT_S, Waiting, at_hand, length_of
+from rstream.stream._unsendable import add_index
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -41,7 +42,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-class Publisher(LargeSender[T]):
+class Publisher(SegmentSender[T]):
     """Sends objects into a stream; made by :func:`rstream.publisher`.
 
     Threads may share it. Messages go out whole, and those of one thread in its order. A call that
@@ -138,49 +139,37 @@ class Publisher(LargeSender[T]):
 
     # ---- sending ----
 
-    def send(self, obj: T, *, timeout_s: float | None = None) -> int:
-        """Send one object; wait for room, and for a first subscriber.
+    # With its docstring. The methods behind it do what is more than to encode, offer and count.
+    if TYPE_CHECKING:
 
-        Args:
-            obj: what the codec takes.
-            timeout_s: most seconds to wait for room; None: as long as readers are there. Of a
-                message in parts, for each part.
-        Returns:
-            The position after it, in bytes of the stream.
-        Raises:
-            CodecError: ``obj`` cannot be encoded.
-            MessageTooLarge: longer than :attr:`max_message_length`.
-            NotConnected: no subscriber for ``connect_timeout_s`` (a notice is logged after 2 s).
-            RemoteError: the last reader left with an error.
-            BackPressured: no room within ``timeout_s``.
-            StorageError: the driver directory has had no room for two seconds, or for
-                ``timeout_s``; the text says how much is missing.
-            ClosedError: closed here. A message in parts is then lost to its readers, which are
-                told so; likewise after any other error or Ctrl-C.
-            ConcurrentUseError: a signal handler interrupted a message in parts of its own thread,
-                and sends another one.
-        """
+        def send(self, obj: T, *, timeout_s: float | None = None) -> int:
+            """Send one object; wait for room, and for a first subscriber."""
+            ...
+
+    else:
+        send = _core.SendPath._send
+
+    def _send_slowly(self, obj: T, *, timeout_s: float | None = None) -> int:
         with self._lock:
             try:
                 data = self._encode(obj)
             except Exception as error:
                 raise self._encode_error(obj, error) from error
+        return self._send_encoded(data, timeout_s)
+
+    _send_slowly.__qualname__ = "Publisher.send"  # for the text of a TypeError
+
+    def _on_unencodable(self, obj: T, error: Exception) -> int:
+        if self._quick_encode == self._encode:
+            raise self._encode_error(obj, error) from error
+        return self._send_slowly(obj)  # the codec's own encode raises a better error
+
+    def _send_encoded(self, data: Encoded, timeout_s: float | None) -> int:
+        with self._lock:
             if self._bucket is None:
-                # As _offer and _note_sent, written out: their calls cost as much as the lock.
-                offer = self._offer_parts if type(data) is list else self._offer_one
-                try:
-                    position = offer(data, self._header)  # pyright: ignore[reportArgumentType]
-                except RStreamError:
-                    raise
-                except NO_BUFFER as error:
-                    raise self._buffer_error(data, error) from error
+                position = self._offer(data)
                 if position > 0:
-                    if not self._was_connected:
-                        self._look()  # what was sent before this reader came ends here
-                    self._reached = position
-                    self._sent += 1
-                    if self._sent >= self._look_again:
-                        self._note_sent(position, 0)
+                    self._note_sent(position)
                     return position
             is_large = self._is_large(data)
         if is_large:
@@ -209,9 +198,36 @@ class Publisher(LargeSender[T]):
     def _has_large_turn(self) -> bool:
         return self._large_lock._is_owned()  # pyright: ignore - threading.Condition uses it too
 
+    def _send_in_segment(self, message: PartedMessage, timeout_s: float | None) -> int:
+        """Send a message in a shared segment; 0: it must go in parts."""
+        self._run(self._pace_steps(timeout_s))
+        waiting = Waiting(timeout_s)
+        try:
+            while self._may_use_segment(message):
+                core = self._core
+                number = core.fill_segment(message.buffers)  # without the lock
+                if number >= 0:
+                    try:
+                        steps = self._segment_steps(core, number, message, waiting)
+                        if (position := self._run(steps)) > 0:
+                            return position
+                    finally:
+                        core.drop_segment(number)
+                elif number == _core.BACK_PRESSURED:
+                    self._run(self._free_segment_steps(waiting))
+                else:
+                    break
+            return 0
+        finally:
+            if waiting.rounds:
+                self._waits += 1
+                self._waited_ns += int(waiting.waited_s * 1e9)
+
     def _send_rest(self, message: PartedMessage, timeout_s: float | None = None) -> int:
         position = 0
         try:
+            if not message.is_begun:
+                position = self._send_in_segment(message, timeout_s)
             while not message.is_sent:
                 position = self._run(self._part_steps(message, timeout_s))
                 if self._lock.is_contended:
@@ -259,7 +275,7 @@ class Publisher(LargeSender[T]):
                 return _core.BACK_PRESSURED
             with self._lock:
                 message = self._take_up(data)
-                position = self._offer_part(message)
+                position = self._offer_first(message)
                 if _core.CLOSED < position < 0:
                     self._put_down(message)
                     return self._note_offered(position, data)
@@ -267,6 +283,22 @@ class Publisher(LargeSender[T]):
         finally:
             if self._has_large_turn():
                 self._large_lock.release()
+
+    def _offer_first(self, message: PartedMessage) -> int:
+        """Offer a message in a segment, else its first part."""
+        if self._may_use_segment(message):
+            core = self._core
+            number = core.fill_segment(message.buffers)
+            if number == _core.BACK_PRESSURED:
+                return number
+            if number >= 0:
+                position = self._offer_in_segment(core, number)
+                if position > 0:
+                    self._note_segment_sent(message, position)
+                else:
+                    core.drop_segment(number)
+                return position
+        return self._offer_part(message)
 
     def send_many(self, objects: Iterable[T], *, timeout_s: float | None = None) -> int:
         """Send all objects in order: the fastest way to send a list.

@@ -50,7 +50,7 @@ TYPE_RECEIVERS = 17
 REJECTED_AFTER_NS = 500_000_000
 
 
-class PublisherFacts(Generic[T]):
+class PublisherFacts(_core.SendPath, Generic[T]):
     """The part of every publisher that never waits: its state, and what its readers consumed."""
 
     # How a gap is logged. A face that sends again what a reader had not consumed lowers it.
@@ -81,6 +81,8 @@ class PublisherFacts(Generic[T]):
         self._link = link
         self._codec = codec
         self._encode = codec.encode
+        # The same without its care for errors, or None for codecs that change nothing.
+        self._quick_encode = getattr(codec, "quick_encode", codec.encode)
         self._header = header_of(KIND_PLAIN, codec.codec_id, name)
         self._bucket: TokenBucket | None = None
         self._events: deque[StreamEvent] = deque(maxlen=EVENTS_MAX)
@@ -116,9 +118,13 @@ class PublisherFacts(Generic[T]):
         self._offer_many: Callable[[list[Buffer], int, int], tuple[int, int]] = (
             self._core.offer_many
         )
+        self._direct = self._core
+        self._refusal = 0
 
     def _refuse(self, reason: int) -> None:
         """From now on every offer is answered with the reason; costs an open publisher nothing."""
+        self._direct = None
+        self._refusal = reason  # of what lies in a segment
         self._offer_one = lambda _data, _header: reason
         self._offer_parts = lambda _data, _header: reason
         self._offer_many = lambda _messages, _start, _header: (0, reason)
@@ -252,6 +258,7 @@ class PublisherFacts(Generic[T]):
             "waits": self._waits,
             "waited_s": self._waited_ns / 1e9,
             "rejoins": self._rejoins,
+            "segment_bytes": self._core.segment_bytes,
         }
 
     def slowest_reader(self) -> SlowestReader | None:

@@ -88,9 +88,13 @@ def items(
     while not is_stopped():
         rest = source.rest
         if length_hint(rest) == 0:
+            # Nothing here may refer to objects that were handed out: a view holds its publisher.
+            source.drop_used_rest()
+            del rest
             polled = source.poll_held(None if limit is None else limit())
             if polled:
                 rest = source.set_rest(polled)
+                del polled
             elif source.is_ended if is_ended is None else is_ended():
                 return
             else:

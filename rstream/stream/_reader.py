@@ -82,6 +82,9 @@ REASON_BYTES_MAX = 1023
 #: How often a reader without publishers looks for one that it may mean: first, and at last.
 NOTICE_EVERY_S = 2.0
 NOTICE_RARELY_S = 60.0
+#: Most bytes that one transport batch copies, unless its first message has more: memory for more
+#: would be fresh each time, and its pages cost more than the copies.
+COPIED_MAX = 1 << 20
 #: Most messages of one transport batch.
 LIMIT_MAX = 65_536
 
@@ -315,10 +318,11 @@ class Reader(Subscriber[T], Generic[T]):
     def _take(self, source: Input, limit: int) -> list[T]:
         core = source.core
         if self._views is None:
-            batch = core.poll_demanded(limit) if self._is_demanded else core.poll(limit)
+            bytes_max = COPIED_MAX
         else:
-            poll = core.poll_demanded if self._is_demanded else core.poll
-            batch = poll(limit, self._views.bytes_max)
+            bytes_max = self._views.bytes_max
+        poll = core.poll_demanded if self._is_demanded else core.poll
+        batch = poll(limit, bytes_max)
         count = len(batch)
         chunk = source.chunk
         if count == 0:

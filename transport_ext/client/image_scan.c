@@ -3,6 +3,7 @@
 
 #include "client/image_poll.h"
 #include "client/parts.h"
+#include "client/segments.h"
 #include "protocol/part.h"
 
 #define FRAGMENTS_MAX 64
@@ -157,11 +158,39 @@ static take_t take_part(rst_image_t *image, rsti_poll_t *poll, const rsti_fragme
     return TAKE_DONE;
 }
 
+/* A message that lies in a shared segment: it costs demand and bytes like any other one. */
+static take_t take_segment(rst_image_t *image, rsti_poll_t *poll, const rsti_fragment_t *fragment,
+    int64_t end_position)
+{
+    const int64_t charged_before = poll->charged;
+    int32_t length = 0;
+    rst_skip_reason_t reason = RST_SKIP_INVALID;
+    const uint8_t *data = rsti_segments_find(image, fragment->payload, fragment->payload_length,
+        &length, &reason);
+    if (data == NULL) {
+        rsti_segments_skip(image, end_position, length, reason);
+        image->delivered_position = end_position;
+        return TAKE_DONE;
+    }
+    if (!admit(image, poll, length, 0)) {
+        poll->charged = charged_before;
+        return TAKE_FULL;
+    }
+    hand_out(image, poll, data, length,
+        rsti_stream_header_of_whole(fragment->header->reserved_value), fragment->flags,
+        end_position);
+    return TAKE_DONE;
+}
+
 static inline take_t take(rst_image_t *image, rsti_poll_t *poll, const rsti_fragment_t *fragment,
     int64_t position, int64_t end_position)
 {
     if (rsti_parts_take(image, fragment->header->reserved_value)) {
         return take_part(image, poll, fragment, position, end_position);
+    }
+    if (rsti_segments_take(image, fragment->header->reserved_value)) {
+        rsti_assembler_reset(&image->assembler);
+        return take_segment(image, poll, fragment, end_position);
     }
     if ((fragment->flags & RSTI_FLAG_UNFRAGMENTED) != RSTI_FLAG_UNFRAGMENTED) {
         return take_fragment(image, poll, fragment, position, end_position);

@@ -1,6 +1,7 @@
 /* publication.c: see publication.h. The life of a publication. Offering is in offer.c. */
 #include "client/publication.h"
 
+#include "client/segments.h"
 #include "client/send.h"
 #include "util/alloc.h"
 #include "util/error.h"
@@ -72,6 +73,7 @@ void rsti_publication_unref(rst_publication_t *publication)
         return;
     }
     rst_client_t *client = publication->client;
+    rsti_segments_free(publication->segments);
     if (publication->log != NULL) {
         rsti_shared_log_unref(publication->log);
     }

@@ -33,6 +33,7 @@ struct rst_publication_t {
     rst_publication_error_t *errors;
     uint32_t errors_head, errors_tail;
     int64_t errors_lost;
+    struct rsti_segments_t *segments; /* segments.h; NULL: none was needed. One thread at a time */
 };
 
 /* Makes the client's side of a publication that the driver has announced; the caller owns the one

@@ -91,7 +91,34 @@ void rsti_shared_log_unref(rsti_shared_log_t *log)
     }
     pthread_mutex_unlock(&client->logs_lock);
     if (is_last) {
+        for (int32_t i = 0; log->segments != NULL && i < RSTI_SEGMENTS_MAX; i++) {
+            rsti_segment_close(&log->segments[i]);
+        }
+        rsti_free(log->segments);
         (void)rsti_log_file_close(&log->file, false);
         rsti_free(log);
     }
+}
+
+static const uint8_t *segment_locked(rsti_shared_log_t *log, int32_t number)
+{
+    if (log->segments == NULL) {
+        log->segments = rsti_alloc(RSTI_SEGMENTS_MAX * sizeof *log->segments);
+        if (log->segments == NULL) {
+            return NULL;
+        }
+    }
+    if (log->segments[number].base == NULL
+        && rsti_segment_open(&log->segments[number], &log->file, number) < 0) {
+        return NULL;
+    }
+    return log->segments[number].base;
+}
+
+const uint8_t *rsti_shared_log_segment(rsti_shared_log_t *log, int32_t number)
+{
+    pthread_mutex_lock(&log->client->logs_lock);
+    const uint8_t *base = segment_locked(log, number);
+    pthread_mutex_unlock(&log->client->logs_lock);
+    return base;
 }

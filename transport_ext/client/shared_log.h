@@ -8,11 +8,13 @@
 
 #include "client/client_state.h"
 #include "cnc/log_file.h"
+#include "cnc/segment_file.h"
 
 typedef struct rsti_shared_log_t {
     rsti_log_file_t file;
     int32_t refs; /* under client->logs_lock */
     rst_client_t *client;
+    rsti_segment_file_t *segments; /* RSTI_SEGMENTS_MAX, for reading; NULL: none is mapped */
 } rsti_shared_log_t;
 
 /* Gives the mapping of the path, with a reference. 0, or negative with a trail. */
@@ -20,6 +22,8 @@ int rsti_shared_log_open(rst_client_t *client, const char *path, size_t path_len
     rsti_shared_log_t **log);
 void rsti_shared_log_ref(rsti_shared_log_t *log);
 void rsti_shared_log_unref(rsti_shared_log_t *log);
+/* The beginning of a segment of the log, mapped at its first use; NULL with a trail. */
+const uint8_t *rsti_shared_log_segment(rsti_shared_log_t *log, int32_t number);
 
 /* rstream's part of the log's metadata; valid when its magic is RSTI_EXT_MAGIC. */
 static inline rsti_log_ext_t *rsti_shared_log_ext(const rsti_shared_log_t *log)

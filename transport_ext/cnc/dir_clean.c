@@ -62,8 +62,8 @@ bool rsti_dir_is_drivers(int dir_fd, char *stranger, size_t size)
     return has_marker || !has_stranger;
 }
 
-/* "<number>.logbuffer", "<number>.<number>" or "<number>.life": logs, FIFOs that wake a client, and
- * FIFOs that a client holds while it lives. */
+/* "<number>.logbuffer", "<number>.<number>" or "<number>.life": logs, their segments and the FIFOs
+ * that wake a client, and FIFOs that a client holds while it lives. */
 static bool is_made_name(const char *name)
 {
     const size_t digits = strspn(name, "0123456789");

@@ -4,6 +4,7 @@
 
 #include "cnc/driver_dir.h"
 #include "cnc/files.h"
+#include "cnc/segment_file.h"
 #include "util/bits.h"
 #include "util/error.h"
 #include "util/fault.h"
@@ -260,6 +261,7 @@ int rsti_log_file_close(rsti_log_file_t *file, bool remove)
         if (unlink(file->path) != 0 && errno != ENOENT) {
             return RST_SET_ERRNO("removing %s", file->path);
         }
+        rsti_segments_remove(file);
         file->path[0] = '\0';
     }
     return 0;

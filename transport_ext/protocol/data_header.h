@@ -23,7 +23,8 @@ enum {
     RSTI_KIND_PART = 2,
     RSTI_KIND_COMPLETE = 3,
     RSTI_KIND_ERROR = 4,
-    RSTI_KIND_SCHEMA = 5
+    RSTI_KIND_SCHEMA = 5,
+    RSTI_KIND_SEGMENT = 6
 };
 
 typedef struct rsti_stream_header_t {
@@ -41,11 +42,22 @@ static inline bool rsti_stream_header_is_part(int64_t reserved_value)
     return (uint64_t)reserved_value >> 48
         == ((uint64_t)RSTI_DATA_HEADER_VERSION << 8 | RSTI_KIND_PART);
 }
+/* Whether a message says only where it lies (protocol/segment.h). */
+static inline bool rsti_stream_header_is_segment(int64_t reserved_value)
+{
+    return (uint64_t)reserved_value >> 48
+        == ((uint64_t)RSTI_DATA_HEADER_VERSION << 8 | RSTI_KIND_SEGMENT);
+}
+/* The same value with another kind. */
+static inline int64_t rsti_stream_header_with_kind(int64_t reserved_value, uint8_t kind)
+{
+    const uint64_t cleared = (uint64_t)reserved_value & ~(UINT64_C(0xFF) << 48);
+    return (int64_t)(cleared | (uint64_t)kind << 48);
+}
 /* The value of the whole message, which is plain, from the value of one of its parts. */
 static inline int64_t rsti_stream_header_of_whole(int64_t reserved_value)
 {
-    const uint64_t cleared = (uint64_t)reserved_value & ~(UINT64_C(0xFF) << 48);
-    return (int64_t)(cleared | (uint64_t)RSTI_KIND_PLAIN << 48);
+    return rsti_stream_header_with_kind(reserved_value, RSTI_KIND_PLAIN);
 }
 int64_t rsti_stream_header_encode(const rsti_stream_header_t *header);
 /* False for 0 and for an unknown version: treat it as a plain Aeron message. */

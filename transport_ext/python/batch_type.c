@@ -4,6 +4,12 @@
 #include "large.h"
 #include "message_type.h"
 #include "types.h"
+#include "util/alloc.h"
+
+#include <string.h>
+
+/* Bytes. */
+#define COPIED_WITHOUT_GIL (256 * 1024)
 
 PyObject *rsti_py_batch_make(rsti_py_subscription_t *subscription)
 {
@@ -25,9 +31,31 @@ PyObject *rsti_py_batch_make(rsti_py_subscription_t *subscription)
     return (PyObject *)self;
 }
 
+/* A long message in a shared segment is copied without the GIL. The batch counts as exported
+ * meanwhile, so that no other thread can release it. */
+static PyObject *copied(rsti_py_batch_t *self, const rst_message_t *message)
+{
+    PyObject *bytes;
+    char *to;
+
+    if (message->length < COPIED_WITHOUT_GIL) {
+        return PyBytes_FromStringAndSize((const char *)message->data, message->length);
+    }
+    bytes = PyBytes_FromStringAndSize(NULL, message->length);
+    if (bytes == NULL) {
+        return NULL;
+    }
+    to = PyBytes_AsString(bytes);
+    rsti_py_batch_export(self, 1);
+    Py_BEGIN_ALLOW_THREADS rsti_prefer_large_pages(to, (size_t)message->length);
+    memcpy(to, message->data, (size_t)message->length);
+    Py_END_ALLOW_THREADS rsti_py_batch_export(self, -1);
+    return bytes;
+}
+
 static PyObject *batch_to_list(PyObject *object, PyObject *unused)
 {
-    const rsti_py_batch_t *self = (rsti_py_batch_t *)object;
+    rsti_py_batch_t *self = (rsti_py_batch_t *)object;
     PyObject *list;
 
     (void)unused;
@@ -40,9 +68,8 @@ static PyObject *batch_to_list(PyObject *object, PyObject *unused)
     }
     for (int32_t i = 0; i < self->count; i++) {
         const rst_message_t *message = &self->messages[i];
-        PyObject *data = message->owner != NULL
-            ? rsti_py_large_bytes(message)
-            : PyBytes_FromStringAndSize((const char *)message->data, message->length);
+        PyObject *data = message->owner != NULL ? rsti_py_large_bytes(message)
+                                                : copied(self, message);
         if (data == NULL) {
             Py_DECREF(list);
             return NULL;

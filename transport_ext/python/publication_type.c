@@ -4,6 +4,7 @@
 #include "handle_life.h"
 #include "publication.h"
 #include "publication_commands.h"
+#include "publication_segments.h"
 #include "types.h"
 
 #include <string.h>
@@ -384,6 +385,14 @@ static PyMethodDef publication_methods[] = {
     {"offer_control", RSTI_PY_FASTCALL(rsti_py_publication_offer_control), METH_FASTCALL,
         "offer_control($self, data, reserved_value, /)\n--\n\n"
         "Append one short message that need not wait for the readers (exclusive publications)."},
+    {"fill_segment", rsti_py_publication_fill_segment, METH_O,
+        "fill_segment($self, buffers, /)\n--\n\n"
+        "Copy a message into a shared segment: its number, or a negative reason."},
+    {"offer_segment", RSTI_PY_FASTCALL(rsti_py_publication_offer_segment), METH_FASTCALL,
+        "offer_segment($self, number, reserved_value, /)\n--\n\n"
+        "Append the message that was copied into a segment."},
+    {"drop_segment", rsti_py_publication_drop_segment, METH_O,
+        "drop_segment($self, number, /)\n--\n\nGive up a segment that was not offered."},
     {"append_padding", rsti_py_publication_append_padding, METH_O,
         "append_padding($self, length, /)\n--\n\n"
         "Append a padding frame, which readers skip (exclusive publications)."},
@@ -434,6 +443,8 @@ static PyGetSetDef publication_getset[] = {
         "(bytes that the log's next term needs, bytes usable); (0, 0): none are missing.", NULL},
     {"channel_status", publication_get_channel_status, NULL,
         "-1 errored, 0 initialising, 1 active, 2 closing.", NULL},
+    {"segment_bytes", rsti_py_publication_get_segment_bytes, NULL,
+        "Bytes of memory of its shared segments.", NULL},
     {"local_addresses", rsti_py_handle_get_local_addresses, NULL, "Bound UDP addresses.", NULL},
     {"next_frame", rsti_py_publication_get_next_frame, NULL,
         "(term id, term offset) of the next frame; None after the end.", NULL},

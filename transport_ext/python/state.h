@@ -1,8 +1,8 @@
 /* state.h: the module state, and the helpers that every file of the extension may use.
  *
  * References point one way: Message -> Batch -> Subscription -> Client, Claim -> Publication ->
- * Client, Waiter -> handles and Client. No object holds arbitrary Python objects, so there are no
- * reference cycles and no type needs the garbage collector.
+ * Client, Waiter -> handles and Client. Only SendPath, the base of publishers, holds any Python
+ * objects; so it alone takes part in garbage collection, and there are no other reference cycles.
  *
  * The GIL guards every field of every object. It is released only to wait and in the cold calls of
  * driver and client. `inside` counts the threads that are in such a call; closing waits for them.
@@ -37,6 +37,7 @@ typedef struct rsti_py_state_t {
     PyTypeObject *waiter_type;
     PyTypeObject *counter_type;
     PyTypeObject *turn_type;
+    PyTypeObject *send_path_type;
     PyObject *errors_by_code; /* dict of str to exception class, or NULL */
     PyObject *error_base;     /* exception class, or NULL */
 } rsti_py_state_t;

@@ -1,32 +1,22 @@
 /* turn_type.c: Turn, a reentrant lock for moments. The GIL guards its fields, so that entering and
  * leaving without a rival is two stores: half the cost of threading.RLock, which takes a lock of
  * the system each time. Only rivals use the mutex, to sleep until the owner leaves. */
+#include "turn.h"
 #include "types.h"
 #include "util/clock.h"
-
-#include <pthread.h>
 
 /* Within a slice a thread that waits notices Ctrl-C. */
 #define SLICE_MS 50
 
-typedef struct turn_t {
-    PyObject_HEAD
-    unsigned long owner; /* thread ident; meaningless while depth is 0 */
-    int64_t depth;
-    int64_t rivals;
-    pthread_mutex_t mutex;
-    pthread_cond_t left;
-} turn_t;
-
 static PyObject *turn_new(PyTypeObject *type, PyObject *args, PyObject *options)
 {
-    turn_t *self;
+    rsti_py_turn_t *self;
 
     if (PyTuple_Size(args) > 0 || (options != NULL && PyDict_Size(options) > 0)) {
         PyErr_SetString(PyExc_TypeError, "Turn() takes no arguments");
         return NULL;
     }
-    self = (turn_t *)PyType_GenericAlloc(type, 0);
+    self = (rsti_py_turn_t *)PyType_GenericAlloc(type, 0);
     if (self != NULL) {
         (void)pthread_mutex_init(&self->mutex, NULL);
         (void)pthread_cond_init(&self->left, NULL);
@@ -36,7 +26,7 @@ static PyObject *turn_new(PyTypeObject *type, PyObject *args, PyObject *options)
 
 static void turn_dealloc(PyObject *object)
 {
-    turn_t *self = (turn_t *)object;
+    rsti_py_turn_t *self = (rsti_py_turn_t *)object;
     PyTypeObject *type = Py_TYPE(object);
 
     (void)pthread_cond_destroy(&self->left);
@@ -47,7 +37,7 @@ static void turn_dealloc(PyObject *object)
 
 /* One sleep without the GIL. The mutex is taken before the GIL is released: so an owner, who needs
  * the GIL to leave, cannot signal before this thread sleeps. */
-static void sleep_slice(turn_t *self)
+static void sleep_slice(rsti_py_turn_t *self)
 {
     const rsti_clock_t clock = rsti_clock_system();
     const int64_t until_ms = rsti_clock_epoch_ms(&clock) + SLICE_MS;
@@ -61,7 +51,7 @@ static void sleep_slice(turn_t *self)
 }
 
 /* False with an exception: a signal handler raised one. */
-static bool await_turn(turn_t *self)
+static bool await_turn(rsti_py_turn_t *self)
 {
     bool is_interrupted = false;
 
@@ -76,21 +66,30 @@ static bool await_turn(turn_t *self)
 
 static PyObject *turn_enter(PyObject *object, PyObject *unused)
 {
-    turn_t *self = (turn_t *)object;
-    const unsigned long me = PyThread_get_thread_ident();
+    rsti_py_turn_t *self = (rsti_py_turn_t *)object;
 
     (void)unused;
-    if (self->depth > 0 && self->owner != me && !await_turn(self)) {
-        return NULL;
+    while (!rsti_py_turn_try_enter(self)) {
+        if (!await_turn(self)) {
+            return NULL;
+        }
     }
-    self->owner = me;
-    self->depth++;
     Py_RETURN_NONE;
+}
+
+void rsti_py_turn_leave(rsti_py_turn_t *turn)
+{
+    turn->depth--;
+    if (turn->depth == 0 && turn->rivals > 0) {
+        (void)pthread_mutex_lock(&turn->mutex);
+        (void)pthread_cond_signal(&turn->left);
+        (void)pthread_mutex_unlock(&turn->mutex);
+    }
 }
 
 static PyObject *turn_leave(PyObject *object, PyObject *const *args, Py_ssize_t count)
 {
-    turn_t *self = (turn_t *)object;
+    rsti_py_turn_t *self = (rsti_py_turn_t *)object;
 
     (void)args;
     (void)count;
@@ -98,19 +97,14 @@ static PyObject *turn_leave(PyObject *object, PyObject *const *args, Py_ssize_t 
         PyErr_SetString(PyExc_RuntimeError, "this thread has not entered");
         return NULL;
     }
-    self->depth--;
-    if (self->depth == 0 && self->rivals > 0) {
-        (void)pthread_mutex_lock(&self->mutex);
-        (void)pthread_cond_signal(&self->left);
-        (void)pthread_mutex_unlock(&self->mutex);
-    }
+    rsti_py_turn_leave(self);
     Py_RETURN_NONE;
 }
 
 static PyObject *turn_get_is_contended(PyObject *object, void *closure)
 {
     (void)closure;
-    return PyBool_FromLong(((turn_t *)object)->rivals > 0);
+    return PyBool_FromLong(((rsti_py_turn_t *)object)->rivals > 0);
 }
 
 static PyMethodDef turn_methods[] = {
@@ -135,7 +129,7 @@ static PyType_Slot turn_slots[] = {
 
 PyType_Spec rsti_py_turn_spec = {
     .name = "rstream._core.Turn",
-    .basicsize = sizeof(turn_t),
+    .basicsize = sizeof(rsti_py_turn_t),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
     .slots = turn_slots,
 };

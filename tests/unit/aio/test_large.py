@@ -21,6 +21,7 @@ async def read(sub, items, count):
         await anyio.lowlevel.checkpoint()
 
 
+@pytest.mark.usefixtures("in_parts")
 async def test_small_messages_of_other_tasks_pass(driver_dir, name):
     items, sent = [], []
     large = bytes(range(256)) * (20 * MIB // 256)
@@ -69,6 +70,7 @@ async def test_long_messages_of_tasks_take_turns_and_send_many_takes_them(driver
             assert items[4:] == [b"a", messages[0], b"b", b"c", messages[1]]
 
 
+@pytest.mark.usefixtures("in_parts")
 async def test_a_cancelled_send_has_sent_nothing(driver_dir, name):
     with stream.subscriber(name, bytes, dir=driver_dir) as sub:
         async with aio.publisher(name, bytes, dir=driver_dir, linger_s=0) as pub:
@@ -90,6 +92,7 @@ async def test_a_cancelled_send_has_sent_nothing(driver_dir, name):
             assert sub.statistics()["partial_bytes"] == 0
 
 
+@pytest.mark.usefixtures("in_parts")
 async def test_close_ends_it_and_offer_takes_none(driver_dir, name):
     with stream.subscriber(name, bytes, dir=driver_dir, on_lost="event"):
         pub = await aio.publisher(name, bytes, dir=driver_dir, linger_s=0)

@@ -77,6 +77,7 @@ def test_arrays_of_several_frames_may_be_kept_for_ever(ends, caplog):
     assert not caplog.records
 
 
+@pytest.mark.usefixtures("in_parts")
 def test_arrays_in_parts_may_be_kept_too(ends, caplog):
     """Beyond an eighth of a term a message comes in parts, into bytes of its own."""
     sub, pub = ends(IN_THE_LOG)

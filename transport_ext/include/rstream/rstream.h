@@ -88,6 +88,24 @@ RST_API int64_t rst_publication_offer(rst_publication_t *publication, const void
     size_t length, int64_t reserved_value);
 RST_API int64_t rst_publication_offer_parts(rst_publication_t *publication,
     const rst_message_part_t *parts, size_t part_count, int64_t reserved_value);
+
+/* Claims a shared segment to write a message of at most 64 MiB into, which then lies once for all
+ * readers: on streams in shared memory with a name, for readers that take parts
+ * (rst_subscription_take_parts). *data: `length` bytes. Returns its number, 0 or more.
+ * RST_BACK_PRESSURED: readers have not consumed what lies in the segments of this publication, of
+ * which there are 32, with 256 MiB of memory. RST_CLOSED. RST_ERROR with a trail: there is no memory
+ * (RST_ESTORAGE), or this publication cannot have segments. One thread at a time. */
+RST_API int64_t rst_publication_claim_segment(rst_publication_t *publication, int64_t length,
+    uint8_t **data);
+/* As rst_publication_offer. After a position the segment belongs to the readers; after a reason it
+ * may be offered again. RST_ERROR: it is not claimed. */
+RST_API int64_t rst_publication_offer_segment(rst_publication_t *publication, int64_t number,
+    int64_t reserved_value);
+/* Gives a claimed segment up; readers never knew of it. */
+RST_API void rst_publication_drop_segment(rst_publication_t *publication, int64_t number);
+/* Bytes of memory of its segments. */
+RST_API int64_t rst_publication_segment_bytes(const rst_publication_t *publication);
+
 /* Offers messages[0 … count) in order until one is refused. *taken is the number accepted. Returns
  * the position after the last accepted message, or the reason if none was accepted. Wakes readers
  * once. */
@@ -346,7 +364,8 @@ typedef enum rst_skip_reason_t {
     RST_SKIP_ABANDONED = 4, /* its publisher gave it up */
     RST_SKIP_INVALID = 5,   /* parts that contradict each other */
     RST_SKIP_ENDED = 6,     /* the image ended before its last part */
-    RST_SKIP_GIVEN_BACK = 7 /* rst_batch_give_back */
+    RST_SKIP_GIVEN_BACK = 7, /* rst_batch_give_back */
+    RST_SKIP_SEGMENT = 8     /* the shared segment in which it lies cannot be mapped */
 } rst_skip_reason_t;
 
 typedef enum rst_image_event_kind_t {

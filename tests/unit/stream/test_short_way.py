@@ -1,0 +1,171 @@
+"""send() takes a short way in C; what it finds there that is not usual must go the long way."""
+
+from __future__ import annotations
+
+import gc
+import inspect
+import itertools
+import threading
+import weakref
+
+import pytest
+
+from rstream import codecs, stream
+from rstream.errors import BackPressured, ClosedError, CodecError
+from tests.support import until
+
+
+class Own:
+    """A codec of a user, whose encode calls a function."""
+
+    codec_id = codecs.USER_CODEC_ID
+
+    def __init__(self):
+        self.calls = 0
+
+    def encode(self, obj):
+        self.calls += 1
+        return obj() if callable(obj) else obj
+
+    def decode_many(self, messages):
+        return list(messages)
+
+
+@pytest.fixture
+def codec():
+    return Own()
+
+
+@pytest.fixture
+def sub(driver_dir, name, codec):
+    with stream.subscriber(name, codec=codec, dir=driver_dir) as opened:
+        yield opened
+
+
+@pytest.fixture
+def pub(driver_dir, name, codec, sub):
+    with stream.publisher(name, codec=codec, dir=driver_dir, linger_s=0) as opened:
+        opened.send(b"first")
+        assert sub.get(timeout_s=10) == b"first"
+        codec.calls = 0
+        yield opened
+
+
+def test_positions_and_counts_are_those_of_the_long_way(pub, sub):
+    before = pub.statistics()["messages"]
+    positions = [pub.send(b"a"), pub.send(b"b", timeout_s=5), pub.send(obj=b"c"), pub.offer(b"d")]
+    steps = [after - one for one, after in itertools.pairwise(positions)]
+    assert steps == [64, 64, 64]  # a frame of 32 bytes and a message, up to the next 32
+    assert pub.position == positions[-1]
+    assert pub.statistics()["messages"] == before + 4
+    assert [sub.get(timeout_s=10) for _ in range(4)] == [b"a", b"b", b"c", b"d"]
+
+
+def test_its_arguments_are_checked(pub):
+    for call, text in (
+        (lambda: pub.send(), "missing 1 required positional argument: 'obj'"),
+        (lambda: pub.send(b"a", 5), "takes 2 positional arguments but 3 were given"),
+        (lambda: pub.send(b"a", timeout=5), "unexpected keyword argument 'timeout'"),
+    ):
+        with pytest.raises(TypeError, match=rf"Publisher\.send\(\) .*{text}"):
+            call()
+    assert str(inspect.signature(stream.Publisher.send)) == "(self, /, obj, *, timeout_s=None)"
+
+
+@pytest.mark.parametrize("data", [bytearray(b"xy"), memoryview(b"xy"), [b"x", b"y"]])
+def test_what_is_no_bytes_is_sent_all_the_same(pub, sub, data):
+    pub.send(data)
+    assert sub.get(timeout_s=10) == b"xy"
+
+
+def test_an_encoder_that_fails_is_called_once(pub, codec):
+    def fail():
+        raise ValueError("no more paper")
+
+    with pytest.raises(CodecError, match="no more paper") as caught:
+        pub.send(fail)
+    assert isinstance(caught.value.__cause__, ValueError)
+    assert codec.calls == 1
+
+
+def test_ctrl_c_in_an_encoder_leaves_the_publisher_usable(pub, sub):
+    def interrupt():
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        pub.send(interrupt)
+    other = threading.Thread(target=pub.send, args=(b"after",))  # it would wait for the lock
+    other.start()
+    assert sub.get(timeout_s=10) == b"after"
+    other.join()
+
+
+def test_an_encoder_that_closes_its_publisher(pub):
+    def close():
+        pub.close(linger_s=0)
+        return b"late"
+
+    with pytest.raises(ClosedError):
+        pub.send(close)
+
+
+def test_an_encoder_that_sends_itself(pub, sub):
+    def send():
+        pub.send(b"inner")
+        return b"outer"
+
+    pub.send(send)
+    assert [sub.get(timeout_s=10) for _ in range(2)] == [b"inner", b"outer"]
+
+
+def test_another_thread_waits_while_an_object_is_encoded(pub, sub):
+    is_encoding, may_end = threading.Event(), threading.Event()
+
+    def slow():
+        is_encoding.set()
+        assert may_end.wait(10)
+        return b"slow"
+
+    threads = [threading.Thread(target=pub.send, args=(slow,))]
+    threads[0].start()
+    assert is_encoding.wait(10)
+    threads.append(threading.Thread(target=pub.send, args=(b"behind",)))
+    threads[1].start()
+    until(lambda: pub._lock.is_contended)
+    may_end.set()
+    assert [sub.get(timeout_s=10) for _ in range(2)] == [b"slow", b"behind"]
+    for thread in threads:
+        thread.join()
+
+
+def test_no_room_is_told_after_the_time_given(pub):
+    data = bytes(1000)
+    with pytest.raises(BackPressured):
+        while True:
+            pub.send(data, timeout_s=0.05)
+
+
+def test_a_class_of_the_user_may_send_in_its_own_way(pub, sub):
+    class Louder(type(pub)):
+        def send(self, obj, *, timeout_s=None):
+            return super().send(obj.upper(), timeout_s=timeout_s)
+
+    pub.__class__ = Louder
+    pub.send(b"hush")
+    assert sub.get(timeout_s=10) == b"HUSH"
+
+
+def test_a_publisher_in_a_cycle_is_collected(driver_dir, name):
+    codec = Own()
+    codec.owner = pub = stream.publisher(name, codec=codec, dir=driver_dir, linger_s=0)
+    pub.close()
+    gone = weakref.ref(pub)
+    del pub, codec
+    gc.collect()
+    assert gone() is None
+
+
+def test_fields_take_nothing_that_would_be_misread(pub):
+    for field in ("_lock", "_direct"):
+        with pytest.raises(TypeError, match=r"takes an object of rstream\._core"):
+            setattr(pub, field, object())

@@ -1,0 +1,62 @@
+/* segments.h: shared segments of a publication, in which its large messages lie (segment_file.h).
+ *
+ * Publisher. A segment is free when every reader has consumed the message that lay in it: the
+ * positions of readers and their leases, which hold a log together, hold segments too. One thread
+ * at a time claims, fills and offers a segment; other threads may offer messages meanwhile.
+ *
+ * Bounded: RSTI_SEGMENTS_MAX messages and RSTI_SEGMENT_BYTES_MAX bytes of memory per publication. A
+ * publication that has as many unread must wait, which is its back-pressure: the window of the log
+ * counts only the few bytes that tell where a message lies.
+ *
+ * Reader. All subscriptions of a process map a segment once, with the log (shared_log.h). */
+#ifndef RSTI_CLIENT_SEGMENTS_H
+#define RSTI_CLIENT_SEGMENTS_H
+
+#include "client/image.h"
+#include "client/publication.h"
+#include "cnc/segment_file.h"
+
+#define RSTI_SEGMENT_BYTES_MAX (INT64_C(256) << 20)
+
+typedef struct rsti_segment_t {
+    rsti_segment_file_t file;
+    int64_t length;       /* of the message in it */
+    int64_t end_position; /* of that message; 0: none has been in it */
+    int64_t used;         /* grows with each use, to find the one used last */
+    bool is_claimed;
+} rsti_segment_t;
+
+typedef struct rsti_segments_t {
+    rsti_segment_t items[RSTI_SEGMENTS_MAX];
+    int32_t count;
+    int64_t uses;
+    int64_t reserved; /* bytes of all */
+} rsti_segments_t;
+
+/* The segment to write a message of this length into, or -1: all are in use. Pure: `consumed` is up
+ * to where the readers have come. Of the free ones that have memory enough it is the one that was
+ * used last, whose memory is warm; else the one that has most. A new one only if none is free, or
+ * if the free ones would have to grow and there is room for more. */
+int32_t rsti_segments_choose(const rsti_segments_t *segments, int64_t length, int64_t consumed);
+/* Unmaps all. */
+void rsti_segments_free(rsti_segments_t *segments);
+
+/* Whether a message says only where it lies. */
+static inline bool rsti_segments_take(const rst_image_t *image, int64_t reserved_value)
+{
+    const rst_subscription_t *subscription = image->subscription;
+    const uint16_t name_hash = (uint16_t)reserved_value;
+    return subscription->takes_parts && rsti_stream_header_is_segment(reserved_value)
+        && name_hash != 0
+        && (subscription->parts.name_hash == 0 || subscription->parts.name_hash == name_hash);
+}
+
+/* The message that the payload names; length: its bytes. NULL: it cannot be read, and *reason says
+ * why. Valid as long as the image's log and the lease on it. The caller holds subscription->lock. */
+const uint8_t *rsti_segments_find(rst_image_t *image, const uint8_t *payload,
+    int32_t payload_length, int32_t *length, rst_skip_reason_t *reason);
+/* Tells that the message at this position is not handed out. */
+void rsti_segments_skip(rst_image_t *image, int64_t position, int64_t length,
+    rst_skip_reason_t reason);
+
+#endif
