@@ -19,8 +19,8 @@ class ActorLedger:
     """Remembers in a Ray actor of its own: survives the reading actor, not the ledger's.
 
     Make it in the program or actor that outlives the reading actor, keep it there, and pass it on:
-    the ledger's actor ends with its maker, and when nobody alive has the object. With ``name`` it is detached: it stays until :meth:`end`, and the
-    same name finds it again.
+    the ledger's actor ends with its maker, and when nobody alive has the object. With ``name`` it
+    is detached: it stays until :meth:`end`, and the same name finds it again.
 
     The batch that was in hand when the reading actor died is handed out again, and so may be those
     that were consumed in its last milliseconds; ``(marks.query, marks.epoch, marks.partition,
