@@ -1,5 +1,5 @@
-# make demo · test · check-ci · check-all · lint · format · docs · wheel · bench · prove · sanitize ·
-# fuzz · sim · sim-faults · coverage · clean
+# make demo · test · check-ci · check-all · lint · format · docs · wheel · bench · bench-cluster ·
+# chaos · prove · sanitize · fuzz · sim · sim-faults · coverage · clean
 # Each target makes its environment in build/ first; nothing is left outside the checkout.
 SHELL := /bin/bash
 PY := build/venv/bin/python
@@ -14,7 +14,7 @@ SECONDS ?= 60
 FUZZ_SECONDS ?= 8
 
 .PHONY: demo test check-ci check-all lint format docs wheel bench prove sanitize fuzz sim sim-build
-.PHONY: sim-faults coverage clean setup
+.PHONY: sim-faults coverage clean setup bench-cluster chaos
 setup:
 	@.ci/setup.sh
 
@@ -40,6 +40,19 @@ check-all: lint
 
 bench: setup
 	@$(RUN) $(PY) -m tests.bench $(ARGS)
+
+# Spark to a Ray actor beside what people write by hand; build/bench/cluster.json.
+bench-cluster: setup
+	@$(RUN) $(PY) -m tests.bench.cluster $(ARGS)
+
+# Rows from Spark to a Ray actor, while workers, readers and programs are killed.
+ROWS ?= 1000000
+KILLS ?= 10
+DELIVERY ?= committed
+LEDGER ?= file
+chaos: setup
+	@$(RUN) $(PY) -m tests.chaos --rows $(ROWS) --kills $(KILLS) --delivery $(DELIVERY) \
+	  --ledger $(LEDGER) $(if $(SEED),--seed $(SEED))
 
 lint: setup
 	@$(RUN) $(PY) -m tests.tidy.lint

@@ -41,7 +41,7 @@ from rstream.errors import PublisherLost, RStreamError
 if TYPE_CHECKING:
     # "as" exports a name that __all__ leaves out: `from rstream import *` must not load the extras.
     from rstream import aio as aio
-    from rstream import codecs, metrics, service, stages, stream, work
+    from rstream import codecs, ledger, metrics, service, stages, stream, work
     from rstream import prometheus as prometheus
     from rstream import ray as ray
     from rstream import rx as rx
@@ -76,6 +76,7 @@ __all__ = (
     "abc",
     "codecs",
     "errors",
+    "ledger",
     "metrics",
     "policy",
     "publisher",
@@ -100,6 +101,7 @@ _LAZY_MODULES = frozenset(
         "codecs",
         "config",
         "driver",
+        "ledger",
         "metrics",
         "prometheus",
         "ray",

@@ -3,6 +3,7 @@
 RStreamError                       .code (stable text), .hint (what to do), .detail
 ├── ConfigError(ValueError)        channel, limits, units: raised before anything is opened
 │   ├── ChannelError               a channel that cannot be used as it is written
+│   ├── NameTaken                  another living endpoint has registered the name
 │   └── NotSupported               well-formed, but this release does not serve it
 ├── DriverError                    the media driver, or access to it
 │   ├── DriverNotFound             no driver is alive in the directory
@@ -16,7 +17,8 @@ RStreamError                       .code (stable text), .hint (what to do), .det
 │   └── StorageError               not enough shared memory or memory
 ├── TransportError                 .channel .stream_id .session_id .position where known
 │   ├── NotConnected               no subscriber
-│   │   └── NoServer               nobody serves requests of this name
+│   │   ├── NoServer               nobody serves requests of this name
+│   │   └── NoReader               nobody has registered a reading end of this name
 │   ├── BackPressured              no room: readers, rate or budget hold the publisher back
 │   ├── MaxPositionExceeded        2**31 terms are used up
 │   ├── MessageTooLarge(ValueError)
@@ -73,6 +75,8 @@ __all__ = (
     "MessageTooLarge",
     "MessagesLost",
     "NameMismatch",
+    "NameTaken",
+    "NoReader",
     "NoServer",
     "NotConnected",
     "NotSupported",
@@ -138,6 +142,12 @@ class ChannelError(ConfigError):
     """A channel is malformed, or its parameters contradict each other."""
 
     default_code = "RST_ECHANNEL"
+
+
+class NameTaken(ConfigError):
+    """Another living endpoint has registered the name with ``rstream.ray.reader``."""
+
+    default_code = "RST_NAME_TAKEN"
 
 
 class NotSupported(ConfigError):
@@ -260,6 +270,12 @@ class NoServer(NotConnected):
     """Nobody serves requests of this name: no server was there within the time-out."""
 
     default_code = "RST_NO_SERVER"
+
+
+class NoReader(NotConnected):
+    """Nobody has registered a reading end of this name with ``rstream.ray.reader`` in time."""
+
+    default_code = "RST_NO_READER"
 
 
 class BackPressured(TransportError):

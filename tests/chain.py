@@ -43,7 +43,7 @@ class Hop:
     """An actor that hands on what it reads."""
 
     def __init__(self, name: str, directory: str, to: Any) -> None:
-        self.end = rstream.ray.open_reader(
+        self.end = rstream.ray.reader(
             name, codec="arrow", dir=directory, term_length=TERM_LENGTH, host="127.0.0.1"
         )
         self.out = to.publisher(driver_dir=directory)
@@ -173,7 +173,7 @@ def run(medium: str, directory: str, work: Path) -> dict[str, Any]:
     with (
         rstream.Driver(dir=directory),
         contextlib.closing(
-            rstream.ray.open_reader(
+            rstream.ray.reader(
                 "last", codec="arrow", dir=directory, term_length=TERM_LENGTH, host="127.0.0.1"
             )
         ) as end,

@@ -311,7 +311,7 @@ print(sub.get(timeout_s=20))
         page="docs/how-to/ray.md",
         number=1,
         before="import rstream, types\n"
-        "self = types.SimpleNamespace(end=rstream.ray.open_reader('ticks'), scores=[])",
+        "self = types.SimpleNamespace(end=rstream.ray.reader('ticks'), scores=[])",
         after="with self.end.handle.publisher() as pub:\n"
         "    pub.send_many({'px': px} for px in range(3))\n"
         "self.end.finish(); print(self.scores)",

@@ -131,10 +131,10 @@ def test_the_monitor_of_the_flights_sees_a_far_actor_and_a_near_one(
 
     here, there = make_driver_dir(), make_driver_dir()
     with rstream.Driver(dir=here), rstream.Driver(dir=there):
-        near = rstream.ray.open_reader("near", dir=here, host="127.0.0.1")
+        near = rstream.ray.reader("near", dir=here, host="127.0.0.1")
         with monkeypatch.context() as other_host:
             other_host.setenv("RSTREAM_HOST_TOKEN", "another host")
-            far = rstream.ray.open_reader("far", dir=there, host="127.0.0.1")
+            far = rstream.ray.reader("far", dir=there, host="127.0.0.1")
         ends = (near, far)
         for end in ends:
             end.start(lambda _: time.sleep(0.01))

@@ -13,7 +13,7 @@ from reactivex import operators as ops
 import rstream
 import rstream.ray
 from rstream import rx as rrx
-from rstream.spark import marks_of
+from rstream.ledger import Repeats, marks_of
 
 #: Flights in a window of the pipeline.
 WINDOW_ROWS = 500
@@ -54,11 +54,11 @@ class FlightActor:
         self.cost_per_row_s = cost_per_row_s
         self.slowness = 1.0
         self.rows = self.messages = self.repeated = 0
-        self.seen: set[tuple[str, int, int, int]] = set()
+        self.repeats = Repeats()
         self.delays: deque[tuple[float, float]] = deque()  # not reported yet: taken at, delay
         self.done = threading.Event()
         self.error = ""
-        self.endpoint = rstream.ray.open_reader(
+        self.endpoint = rstream.ray.reader(
             f"flights-{index}",
             codec="arrow",
             host="127.0.0.1",
@@ -92,6 +92,7 @@ class FlightActor:
         self.endpoint.finish(timeout_s=60)
         if not self.done.wait(30):
             self.error = self.error or "the pipeline did not complete"
+        epochs = self.endpoint.statistics()["repeated_epochs"]
         self.endpoint.close()
         with self.lock:
             self.results.close(linger_s=30)
@@ -99,18 +100,20 @@ class FlightActor:
             "rows": self.rows,
             "messages": self.messages,
             "repeated": self.repeated,
+            "repeated_epochs": epochs,
             "error": self.error,
         }
 
     def _is_new(self, batch: Any) -> bool:
-        """False for rows that a retried task or a replayed micro-batch sent again."""
+        """False for rows that a retried task or a replayed micro-batch sent again.
+
+        That happens with eager delivery alone.
+        """
         marks = marks_of(batch)
         assert marks is not None
-        key = (marks.query, marks.epoch, marks.partition, marks.sequence)
-        if key in self.seen:
+        if not self.repeats.is_new(batch):
             self.repeated += 1
             return False
-        self.seen.add(key)
         self.delays.append((time.monotonic(), time.time() - marks.sent_s))
         return True
 

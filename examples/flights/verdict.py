@@ -46,7 +46,14 @@ def compare(expected: Sums, got: Sums) -> list[str]:
     ]
 
 
-def judge(work: Path, expected: Sums, law: Outcome, window: Outcome, factor: float) -> int:
+def judge(
+    work: Path,
+    expected: Sums,
+    law: Outcome,
+    window: Outcome,
+    committed: Outcome,
+    factor: float,
+) -> int:
     """Draw the picture, check everything and print the verdict; returns the exit code.
 
     Args:
@@ -61,6 +68,7 @@ def judge(work: Path, expected: Sums, law: Outcome, window: Outcome, factor: flo
                 "slow phase: the machine was much faster than planned; try a larger --cost-us"
             )
         problems += judge_sums(expected, outcome)
+    problems += judge_sums(expected, committed) + judge_replay(committed)
     problems += judge_phases(law)
     delays = [delays_of(law), delays_of(window)]
     for line in table(law.monitor.tracks, delays, factor):
@@ -96,6 +104,13 @@ def judge_sums(expected: Sums, outcome: Outcome) -> list[str]:
         flights = sum(sums[0] for sums in part.values())
         say(f"{outcome.plan.name}: {flights} flights, all sums as in Spark's batch answer")
     return [f"pass with the {outcome.plan.name}: {problem}" for problem in problems]
+
+
+def judge_replay(outcome: Outcome) -> list[str]:
+    """What is wrong with a pass in which Spark replayed a micro-batch."""
+    repeated = sum(count["repeated_epochs"] for count in outcome.counts)
+    say(f"{outcome.plan.name}: a micro-batch came again, {repeated} times recognised by a reader")
+    return [] if repeated else [f"pass with the {outcome.plan.name}: no replay was recognised"]
 
 
 def judge_phases(outcome: Outcome) -> list[str]:

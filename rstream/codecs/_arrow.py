@@ -86,6 +86,7 @@ class _Arrow:
                 hint='such as pyarrow.schema([("px", pyarrow.float64())])',
             )
         self._schema: Any = schema
+        self.form = form
         self._make = {
             "batch": self._batch,
             "table": self._table,

@@ -1,22 +1,28 @@
-"""Ray: stream handles to pass to any actor or task, and reading ends that run in the background.
+"""Ray: reading ends in actors, tasks and programs, and handles that write to them from anywhere.
 
-    # in the reading actor                                  # in any other actor, task or program
-    self.end = rstream.ray.open_reader("ticks")             with handle.publisher() as pub:
-    self.end.start(self.on_tick)                                pub.send({"px": 1.0})
+    # in the reading actor                          # in any other actor, task or program
+    self.end = rstream.ray.reader()                 with handle.publisher() as pub:
+    self.end.start(self.on_tick)                        pub.send({"px": 1.0})
     return self.end.handle
 
 Items do not travel through actor calls or the object store. See docs/how-to/ray.md.
 
-A handle is also text, for Spark options and the environment, and says which host it is on::
+A name makes an endpoint known, and a handle is also text, for Spark options, the environment and
+programs without Ray. It says which host it is on::
 
-    handle = rstream.ray.StreamHandle.from_text(text)
+    ticks = rstream.ray.reader("ticks")
+    handle = rstream.ray.handle("ticks", timeout_s=5)
+    handle = rstream.ray.StreamHandle.from_text(str(handle))
     is_here = handle.host_token == rstream.ray.host_token(rstream.driver.resolve_dir())
 """
 
 import rstream.codecs  # pyright: ignore[reportUnusedImport] - decision 90
+import rstream.ledger  # pyright: ignore[reportUnusedImport] - decision 90
 import rstream.stream  # noqa: F401  # pyright: ignore[reportUnusedImport] - decision 90
 from rstream.ray._endpoint import Endpoint
 from rstream.ray._handle import StreamHandle, host_token
-from rstream.ray._open import open_reader
+from rstream.ray._ledger import ActorLedger
+from rstream.ray._names import handle
+from rstream.ray._open import reader
 
-__all__ = ("Endpoint", "StreamHandle", "host_token", "open_reader")
+__all__ = ("ActorLedger", "Endpoint", "StreamHandle", "handle", "host_token", "reader")

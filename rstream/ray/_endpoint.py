@@ -1,20 +1,28 @@
-"""Reading ends inside Ray actors.
+"""Reading ends inside Ray actors, tasks and programs.
 
 A blocking loop in an actor method would lock the actor, so an endpoint reads on a thread of its
-own, or in the event loop of an async actor. :mod:`rstream.ray._open` opens it.
+own, or in the event loop of an async actor. A plain loop is for whoever has a thread to spare.
+:mod:`rstream.ray._open` opens endpoints.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
-from typing import TYPE_CHECKING, Any
+from collections import deque
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from rstream.driver import watch_loop
 from rstream.errors import ClosedError, ConfigError
+from rstream.stream import Failed, Lost
+from rstream.stream._events import EVENTS_MAX
+from rstream.stream._pump import items
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncIterator, Callable, Iterator
+    from types import TracebackType
+
+    from reactivex import Observable
 
     from rstream.aio import Subscriber as AioSubscriber
     from rstream.ray._handle import StreamHandle
@@ -29,15 +37,26 @@ CLOSE_TIMEOUT_S = 10.0
 
 
 class Endpoint:
-    """A reading end with its handle. It reads on a thread after :meth:`start`, or in an event loop
-    by :meth:`aio_subscriber`.
+    """A reading end with its handle; :func:`rstream.ray.reader` makes it.
+
+    There are four ways to read it, and one endpoint is read in one of them: :meth:`start` (on a
+    thread of its own), :meth:`observable` (RxPY, likewise), ``for`` (in the caller's thread) and
+    ``async for`` (in the event loop). ``with`` and ``async with`` close it; by an exception inside,
+    its writers get the exception's text (:class:`rstream.errors.RemoteError`).
 
     Many writers come and go. The death or the error of one concerns its session: it is an event
-    (:meth:`events`), and the endpoint reads on for the others.
+    (:meth:`events`), and the endpoint reads on for the others. :meth:`finish` ends it.
 
     Thread rules: call ``start`` or ``aio_subscriber`` once; call ``close`` and the properties from
     any thread, or, if it reads in an event loop, from the loop's. Without both the owner polls
     ``source`` itself.
+
+    Example::
+
+        with rstream.ray.reader(stays=False) as end:  # until its writers have completed
+            actor.run.remote(end.handle)
+            for item in end:
+                print(item)
 
     Attributes:
         reader: reads the transport.
@@ -51,17 +70,30 @@ class Endpoint:
         handle: StreamHandle,
         source: Subscriber[Any] | None = None,
         *,
+        stays: bool = True,
         on_closed: Callable[[], None] | None = None,
     ) -> None:
         self.reader: Reader[Any] = reader
         self.source: Subscriber[Any] = reader if source is None else source
         self.handle: StreamHandle = handle
+        self._stays = stays
         self._loop: _Loop | None = None
         self._awaited: AioSubscriber[Any] | None = None
         self._on_closed = on_closed
         self._closing = threading.Event()
         self._finishing = threading.Event()
         self._error: BaseException | None = None
+        self._on_writer_lost: Callable[[Lost | Failed], None] | None = None
+        self._events: deque[StreamEvent] = deque(maxlen=EVENTS_MAX)  # told to on_writer_lost
+
+    def __repr__(self) -> str:
+        return f"<rstream.ray.Endpoint {self.handle.name!r} ({self.handle.stream_id})>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            f"{self!r} belongs to its process and cannot be pickled: pass its handle "
+            "(end.handle), whose publisher() writes to it from anywhere"
+        )
 
     @property
     def demand(self) -> int:
@@ -78,25 +110,81 @@ class Endpoint:
         self,
         on_item: Callable[[Any], None],
         *,
+        on_error: Callable[[BaseException], None] | None = None,
         on_end: Callable[[BaseException | None], None] | None = None,
+        on_writer_lost: Callable[[Lost | Failed], None] | None = None,
     ) -> None:
         """Read in the background, one item after the other; a slow ``on_item`` slows the writers.
 
+        All functions are called on the endpoint's thread. An exception of ``on_item`` or of
+        ``on_writer_lost`` ends the endpoint: its reader is closed, and the writers get the
+        exception's text (:class:`rstream.errors.RemoteError`).
+
         Args:
-            on_item: is called for each item, on the endpoint's thread. An exception ends the
-                endpoint: its reader is closed, the writers get the exception's text
-                (:class:`rstream.errors.RemoteError`), and ``on_end`` the exception.
-            on_end: is called once at the end, with the exception or None. The reader is closed by
+            on_item: is called for each item.
+            on_error: is called once, if an exception ended the endpoint. The reader is closed by
                 then.
+            on_end: is called once at the end, with the exception or None, after ``on_error``.
+            on_writer_lost: is called when a writer died, was cut off, or ended its stream with an
+                error, behind the last item that came from it (before items that wait in a
+                policy's queue). :meth:`events` tells it too.
         Raises:
             ConfigError: it was started before.
+
+        Example::
+
+            end.start(self.on_tick, on_writer_lost=lambda event: self.lost.append(event.source))
         """
         self._check_not_started()
-        self._loop = _Loop(
-            f"rstream-{self.handle.name}", lambda: self._run(on_item, on_end), self._stop
-        )
+        self._on_writer_lost = on_writer_lost
+
+        def run() -> None:
+            error = self._run(on_item)
+            if error is not None and on_error is not None:
+                on_error(error)
+            if on_end is not None:
+                on_end(error)
+
+        self._loop = _Loop(f"rstream-{self.handle.name}", run, self._stop)
         watch_loop(self._loop)
         self._loop.thread.start()
+
+    def observable(self) -> Observable[Any]:
+        """The items as an RxPY Observable (:func:`rstream.rx.from_endpoint`).
+
+        Subscribing starts the endpoint, so it can be subscribed once. The pipeline runs on the
+        endpoint's thread: a slow one slows the writers down. Dispose closes the endpoint.
+
+        Example::
+
+            end.observable().pipe(ops.map(score)).subscribe(print)
+        """
+        from rstream.rx import from_endpoint
+
+        return from_endpoint(self)
+
+    def __iter__(self) -> Iterator[Any]:
+        """Read in the caller's thread, until :meth:`finish` or :meth:`close`; with ``stays=False``
+        until every writer seen has completed. In an actor it holds the actor's thread: use
+        :meth:`start` there.
+
+        Raises:
+            ConfigError: it reads in another way already.
+        """
+        self._check_not_started()
+        return self._items()
+
+    def _items(self) -> Iterator[Any]:
+        return items(
+            self.source,
+            self._is_stopped,
+            is_ended=self._is_finished,
+            wait_s=CLOSE_CHECK_S,
+        )
+
+    def __aiter__(self) -> AsyncIterator[Any]:
+        """Read in the event loop, as :meth:`aio_subscriber`."""
+        return (self._awaited or self.aio_subscriber()).__aiter__()
 
     def aio_subscriber(self) -> AioSubscriber[Any]:
         """Read in the event loop, in place of :meth:`start`: nothing needs a thread.
@@ -126,11 +214,7 @@ class Endpoint:
         if self._loop is not None or self._awaited is not None:
             raise ConfigError(f"stream {self.handle.name!r}: its endpoint is already started")
 
-    def _run(
-        self,
-        on_item: Callable[[Any], None],
-        on_end: Callable[[BaseException | None], None] | None,
-    ) -> None:
+    def _run(self, on_item: Callable[[Any], None]) -> BaseException | None:
         try:
             self._read(on_item)
         except BaseException as error:
@@ -139,22 +223,23 @@ class Endpoint:
         finally:
             # In any case: a reader that nobody reads would hold the window, and so every writer.
             self._leave(self._error)
-        if on_end is not None:
-            on_end(self._error)
+        return self._error
 
     def _read(self, on_item: Callable[[Any], None]) -> None:
-        from rstream.stream._pump import items
-
-        for item in items(
-            self.source,
-            self._closing.is_set,
-            is_ended=self._is_finished,
-            wait_s=CLOSE_CHECK_S,
-        ):
+        for item in self._items():
             on_item(item)
             if self._closing.is_set():
                 self.source.consume(self.source.handed_out())
                 return
+
+    def _is_stopped(self) -> bool:
+        """Whether it is closing; the loop asks between polls, when the events are told."""
+        if self._on_writer_lost is not None and not self.source.has_rest():
+            for event in self.source.events():
+                self._events.append(event)
+                if isinstance(event, Lost | Failed):
+                    self._on_writer_lost(event)
+        return self._closing.is_set()
 
     def _leave(self, error: BaseException | None) -> None:
         """Close the reader, and tell the writers the error if there is one. Idempotent."""
@@ -169,8 +254,11 @@ class Endpoint:
     def _is_finished(self) -> bool:
         """Whether :meth:`finish` was called, and all that was there by then has been read.
 
-        Writers come and go (Spark's workers do not complete the stream), so only finish() ends it.
+        Writers come and go (Spark's workers do not complete the stream), so only finish() ends it,
+        unless ``stays=False`` says otherwise.
         """
+        if not self._stays and self.source.is_ended:
+            return True
         return self._finishing.is_set() and not self._is_filling()
 
     def _is_filling(self) -> bool:
@@ -229,11 +317,44 @@ class Endpoint:
         """What happened to the writers since the last call, oldest first: come and gone, failed,
         lost, gaps, messages that could not be used (:mod:`rstream.stream`).
         """
-        return self.source.events()
+        told = [self._events.popleft() for _ in range(len(self._events))]
+        return told + self.source.events()
 
     def statistics(self) -> dict[str, Any]:
         """Counters of the reader and of its policy's queue; fill and window in bytes."""
         return self.source.statistics()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if isinstance(exc, Exception) and self._loop is None:
+            self._leave(exc)
+        else:
+            self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._awaited is not None:
+            await self._awaited.__aexit__(exc_type, exc, traceback)
+        elif exc is not None and not isinstance(exc, Exception):
+            self.close()  # cancelled: nothing may be awaited
+        else:
+            import anyio
+
+            await anyio.to_thread.run_sync(self.__exit__, exc_type, exc, traceback)
 
 
 class _Loop:

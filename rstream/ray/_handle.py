@@ -4,24 +4,41 @@ The *reader* makes the handle, because in UDP unicast the address is the reader'
 a shared-memory stream and to a UDP port of its own, with one stream id. A *writer* that opens the
 handle compares host tokens. If they are equal, it sees the same shared memory and writes there.
 Otherwise it sends to the reader's UDP address. Many readers are many handles, also under one name.
+
+As text a handle is a URI, which any program may keep, print and read::
+
+    rstream://10.0.0.7:40123/ticks?v=3&id=-1234&codec=msgpack&dir=/dev/shm/rstream-ann&...
 """
 
 from __future__ import annotations
 
 import dataclasses
 import os
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Final, Unpack
+from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 from rstream import _core
 from rstream.errors import ConfigError
+from rstream.stream._options import PREFETCH
 
 if TYPE_CHECKING:
     from rstream.aio import Publisher as AioPublisher
     from rstream.aio._open import Opening
     from rstream.codecs import CodecLike
-    from rstream.stream import Publisher, SendOptions
+    from rstream.stream import Publisher, SendOptions, StreamSink
+    from rstream.stream.executor import Executor
 
-HANDLE_VERSION = 2
+HANDLE_VERSION: Final = 3
+#: How the fields of a handle are named in its text, in this order.
+QUERY: Final = {
+    "stream_id": "id",
+    "codec": "codec",
+    "node": "node",
+    "driver_dir": "dir",
+    "host_token": "host",
+    "ipc_channel": "ipc",
+    "udp_channel": "udp",
+}
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,11 +72,14 @@ class StreamHandle:
     node: str
     codec: str
 
-    def to_text(self) -> str:
-        """The handle as one line of plain text; :meth:`from_text` reads it."""
-        import msgspec
+    def __str__(self) -> str:
+        """The handle as one line of text, a URI; :meth:`from_text` reads it."""
+        query = {"v": str(HANDLE_VERSION)}
+        query |= {key: str(getattr(self, field)) for field, key in QUERY.items()}
+        pairs = (f"{key}={quote(value, safe=':/?=')}" for key, value in query.items())
+        return f"rstream://{self.endpoint}/{quote(self.name, safe='')}?{'&'.join(pairs)}"
 
-        return msgspec.json.encode({"v": HANDLE_VERSION, **dataclasses.asdict(self)}).decode()
+    to_text = __str__
 
     @classmethod
     def from_text(cls, text: str) -> StreamHandle:
@@ -67,22 +87,32 @@ class StreamHandle:
 
         Raises:
             ConfigError: the text is no handle, or one of another version.
-        """
-        import msgspec
 
+        Example::
+
+            handle = rstream.ray.StreamHandle.from_text(os.environ["TICKS"])  # str(handle) there
+        """
         try:
-            fields: Any = msgspec.json.decode(text)
-            version = fields.pop("v")
-            if version != HANDLE_VERSION:
+            parts = urlsplit(text.strip())
+            query = dict(parse_qsl(parts.query, keep_blank_values=True, strict_parsing=True))
+            version = query.pop("v")
+            if parts.scheme != "rstream":
+                raise ValueError(f"scheme {parts.scheme!r}")
+            if version != str(HANDLE_VERSION):
                 raise ConfigError(
                     f"stream handle of version {version}, this rstream reads version "
                     f"{HANDLE_VERSION}: use the same rstream release on both sides"
                 )
-            return cls(**fields)
+            fields: dict[str, Any] = {field: query[key] for field, key in QUERY.items()}
+            fields |= {"name": unquote(parts.path[1:]), "stream_id": int(fields["stream_id"])}
+            return cls(endpoint=parts.netloc, **fields)
         except ConfigError:
             raise
         except Exception as error:
-            raise ConfigError(f"not a stream handle: {text[:80]!r} ({error})") from error
+            raise ConfigError(
+                f"not a stream handle: {text[:80]!r} ({error})",
+                hint="str(handle) makes the text: rstream://host:port/name?v=3&id=...",
+            ) from error
 
     def is_local(self, driver_dir: str | None = None) -> bool:
         """Whether this process sees the reader's shared memory: same host token, same directory."""
@@ -139,6 +169,34 @@ class StreamHandle:
         from rstream import aio
 
         return aio.publisher(**self._address(type, codec, driver_dir), **options)
+
+    def sink(
+        self,
+        type: Any = None,
+        *,
+        codec: CodecLike = None,
+        driver_dir: str | None = None,
+        window: int = PREFETCH,
+        executor: Executor | None = None,
+        **options: Unpack[SendOptions],
+    ) -> StreamSink[Any]:
+        """The writing end for a pipeline: a Reactive Streams subscriber that asks its upstream for
+        what the reader of this handle wants, and for no element more.
+
+        Args:
+            type, codec, driver_dir, options: as for :meth:`publisher`.
+            window, executor: as for :func:`rstream.stream.sink`.
+        Raises:
+            ConfigError, DriverError: as for :meth:`publisher`.
+
+        Example::
+
+            rstream.rx.to_publisher(observable).subscribe(handle.sink())
+        """
+        from rstream import stream
+
+        address = self._address(type, codec, driver_dir)
+        return stream.sink(**address, window=window, executor=executor, **options)
 
     def _address(self, type: Any, codec: CodecLike, driver_dir: str | None) -> dict[str, Any]:
         """What a publisher of this process opens.

@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import errno
 import functools
+import logging
 import os
+import secrets
 import time
+import uuid
 from typing import TYPE_CHECKING, Any
 
 from rstream import policy, stream
@@ -18,10 +21,15 @@ from rstream._keywords import names_keywords
 from rstream.channel import Channel
 from rstream.codecs._choose import choose_for_handle
 from rstream.driver import resolve_dir
-from rstream.errors import RegistrationError, RStreamError
+from rstream.errors import NameTaken, RegistrationError, RStreamError
+from rstream.ledger._subscriber import STAGING_BYTES
+from rstream.ray import _registry
+from rstream.ray._cluster import class_name, running_ray, this_process
+from rstream.ray._committed import committing
 from rstream.ray._endpoint import Endpoint
 from rstream.ray._handle import StreamHandle, host_token
-from rstream.ray._places import Place, Seat, running_ray
+from rstream.ray._places import Place, Seat, place_of
+from rstream.ray._roster import Record
 from rstream.stream._buffered import BufferedSubscriber
 from rstream.stream._names import new_stream_id
 from rstream.stream._open import under_policy
@@ -32,26 +40,33 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rstream.codecs import CodecLike
+    from rstream.ledger import Ledger
     from rstream.rate import RateLimit
+    from rstream.ray._cluster import Holder
     from rstream.stream import Reader
     from rstream.stream._options import Prefetch
     from rstream.stream._report import OnLost
+
+log = logging.getLogger("rstream")
 
 #: Terms of handle streams: 1 MiB, so a window of 512 KiB; messages over 128 KiB go in parts.
 DEFAULT_TERM_LENGTH = 1 << 20
 #: Largest receiver window in bytes.
 WINDOW_MAX = 1 << 20
-#: How long a restarted actor waits for its old port. Longer than the client liveness timeout of a
-#: driver (10 s), after which the driver frees the port of the dead actor.
-REJOIN_TIMEOUT_S = 20.0
+#: How long a restarted actor waits for its old port. A driver frees it 0.4 s after the death; where
+#: it only knows deaths by heartbeats, after its client liveness timeout (10 s).
+REJOIN_TIMEOUT_S = 12.0
+#: How often it tries.
+RETRY_S = 0.02
 
 
 @names_keywords
-def open_reader(
-    name: str,
+def reader(
+    name: str | None = None,
     type: Any = None,
     *,
     codec: CodecLike = None,
+    stays: bool = True,
     dir: str | None = None,
     udp: bool = True,
     port: int = 0,
@@ -64,19 +79,26 @@ def open_reader(
     on_slow: policy.SlowPolicy = policy.Block(),
     on_lost: OnLost = "event",
     max_message_length: int = MESSAGE_LENGTH,
+    ledger: Ledger | None = None,
+    staging_bytes: int = STAGING_BYTES,
 ) -> Endpoint:
-    """Open the reading end of a stream and make its handle.
+    """Open a reading end in an actor, a task or a program, and make its handle.
 
-    The handle is the address of this reader alone, also when others have the same name. Readers
-    that want to share what is sent to a name use :func:`rstream.subscriber` with that name.
+    The handle is the address of this reader alone. Readers that want to share what is sent to a
+    name use :func:`rstream.subscriber` with that name.
 
     Args:
-        name: the stream's name.
+        name: None (default): the endpoint has an address of its own and no name that others could
+            find, so two actors of one class never share a stream. A name is registered with Ray:
+            :func:`rstream.ray.handle` finds it from any actor, task or program of the namespace.
+            Where Ray does not run, it is only for people.
         type: the type of the objects; it chooses the codec, as for :func:`rstream.subscriber`.
         codec: overrides ``type``: ``raw``, ``msgpack``, ``arrow``, ``numpy``, or ``pickle``, which
             runs code that writers choose; or a type, or a codec object. The handle carries a
             name: where the codec has none (your own), writers pass it to
             ``handle.publisher(codec=...)``.
+        stays: False ends the endpoint when every writer seen has completed its stream. True
+            (default): writers come and go, and only :meth:`Endpoint.finish` ends it.
         dir: driver directory; default: the host's shared one.
         udp: also bind a UDP port, so that writers on other hosts can reach this reader.
         port: UDP port; 0: any free one (a restarted Ray actor gets its old one again).
@@ -99,28 +121,40 @@ def open_reader(
             ``"raise"``: the endpoint ends with the error.
         max_message_length: as for :func:`rstream.subscriber`: longest message that is put together
             from its parts, in bytes (1 GiB).
+        ledger: for ``codec="arrow"``: what remembers the rows and commits of Spark's sink; None:
+            memory, until this end is closed (:mod:`rstream.ledger`).
+        staging_bytes: for ``codec="arrow"``: most bytes of rows that wait for their commit.
     Returns:
         An :class:`Endpoint`; its ``handle`` can be pickled and passed to any actor or task.
     Raises:
+        NameTaken: another living endpoint has the name.
         ConfigError: an argument cannot be used.
         DriverError: there is no driver, or it refused a channel (the port may be taken).
+        TimeoutError: the name could not be registered with Ray within 30 s.
+
+    Example::
+
+        self.end = rstream.ray.reader(type=Tick)  # in an actor; it gives away self.end.handle
+        self.end.start(self.on_tick)
     """
     check_prefetch(prefetch)
     reader_codec, codec_name = choose_for_handle(type, codec, trusted_network=trusted_network)
-    seat = Seat(name)
+    socket_tag = secrets.randbelow(1 << 31)  # an earlier socket of this place may not be gone yet
+    holder = this_process()
+    seat = Seat(name or "", holder)
     try:
         place = seat.recall() or Place(new_stream_id())
+        title = name or _title(holder, seat)
         node = host or _node_address()
         directory = resolve_dir(dir)
-        ipc_channel = Channel.ipc(name=name, term_length=term_length)
+        ipc_channel = Channel.ipc(name=title, term_length=term_length)
         channels = [ipc_channel]
         if udp:
             address = address_of(bind or node, port or place.port)
-            channels.append(_listening(name, address, term_length))
+            channels.append(_listening(title, address, term_length, socket_tag))
         opened = functools.partial(
             stream.reader,
-            name,
-            channels=channels,
+            title,
             stream_id=place.stream_id,
             codec=reader_codec,
             prefetch=prefetch,
@@ -129,36 +163,92 @@ def open_reader(
             hold=True,
             dir=directory,
         )
-        patience_s = REJOIN_TIMEOUT_S if udp and place.port and not port else 0.0
-        source = under_policy(on_slow, lambda evict: _retry(opened, evict, patience_s))
-        reader: Reader[Any] = source.reader if isinstance(source, BufferedSubscriber) else source
-        try:
-            bound = _bound_port(reader) if udp else 0
-            seat.remember(Place(place.stream_id, bound))
-        except BaseException:
-            source.close()
-            raise
+        is_old_port = udp and place.port != 0 and not port
+        open_it = functools.partial(_open_again, opened, channels, is_old_port=is_old_port)
+        source = under_policy(on_slow, open_it)
+        opened_reader = source.reader if isinstance(source, BufferedSubscriber) else source
     except BaseException as error:
         seat.leave()
         if bind is None and isinstance(error, RegistrationError):
             _hint_at_bind(error)
         raise
-    endpoint = address_of(node, bound) if udp else ""
-    udp_channel = (
-        Channel.udp(endpoint, name=name, term_length=term_length, rate=rate) if udp else ""
+    try:
+        endpoint = address_of(node, _bound_port(opened_reader)) if udp else ""
+        udp_channel = (
+            Channel.udp(endpoint, name=title, term_length=term_length, rate=rate) if udp else ""
+        )
+        handle = StreamHandle(
+            name=title,
+            stream_id=place.stream_id,
+            ipc_channel=str(ipc_channel.replace(rate=rate)),
+            endpoint=endpoint,
+            udp_channel=str(udp_channel),
+            host_token=host_token(directory),
+            driver_dir=directory,
+            node=node,
+            codec=codec_name,
+        )
+        source = committing(
+            source,
+            handle,
+            reader_codec,
+            socket_tag=socket_tag,
+            ledger=ledger,
+            staging_bytes=staging_bytes,
+        )
+        token = _announce(name or "", seat, holder, handle)
+    except BaseException:
+        source.close()
+        seat.leave()
+        raise
+    return Endpoint(
+        opened_reader,
+        handle,
+        source,
+        stays=stays,
+        on_closed=lambda: _forget(seat, handle, token),
     )
-    handle = StreamHandle(
-        name=name,
-        stream_id=place.stream_id,
-        ipc_channel=str(ipc_channel.replace(rate=rate)),
-        endpoint=endpoint,
-        udp_channel=str(udp_channel),
-        host_token=host_token(directory),
-        driver_dir=directory,
-        node=node,
-        codec=codec_name,
+
+
+def _title(holder: Holder | None, seat: Seat) -> str:
+    """The stream's name of an endpoint without one; a restarted actor makes the same."""
+    if holder is None or not holder.actor_id:
+        return f"reader-{uuid.uuid4().hex[:8]}"
+    name = class_name(holder.actor_id) or "reader"
+    return f"{name}-{holder.actor_id[:8]}-{seat.number}"
+
+
+def _announce(name: str, seat: Seat, holder: Holder | None, handle: StreamHandle) -> str:
+    """Tell the registry of an endpoint that others look for, or that a restart opens again.
+
+    Returns:
+        The token of its record; empty: there is nothing to tell.
+    Raises:
+        NameTaken: another living endpoint has the name. TimeoutError: the registry does not answer.
+    """
+    if holder is None or not (name or holder.may_restart):
+        return ""
+    token = uuid.uuid4().hex
+    record = Record(token=token, seat=seat.key, name=name, holder=holder, handle=handle)
+    other: Record | None = _registry.call("announce", record)
+    if other is None:
+        return token
+    is_same_actor = holder.actor_id and other.holder.actor_id == holder.actor_id
+    if is_same_actor and other.holder.restarts > holder.restarts:
+        raise NameTaken(
+            f"stream {handle.name!r}: a newer incarnation of this actor has opened it "
+            f"({other.holder.title}); this process is left over and must end"
+        )
+    raise NameTaken(
+        f"stream {name!r}: the name is taken by {other.holder.title}",
+        hint="leave the name out, then each endpoint has an address of its own; or close the other",
     )
-    return Endpoint(reader, handle, source, on_closed=seat.leave)
+
+
+def _forget(seat: Seat, handle: StreamHandle, token: str) -> None:
+    seat.leave(place_of(handle))
+    if token:
+        _registry.send("withdraw", token)
 
 
 def address_of(host: str, port: int) -> str:
@@ -166,7 +256,7 @@ def address_of(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host and not host.startswith("[") else f"{host}:{port}"
 
 
-def _listening(name: str, address: str, term_length: int) -> Channel:
+def _listening(name: str, address: str, term_length: int, socket_tag: int) -> Channel:
     """The channel on which a reader listens for writers of other hosts."""
     window = min(term_length // 2, WINDOW_MAX)
     return Channel(
@@ -175,21 +265,33 @@ def _listening(name: str, address: str, term_length: int) -> Channel:
         name=name,
         receiver_window=window,
         socket_rcvbuf=2 * window,
+        channel_tag=socket_tag,
     )
 
 
-def _retry(
-    open_it: Callable[..., Reader[Any]], evict: policy.Evict | None, timeout_s: float
+def _open_again(
+    open_it: Callable[..., Reader[Any]],
+    channels: list[Channel],
+    evict: policy.Evict | None,
+    *,
+    is_old_port: bool,
 ) -> Reader[Any]:
-    """Try until the driver has given the dead actor's client up, which frees its port."""
-    deadline_s = time.monotonic() + timeout_s
-    while True:
+    """Open the reader; an old port is tried until the driver has given the dead actor's client up,
+    which frees it. If a stranger has it by then, the handle has another port from now on.
+    """
+    deadline_s = time.monotonic() + REJOIN_TIMEOUT_S
+    while is_old_port:
         try:
-            return open_it(evict=evict)
-        except RegistrationError:
+            return open_it(channels=channels, evict=evict)
+        except RegistrationError as error:
             if time.monotonic() >= deadline_s:
-                raise
-            time.sleep(0.1)
+                log.warning("%s; the endpoint takes another port, and so another handle", error)
+                break
+            time.sleep(RETRY_S)
+    if is_old_port:
+        host = str(channels[1].endpoint).rpartition(":")[0]
+        channels = [channels[0], channels[1].replace(endpoint=f"{host}:0")]
+    return open_it(channels=channels, evict=evict)
 
 
 def _hint_at_bind(error: RegistrationError) -> None:

@@ -1,21 +1,28 @@
 """Where the endpoints of a process are, and how a restarted actor gets the same places again.
 
 A *place* is what a handle's address is made of: the stream id and the UDP port. An actor's endpoint
-is known by actor id, stream name, and number: the first open endpoint of a name has number 0. Ray's
-key-value store remembers its place. So an actor that Ray restarts, or that opens a closed endpoint
-anew, has the same handle as before, and two endpoints of one name never share one.
+is known by its *seat*: actor id, label, and number; the first open endpoint of a label has number
+0. The label is the name, or empty for endpoints without one. The registry remembers the place for
+an actor that Ray may restart. So an actor that was restarted, or that opens a closed endpoint
+anew, has the same handle as before, and two endpoints never share one.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import importlib
-import sys
 import threading
-from typing import Any
+from typing import TYPE_CHECKING
+
+from rstream.ray import _registry
+
+if TYPE_CHECKING:
+    from rstream.ray._cluster import Holder
+    from rstream.ray._handle import StreamHandle
+    from rstream.ray._roster import SeatKey
 
 _lock = threading.Lock()
 _open_numbers: dict[str, set[int]] = {}
+_left_places: dict[SeatKey, Place] = {}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -32,56 +39,51 @@ class Place:
 
 
 class Seat:
-    """The right of one open endpoint of this process to its number, and the memory of its place."""
+    """The right of one open endpoint of this process to its number, and the memory of its place.
 
-    def __init__(self, name: str) -> None:
-        self._name = name
+    Args:
+        label: the endpoint's name, or empty.
+        holder: this process; None: Ray does not run here.
+    """
+
+    def __init__(self, label: str, holder: Holder | None) -> None:
+        self._label = label
+        self._holder = holder
         with _lock:
-            taken = _open_numbers.setdefault(name, set())
-            self._number = next(n for n in range(len(taken) + 1) if n not in taken)
-            taken.add(self._number)
+            taken = _open_numbers.setdefault(label, set())
+            self.number: int = next(n for n in range(len(taken) + 1) if n not in taken)
+            taken.add(self.number)
         self._is_left = False
 
-    def leave(self) -> None:
-        """Give the number back; the next endpoint of the name has the same place. Idempotent."""
+    @property
+    def key(self) -> SeatKey:
+        """As the registry knows it."""
+        holder = self._holder
+        process = "" if holder is None else holder.actor_id or holder.worker_id or holder.job_id
+        return process, self._label, self.number
+
+    def leave(self, place: Place | None = None) -> None:
+        """Give the number back; the next endpoint of the label has the same place. Idempotent."""
         with _lock:
             if not self._is_left:
                 self._is_left = True
-                _open_numbers[self._name].discard(self._number)
+                _open_numbers[self._label].discard(self.number)
+                if place is not None and self._holder is not None and self._holder.actor_id:
+                    _left_places[self.key] = place
 
     def recall(self) -> Place | None:
-        """The place that an earlier endpoint with this number had; None: there was none."""
-        key = self._key()
-        value: bytes | None = _key_value_store()._internal_kv_get(key) if key else None
-        if not value:
+        """The place that an earlier endpoint with this seat had; None: there was none."""
+        holder = self._holder
+        if holder is None or not holder.actor_id:
             return None
-        stream_id, port = value.split()
-        return Place(int(stream_id), int(port))
-
-    def remember(self, place: Place) -> None:
-        """Keep the place for a restart; without effect outside of an actor."""
-        key = self._key()
-        if key:
-            _key_value_store()._internal_kv_put(key, f"{place.stream_id} {place.port}".encode())
-
-    def _key(self) -> bytes | None:
-        ray = running_ray()
-        if ray is None:
-            return None
-        actor_id: str | None = ray.get_runtime_context().get_actor_id()
-        return (
-            f"rstream:place:{actor_id}:{self._number}:{self._name}".encode() if actor_id else None
-        )
+        left = _left_places.get(self.key)
+        if left is not None or holder.restarts == 0:
+            return left
+        handle: StreamHandle | None = _registry.call("recall", self.key)
+        return None if handle is None else place_of(handle)
 
 
-def running_ray() -> Any:
-    """The module ray if it is initialised here, else None. It has no strict types.
-
-    It is not imported for that: who has not imported it has not initialised it.
-    """
-    ray: Any = sys.modules.get("ray")
-    return ray if ray is not None and ray.is_initialized() else None
-
-
-def _key_value_store() -> Any:
-    return importlib.import_module("ray.experimental.internal_kv")
+def place_of(handle: StreamHandle) -> Place:
+    """The place of a handle."""
+    port = int(handle.endpoint.rpartition(":")[2]) if handle.endpoint else 0
+    return Place(handle.stream_id, port)

@@ -12,7 +12,7 @@ that. Here are operators that do not::
 What is open already can be read, too::
 
     rx.from_reader(rstream.stream.reader("ticks", channels=channels)).subscribe(print)
-    rx.from_endpoint(rstream.ray.open_reader("ticks")).subscribe(print)
+    rx.from_endpoint(rstream.ray.reader("ticks")).subscribe(print)
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from rstream.rx._from_publisher import from_publisher
 from rstream.rx._limit_rate import limit_rate
 from rstream.rx._observable import from_reader, from_stream
 from rstream.rx._observe_on import observe_on_bounded
-from rstream.rx._operators import tee_stream, to_stream
+from rstream.rx._operators import HandleLike, tee_stream, to_stream
 from rstream.rx._to_async import AsyncItems, AsyncItemsIterator, to_async_iterable
 from rstream.rx._to_publisher import to_publisher
 
@@ -39,6 +39,7 @@ __all__ = (
     "AsyncItems",
     "AsyncItemsIterator",
     "EndpointLike",
+    "HandleLike",
     "flat_map_bounded",
     "from_async_iterable",
     "from_endpoint",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, Unpack
 
 from reactivex import Observable, abc
 from reactivex.disposable import CompositeDisposable, Disposable
@@ -18,8 +18,18 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+class HandleLike(Protocol):
+    """What opens a publisher of one reader, such as :class:`rstream.ray.StreamHandle`."""
+
+    def publisher(
+        self, type: Any = None, *, codec: CodecLike = None, **options: Any
+    ) -> Publisher[Any]:
+        """Open the writing end."""
+        ...
+
+
 def to_stream(
-    name: str | int,
+    name: str | int | HandleLike,
     type: Any = None,
     *,
     codec: CodecLike = None,
@@ -37,7 +47,8 @@ def to_stream(
         observer   -------3|
 
     Args:
-        name, type, codec, options: as for :func:`rstream.publisher`.
+        name: a stream's name or id, or the handle of a reader (:mod:`rstream.ray`).
+        type, codec, options: as for :func:`rstream.publisher`, or ``publisher`` of the handle.
     Returns:
         The operator. Its Observable emits one item, the number of items sent, when the source has
         completed and the readers had ``linger_s`` seconds to consume; then it completes. So
@@ -48,7 +59,7 @@ def to_stream(
 
 
 def tee_stream(
-    name: str | int,
+    name: str | int | HandleLike,
     type: Any = None,
     *,
     codec: CodecLike = None,
@@ -68,7 +79,7 @@ def tee_stream(
     :func:`to_stream`; the observer completes when the readers had ``linger_s`` seconds to consume.
 
     Args:
-        name, type, codec, options: as for :func:`rstream.publisher`.
+        name, type, codec, options: as for :func:`to_stream`.
     Returns:
         The operator. A failure to send disposes the source and reaches ``on_error``.
 
@@ -81,7 +92,7 @@ def tee_stream(
 
 def _sending(
     kind: Callable[[Publisher[Any], abc.ObserverBase[Any]], _Sending],
-    name: str | int,
+    name: str | int | HandleLike,
     type: Any,
     codec: CodecLike,
     options: PublisherOptions,
@@ -91,9 +102,7 @@ def _sending(
             observer: abc.ObserverBase[Any], scheduler: abc.SchedulerBase | None = None
         ) -> abc.DisposableBase:
             try:
-                publisher: Publisher[Any] = stream.publisher(
-                    name, codec=codecs.choose(type, codec), **options
-                )
+                publisher = _open(name, type, codec, options)
             except Exception as error:
                 observer.on_error(error)
                 return Disposable()
@@ -108,6 +117,14 @@ def _sending(
         return Observable(subscribe)
 
     return operator
+
+
+def _open(
+    name: str | int | HandleLike, type: Any, codec: CodecLike, options: PublisherOptions
+) -> Publisher[Any]:
+    if isinstance(name, str | int):
+        return stream.publisher(name, codec=codecs.choose(type, codec), **options)
+    return name.publisher(type, codec=codec, **options)
 
 
 class _Sending:

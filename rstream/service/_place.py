@@ -69,7 +69,7 @@ class Place:
 
 
 def place_of(name: str, channel: Channel | str | None) -> Place:
-    """The address of a service.
+    """The address of a service. A server may also listen on a socket that is open, by its tag.
 
     Raises:
         ConfigError: the name or the channel cannot be used for requests.
@@ -82,7 +82,7 @@ def place_of(name: str, channel: Channel | str | None) -> Place:
         raise ConfigError(f"channel {uri}: a server is asked in shared memory or over UDP")
     if uri.get("control") or uri.get("control-mode"):
         raise ConfigError(f"channel {uri}: a server has one address; leave out control=")
-    if uri.media == "udp":
+    if uri.media == "udp" and (uri.get("endpoint") or not uri.get("tags")):
         host, _ = split_endpoint(uri.get("endpoint") or "")
         if _is_multicast(host):
             raise ConfigError(

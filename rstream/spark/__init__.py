@@ -1,4 +1,4 @@
-"""Spark: a streaming sink, ``df.writeStream.format("rstream")``.
+"""Spark: a sink for streams and batches, ``format("rstream")``.
 
     rstream.spark.register(spark)
     query = (rows.writeStream.format("rstream")
@@ -6,26 +6,29 @@
         .option("partitionBy", "carrier")
         .option("checkpointLocation", folder).start())
 
-The reader gets each element as a ``pyarrow.RecordBatch``. Rows are delivered at least once: see
-:func:`marks_of` and docs/how-to/spark.md::
+Readers, opened by ``rstream.ray.reader(..., codec="arrow")``, get ``pyarrow.RecordBatch``
+objects, each row once (``delivery="committed"``). :func:`marks_of` tells where a batch comes from.
 
-    for batch in reader:
-        marks = rstream.spark.marks_of(batch)
-        if (marks.query, marks.epoch, marks.partition) not in finished:
-            ...
+Faster, from the program that drives Spark::
+
+    rstream.spark.send(df, handle)
+    query = rows.writeStream.foreachBatch(rstream.spark.foreach_batch(handle)).start()
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import rstream.ledger  # pyright: ignore[reportUnusedImport] - decision 90
 import rstream.ray  # noqa: F401  # pyright: ignore[reportUnusedImport] - decision 90
-from rstream.spark._sink import OPTIONS, Marks, marks_of
+from rstream.ledger import Marks, marks_of
+from rstream.spark._frames import Sent, foreach_batch, send
+from rstream.spark._options import OPTIONS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ("OPTIONS", "Marks", "marks_of", "register")
+__all__ = ("OPTIONS", "Marks", "Sent", "foreach_batch", "marks_of", "register", "send")
 
 
 def register(spark: SparkSession) -> None:
@@ -33,6 +36,11 @@ def register(spark: SparkSession) -> None:
 
     Workers import :mod:`rstream.spark`, so it must be installed in their Python
     (``PYSPARK_PYTHON``).
+
+    Example::
+
+        rstream.spark.register(spark)
+        df.write.format("rstream").option("handles", handle.to_text()).mode("append").save()
     """
     from rstream.spark._sink import RstreamDataSource
 

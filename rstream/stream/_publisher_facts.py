@@ -138,7 +138,7 @@ class PublisherFacts(_core.SendPath, Generic[T]):
     def __reduce__(self) -> NoReturn:
         raise TypeError(
             f"{self!r} belongs to its process and cannot be pickled: pass the stream's name and "
-            "open a publisher there, or pass a handle (rstream.ray.open_reader(name).handle), "
+            "open a publisher there, or pass a handle (rstream.ray.reader(name).handle), "
             "whose publisher() opens one anywhere"
         )
 

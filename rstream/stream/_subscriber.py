@@ -270,7 +270,7 @@ class Subscriber(ABC, Generic[T]):
     def __reduce__(self) -> NoReturn:
         raise TypeError(
             f"{self!r} belongs to its process and cannot be pickled: pass the stream's name and "
-            "open a subscriber there; in a Ray actor, rstream.ray.open_reader(name), whose handle "
+            "open a subscriber there; in a Ray actor, rstream.ray.reader(name), whose handle "
             "can be pickled"
         )
 

@@ -131,7 +131,7 @@ def count_endpoint(task: dict[str, Any], seen: Callable[[], None]) -> None:
     """What a Ray actor reads from; its first line of output is the handle."""
     import rstream.ray
 
-    end = rstream.ray.open_reader(
+    end = rstream.ray.reader(
         STREAM, codec=CODEC, dir=task["dir"], host="127.0.0.1", term_length=FACE_TERM
     )
     print(end.handle.to_text(), flush=True)

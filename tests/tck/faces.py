@@ -19,7 +19,7 @@ from rstream import abc, aio, rx, stream
 from rstream.abc import UNBOUNDED
 from rstream.errors import RStreamError
 from rstream.flow.demand import Demand
-from rstream.ray import open_reader
+from rstream.ray import reader
 from tests.support import until
 
 from .media import numbers
@@ -186,7 +186,7 @@ class Endpoints(abc.Publisher):
         refuse_none(subscriber)
         medium, near = self.medium, self.drivers.dir_of(self.medium)
         writer = near if medium.name == "ipc" else self.drivers.dir_of(medium, far=True)
-        endpoint = open_reader(f"tck-endpoint-{next(numbers)}", dir=near)
+        endpoint = reader(f"tck-endpoint-{next(numbers)}", dir=near)
         feed = Feed(
             lambda: endpoint.handle.publisher(driver_dir=writer, connect_timeout_s=1, linger_s=0),
             self.elements,

@@ -75,11 +75,11 @@ WITHOUT_EXAMPLE = {
         ),
         RETURNED,
     ),
-    "rstream.ray": {"Endpoint": "open_reader returns it; the example of the module"},
     "rstream.rx": {
         "AsyncItems": "to_async_iterable returns it; the example there",
         "AsyncItemsIterator": "iterating AsyncItems makes it",
         "EndpointLike": "a protocol; ray.Endpoint is one",
+        "HandleLike": "a protocol; ray.StreamHandle is one",
     },
     "rstream.service": {
         "AnswerStream": "request_stream returns it",
@@ -89,7 +89,12 @@ WITHOUT_EXAMPLE = {
         "Service": "serve returns it; the example there",
         "close_requesters": "a call without arguments",
     },
-    "rstream.spark": {"Marks": RETURNED},
+    "rstream.ledger": {
+        "Ledger": "a protocol; MemoryLedger is one",
+        "Marks": RETURNED,
+        "Recalled": "what Ledger.recall returns",
+    },
+    "rstream.spark": {"Marks": RETURNED, "Sent": RETURNED},
     "rstream.stages": {
         "BroadcastHub": "broadcast_hub returns it; the example there",
         "Buffered": "buffer returns it; the example there",

@@ -90,7 +90,7 @@ def test_rx_from_and_to_a_stream(driver_dir, name, arguments, item):
 
 @choices
 def test_a_ray_endpoint_and_the_writers_of_its_handle(driver_dir, name, arguments, item):
-    end = ray.open_reader(name, dir=driver_dir, udp=False, **arguments)
+    end = ray.reader(name, dir=driver_dir, udp=False, **arguments)
     try:
         handle = ray.StreamHandle.from_text(end.handle.to_text())
         assert handle.codec == ("numpy" if isinstance(item, np.ndarray) else "arrow")
@@ -104,7 +104,7 @@ def test_a_ray_endpoint_and_the_writers_of_its_handle(driver_dir, name, argument
 
 def test_a_100_000_float_array_in_ray_without_a_word_about_it(driver_dir, name):
     """The complaint: arrays of this size between actors need the object store, or pickle."""
-    end = ray.open_reader(name, np.ndarray, dir=driver_dir, udp=False)
+    end = ray.reader(name, np.ndarray, dir=driver_dir, udp=False)
     got = []
     end.start(got.append)
     arrays = np.random.default_rng(7).random((3, 100_000))
@@ -116,7 +116,7 @@ def test_a_100_000_float_array_in_ray_without_a_word_about_it(driver_dir, name):
 
 
 def test_a_handle_refuses_a_writer_of_another_kind(driver_dir, name):
-    end = ray.open_reader(name, np.ndarray, dir=driver_dir, udp=False)
+    end = ray.reader(name, np.ndarray, dir=driver_dir, udp=False)
     try:
         with pytest.raises(
             ConfigError, match=r"type=Table is arrow \(id 3\), the reader .*numpy \(id 4\)"

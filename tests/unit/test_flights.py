@@ -9,7 +9,7 @@ import pytest
 
 from examples.flights import picture, verdict
 from examples.flights.monitor import Monitor
-from examples.flights.passes import LAW, SLOWED, WINDOW, Outcome, Plan, is_steady
+from examples.flights.passes import COMMITTED, LAW, SLOWED, WINDOW, Outcome, Plan, is_steady
 from examples.flights.tracks import Track, quantile, speed
 
 
@@ -37,7 +37,7 @@ def outcome(plan: Plan, folder: Path, delay_s: float, sums: verdict.Sums) -> Out
     monitor.stop()
     monitor.tracks = [track(delay_s, None if plan is WINDOW else 70_000) for _ in range(3)]
     monitor.sums = {key: list(values) for key, values in sums.items()}
-    counts = [{"error": "", "repeated": 0}] * 3
+    counts = [{"error": "", "repeated": 0, "repeated_epochs": 0}] * 3
     return Outcome(plan, monitor, counts, [], slow_begin=5.0, slow_end=21.0, last=30.0)
 
 
@@ -129,7 +129,14 @@ def test_a_pass_without_a_slow_phase_is_no_proof(tmp_path: Path) -> None:
     law, window = (outcome(plan, tmp_path, 1.0, {}) for plan in (LAW, WINDOW))
     short = Outcome(WINDOW, window.monitor, window.counts, [], 0.0, 0.0, 30.0)
     with pytest.raises(SystemExit, match="window alone ended before"):
-        verdict.judge(tmp_path, {}, law, short, factor=10.0)
+        verdict.judge(tmp_path, {}, law, short, law, factor=10.0)
+
+
+def test_a_pass_of_committed_rows_must_have_seen_a_replay(tmp_path: Path) -> None:
+    committed = outcome(COMMITTED, tmp_path, 1.0, {})
+    assert len(verdict.judge_replay(committed)) == 1
+    committed.counts[0]["repeated_epochs"] = 1
+    assert verdict.judge_replay(committed) == []
 
 
 def test_the_picture_is_small(tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ class Text:
 def test_a_codec_by_name_by_type_or_as_an_object(
     driver_dir, name, codec, name_in_handle, for_writer, item
 ):
-    end = ray.open_reader(name, codec=codec, dir=driver_dir, udp=False)
+    end = ray.reader(name, codec=codec, dir=driver_dir, udp=False)
     try:
         handle = ray.StreamHandle.from_text(end.handle.to_text())
         assert handle.codec == name_in_handle
@@ -53,7 +53,7 @@ def test_a_codec_by_name_by_type_or_as_an_object(
 
 
 def test_a_writer_without_the_readers_codec_is_refused(driver_dir, name):
-    end = ray.open_reader(name, codec=Text(), dir=driver_dir, udp=False)
+    end = ray.reader(name, codec=Text(), dir=driver_dir, udp=False)
     try:
         with pytest.raises(ConfigError, match="codec of its own"):
             end.handle.publisher()

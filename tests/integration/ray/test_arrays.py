@@ -22,7 +22,7 @@ class Reader:
         import rstream.ray
 
         self.sums: list[float] = []
-        self.end = rstream.ray.open_reader(name, np.ndarray, dir=directory, host="127.0.0.1")
+        self.end = rstream.ray.reader(name, np.ndarray, dir=directory, host="127.0.0.1")
         self.end.start(lambda array: self.sums.append(float(array.sum())))
 
     def handle(self) -> Any:

@@ -38,7 +38,7 @@ def test_the_forwarder_of_the_how_to_page(
         exec(text + THREADS, names)
         forwarder = names["Forwarder"].remote()
         handle = ray_session.get(forwarder.handle.remote())
-        end = rstream.ray.open_reader("doubled", udp=False)
+        end = rstream.ray.reader("doubled", udp=False)
         received: list[Any] = []
         end.start(received.append)
         forwarding = forwarder.forward.remote(end.handle)

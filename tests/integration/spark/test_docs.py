@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -37,8 +38,9 @@ def run(text: str, **names: Any) -> dict[str, Any]:
 
     names["rstream"] = rstream
     exec(text, names)
-    names["query"].processAllAvailable()
-    names["query"].stop()
+    if "query" in names:
+        names["query"].processAllAvailable()
+        names["query"].stop()
     return names
 
 
@@ -62,16 +64,24 @@ def test_readme(
     assert {row["value"] for batch in got for row in batch.to_pylist()} == set(range(100))
 
 
-def test_the_how_to_page(spark_session: Any, rows: Any, driver_dir: str, tmp_path: Path) -> None:
+def test_the_how_to_page(
+    spark_session: Any,
+    rows: Any,
+    driver_dir: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     import rstream.ray
 
+    monkeypatch.setenv("RSTREAM_DIR", driver_dir)
+
     got: list[Any] = []
-    (text,) = blocks("docs/how-to/spark.md", "python")
+    by_format, by_batch, faster, with_ledger = blocks("docs/how-to/spark.md", "python")
     with rstream.Driver(dir=driver_dir), contextlib.ExitStack() as stack:
         ends = [
             stack.enter_context(
                 contextlib.closing(
-                    rstream.ray.open_reader(f"docs-{number}", codec="arrow", dir=driver_dir)
+                    rstream.ray.reader(f"docs-{number}", codec="arrow", dir=driver_dir)
                 )
             )
             for number in range(2)
@@ -79,7 +89,15 @@ def test_the_how_to_page(spark_session: Any, rows: Any, driver_dir: str, tmp_pat
         for end in ends:
             end.start(got.append)
         handles = [end.handle for end in ends]
-        run(text, spark=spark_session, rows=rows, handles=handles, folder=str(tmp_path / "cp"))
+        names = {"spark": spark_session, "rows": rows, "handles": handles, "handle": handles[0]}
+        run(by_format, **names, folder=str(tmp_path / "cp"))
+        df = spark_session.range(100, 110).selectExpr("id AS value")
+        run(by_batch, **names, df=df)
+        run(faster, **names, df=df, folder=str(tmp_path / "other"))
         for end in ends:
             end.finish()
-    assert {row["value"] for batch in got for row in batch.to_pylist()} == set(range(100))
+        folder = str(tmp_path / "rows.ledger")
+        end = run(with_ledger.replace("/var/lib/rows.ledger", folder))["end"]
+        stack.enter_context(contextlib.closing(end))
+    values = Counter(row["value"] for batch in got for row in batch.to_pylist())
+    assert values == Counter([*range(100), *range(100), *range(100, 110), *range(100, 110)])

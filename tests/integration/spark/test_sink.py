@@ -30,7 +30,7 @@ class Collector:
 
         self.batches: list[Any] = []
         self.delay_s = delay_s
-        self.end = rstream.ray.open_reader(
+        self.end = rstream.ray.reader(
             name, codec="arrow", dir=directory, udp=False, term_length=1 << 18
         )
         self.end.start(self._add)
@@ -121,6 +121,7 @@ def test_slow_reader_slows_spark_down(spark_session: Any, driver_dir: str, tmp_p
             [reader.end.handle],
             tmp_path / "cp",
             rowsPerMessage="50",
+            delivery="eager",
         )
         query.awaitTermination()
         progress = [p for p in query.recentProgress if p["numInputRows"]]
@@ -152,6 +153,7 @@ def test_failed_task_sends_its_rows_again_under_another_attempt(
             tmp_path / "cp",
             rowsPerMessage="1000",
             offerTimeout="2",
+            delivery="eager",
         )
         time.sleep(5)
         gate.set()
@@ -177,7 +179,7 @@ def test_errors_of_wrong_options_name_the_option() -> None:
     from rstream import rate
     from rstream.errors import ConfigError
     from rstream.ray import StreamHandle
-    from rstream.spark._sink import SinkConfig
+    from rstream.spark._options import SinkConfig
 
     text = StreamHandle(
         name="a", stream_id=7, ipc_channel="aeron:ipc", endpoint="", udp_channel="", host_token="t",
@@ -186,14 +188,21 @@ def test_errors_of_wrong_options_name_the_option() -> None:
     for options, what in (
         ({}, '"handles" is missing'),
         ({"handles": "nonsense"}, "not a stream handle"),
-        ({"handles": text, "ack": "maybe"}, "consumed or sent"),
+        ({"handles": text, "delivery": "eager", "ack": "maybe"}, "consumed or sent"),
+        ({"handles": text, "ack": "sent"}, "for delivery=eager"),
+        ({"handles": text, "delivery": "once"}, "must be committed or eager"),
+        ({"handles": text, "routing": "random"}, "must be partition or key or broadcast or work"),
+        ({"handles": text, "routing": "work"}, "needs delivery=eager"),
+        ({"handles": text, "routing": "key"}, '"partitionBy" is not given'),
+        ({"handles": text, "routing": "broadcast", "partitionBy": "a"}, "broadcast"),
+        ({"handles": "[]"}, "empty list"),
         ({"handles": text, "partitionMap": '{"a": 3}'}, "names handle 3"),
         ({"handles": text, "rowsPerMessage": "0"}, "rowspermessage"),
         ({"handles": text, "rate": "fast"}, "option \"rate\" is 'fast'"),
         ({"handles": text, "rate": "10 parrots"}, 'option "rate"'),
         ({"handels": text}, 'no option "handels"; did you mean "handles"'),
         ({"handles": text, "zzz": "1"}, r'no option "zzz"\. The options'),
-        ({"handles": text.replace("arrow", "msgpack")}, r'open_reader\(\'a\', codec="arrow"\)'),
+        ({"handles": text.replace("arrow", "msgpack")}, r'reader\(\'a\', codec="arrow"\)'),
         ({"handles": json.dumps([text, text.replace("arrow", "raw")])}, "has the codec raw"),
     ):
         with pytest.raises(ConfigError, match=what):
@@ -217,7 +226,7 @@ def test_a_reader_with_another_codec_is_refused_before_anything_is_sent(
     write_files(tmp_path / "in", files=1, rows=10)
     with (
         rstream.Driver(dir=driver_dir),
-        contextlib.closing(rstream.ray.open_reader("ticks", dir=driver_dir)) as end,
+        contextlib.closing(rstream.ray.reader("ticks", dir=driver_dir)) as end,
     ):
         query = start(spark_session, tmp_path / "in", [end.handle], tmp_path / "cp")
         with pytest.raises(Exception, match=r'codec="arrow"') as raised:
@@ -234,7 +243,7 @@ def test_an_unknown_option_ends_the_query(
     write_files(tmp_path / "in", files=1, rows=10)
     with (
         rstream.Driver(dir=driver_dir),
-        contextlib.closing(rstream.ray.open_reader("ticks", codec="arrow", dir=driver_dir)) as end,
+        contextlib.closing(rstream.ray.reader("ticks", codec="arrow", dir=driver_dir)) as end,
     ):
         query = start(
             spark_session, tmp_path / "in", [end.handle], tmp_path / "cp", partitonBy="key"
@@ -268,7 +277,7 @@ def test_a_retried_task_reaches_a_reader_that_was_opened_anew(
 
         handle = reader.end.handle
         reader.end.start(broken, on_end=mend)
-        query = start(spark_session, tmp_path / "in", [handle], tmp_path / "cp")
+        query = start(spark_session, tmp_path / "in", [handle], tmp_path / "cp", delivery="eager")
         assert mended.wait(60)
         query.awaitTermination()
         reader.end.finish()
@@ -276,13 +285,13 @@ def test_a_retried_task_reaches_a_reader_that_was_opened_anew(
     assert {mark.attempt for mark in map(marks_of, reader.batches) if mark} == {1}
 
 
-def open_again(reader: Collector, driver_dir: str) -> Any:
+def open_again(reader: Collector, driver_dir: str, name: str = "spark-mended") -> Any:
     """The endpoint of a reader once more, at the same address, as in a Ray actor."""
     import rstream.ray
     from rstream.ray import _open
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_open, "new_stream_id", lambda: reader.end.handle.stream_id)
-        return rstream.ray.open_reader(
-            "spark-mended", codec="arrow", dir=driver_dir, udp=False, term_length=1 << 18
+        return rstream.ray.reader(
+            name, codec="arrow", dir=driver_dir, udp=False, term_length=1 << 18
         )

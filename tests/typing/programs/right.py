@@ -183,7 +183,7 @@ async def rxpy_and_event_loops(ticks: reactivex.Observable[Tick]) -> None:
 
 
 def ray_actors() -> None:
-    end = rstream.ray.open_reader("ticks")
+    end = rstream.ray.reader("ticks")
     assert_type(end, rstream.ray.Endpoint)
     assert_type(end.handle, rstream.ray.StreamHandle)
     with end.handle.publisher() as pub:

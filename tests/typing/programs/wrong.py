@@ -48,7 +48,7 @@ def rxpy_with_demand(ticks: reactivex.Observable[Tick]) -> abc.Publisher[str]:
 
 
 def ray_actors() -> None:
-    end = rstream.ray.open_reader("ticks", prefetch="many")  # wrong
+    end = rstream.ray.reader("ticks", prefetch="many")  # wrong
     end.handel.publisher()  # wrong
 
 

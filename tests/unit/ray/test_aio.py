@@ -11,7 +11,7 @@ import pytest
 import rstream
 from rstream import policy
 from rstream.errors import ConfigError, RemoteError
-from rstream.ray import open_reader
+from rstream.ray import reader
 from rstream.stream import Lost
 from tests.support import until_async
 
@@ -27,7 +27,7 @@ def anyio_backend(request):
 
 @pytest.fixture
 def end(driver_dir, name):
-    made = open_reader(name, dir=driver_dir)
+    made = reader(name, dir=driver_dir)
     yield made
     made.close()
 
@@ -56,7 +56,7 @@ async def test_it_reads_without_a_thread_until_finish(end, driver_dir, name):
 
 @pytest.mark.parametrize("backlog", [0, 500])
 async def test_finish_reads_all_that_has_arrived(driver_dir, name, backlog):
-    end = open_reader(name, dir=driver_dir, udp=False, on_slow=policy.Buffer(1000))
+    end = reader(name, dir=driver_dir, udp=False, on_slow=policy.Buffer(1000))
     async with end.aio_subscriber() as items, end.handle.aio_publisher(linger_s=0) as pub:
         await pub.send_many(range(backlog))
         end.finish()
@@ -146,7 +146,7 @@ async def test_the_handle_is_that_of_the_plain_publisher(end, driver_dir, make_d
             assert pub.channel.startswith("aeron:ipc")
             await pub.send(2)
             assert await items.get(timeout_s=LONG_S) == 2
-    alone = open_reader("alone", dir=driver_dir, udp=False)
+    alone = reader("alone", dir=driver_dir, udp=False)
     try:
         with pytest.raises(ConfigError, match="no UDP address"):
             alone.handle.aio_publisher(driver_dir="/dev/shm/elsewhere")
@@ -169,6 +169,29 @@ async def test_a_cancelled_exit_still_tells_the_writers(end):
     failing.cancel()
     await asyncio.wait([failing])
     with pytest.raises(RemoteError, match="a bug"):
+        with anyio.fail_after(LONG_S):
+            await pub.wait_consumed()
+    await pub.close()
+
+
+async def test_async_with_and_async_for(driver_dir):
+    async with reader(dir=driver_dir, udp=False, stays=False) as end:
+        async with end.handle.aio_publisher() as pub:
+            await pub.send_many(range(10))
+        with anyio.fail_after(LONG_S):
+            assert [item async for item in end] == list(range(10))
+    assert end.source.is_closed
+
+
+async def test_async_with_tells_the_writers_an_exception(driver_dir):
+    end = reader(dir=driver_dir, udp=False)
+    pub = await end.handle.aio_publisher(linger_s=0)
+    with pytest.raises(ZeroDivisionError):
+        async with end:
+            await pub.send(0)
+            async for item in end:
+                1 / item
+    with pytest.raises(RemoteError, match="ZeroDivisionError"):
         with anyio.fail_after(LONG_S):
             await pub.wait_consumed()
     await pub.close()

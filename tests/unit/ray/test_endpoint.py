@@ -20,7 +20,7 @@ from rstream.errors import (
     RegistrationError,
     RemoteError,
 )
-from rstream.ray import open_reader
+from rstream.ray import reader
 from rstream.ray._open import _node_address
 from rstream.stream import Failed, Refused, Rejected
 from tests.support import until
@@ -39,7 +39,7 @@ def writer_dir(request, driver_dir):
 
 
 def opened(name, driver_dir, **options):
-    return contextlib.closing(open_reader(name, dir=driver_dir, **options))
+    return contextlib.closing(reader(name, dir=driver_dir, **options))
 
 
 # ---- on_item that raises, or does not return ----
@@ -108,7 +108,7 @@ def test_on_item_that_hangs_holds_nobody_after_close(driver_dir, name, monkeypat
 
     monkeypatch.setattr(_endpoint, "CLOSE_TIMEOUT_S", 0.1)
     go_on = threading.Event()
-    end = open_reader(name, dir=driver_dir, udp=False)
+    end = reader(name, dir=driver_dir, udp=False)
     with end.handle.publisher(driver_dir=driver_dir, linger_s=0, connect_timeout_s=0.2) as pub:
         end.start(lambda item: go_on.wait(30))
         with pytest.raises(BackPressured):
@@ -223,7 +223,7 @@ def test_bind_overrides_the_address(driver_dir, name):
 def test_an_address_of_another_machine_cannot_be_bound(driver_dir, name, host):
     """192.0.2.1 is kept for documentation. The error says how to advertise it all the same."""
     with pytest.raises(RegistrationError, match="give bind= an address of this host"):
-        open_reader(name, dir=driver_dir, host=host)
+        reader(name, dir=driver_dir, host=host)
     with opened(name, driver_dir, host=host, bind="127.0.0.1") as end:
         assert end.handle.endpoint.startswith(f"{host}:")
 
@@ -242,7 +242,7 @@ def test_an_ipv6_address_gets_its_brackets():
 def test_pickle_on_a_port_needs_the_users_word(driver_dir, name):
     """Whoever reaches the port could run code; shared memory is the user's own anyway."""
     with pytest.raises(ConfigError, match="trusted_network=True"):
-        open_reader(name, codec="pickle", dir=driver_dir)
+        reader(name, codec="pickle", dir=driver_dir)
     got = []
     with opened(name, driver_dir, codec="pickle", udp=False) as end:
         end.start(got.append)
@@ -266,9 +266,9 @@ OPEN_AT_EXIT = """
 import logging, sys
 import rstream.ray
 logging.basicConfig()
-started = rstream.ray.open_reader("a", dir=sys.argv[1])
+started = rstream.ray.reader("a", dir=sys.argv[1])
 started.start(print)
-queued = rstream.ray.open_reader("b", dir=sys.argv[1], on_slow=rstream.policy.Buffer(10))
+queued = rstream.ray.reader("b", dir=sys.argv[1], on_slow=rstream.policy.Buffer(10))
 queued.start(print)
 """
 
@@ -288,6 +288,171 @@ def test_an_open_endpoint_says_nothing_at_a_normal_exit(driver_dir, end):
 
 
 def test_a_misspelled_option_is_an_error_that_names_all():
-    text = r"open_reader\(\) .*'codc': did you mean 'codec'\? it takes name, type, codec, .*on_slow"
+    text = r"reader\(\) .*'codc': did you mean 'codec'\? it takes name, type, codec, .*on_slow"
     with pytest.raises(TypeError, match=text):
-        open_reader("ticks", codc="raw")
+        reader("ticks", codc="raw")
+
+
+# ---- the ways to read ----
+
+
+def test_a_plain_loop_ends_when_its_writers_have_completed(driver_dir, name):
+    with reader(dir=driver_dir, udp=False, stays=False) as end:
+        with end.handle.publisher() as pub:
+            pub.send_many(range(100))
+        assert list(end) == list(range(100))
+    assert end.source.is_closed
+
+
+def test_a_plain_loop_may_be_left_and_ends_by_finish(driver_dir, name):
+    with reader(name, dir=driver_dir, udp=False) as end:
+        with end.handle.publisher(linger_s=0) as pub:
+            pub.send_many(range(5))
+        for item in end:
+            if item == 1:
+                break
+        end.finish()
+        assert list(end) == [2, 3, 4]
+
+
+def test_an_exception_inside_with_reaches_the_writers(driver_dir, name):
+    end = reader(dir=driver_dir, udp=False)
+    with end.handle.publisher(linger_s=0) as pub:
+        pub.send(0)
+        with pytest.raises(ZeroDivisionError), end:
+            for item in end:
+                1 / item
+        with pytest.raises(RemoteError, match="ZeroDivisionError"):
+            pub.wait_consumed(timeout_s=20)
+
+
+def test_anonymous_endpoints_never_meet(driver_dir):
+    with reader(dir=driver_dir) as first, reader(dir=driver_dir) as second:
+        assert first.handle.name != second.handle.name
+        assert first.handle.stream_id != second.handle.stream_id
+        assert first.handle.endpoint != second.handle.endpoint
+
+
+def test_a_lost_writer_is_told_behind_its_last_item(driver_dir):
+    """And only it: the endpoint reads on for the others."""
+    told = []
+    with reader(dir=driver_dir, udp=False) as end:
+        end.start(told.append, on_writer_lost=told.append)
+        with end.handle.publisher(linger_s=0) as good:
+            bad = end.handle.publisher(linger_s=0)
+            bad.send_many(range(10))
+            bad.fail("it broke")
+            until(lambda: len(told) == 11)
+            assert told[:10] == list(range(10))
+            assert isinstance(told[10], Failed)
+            good.send("more")
+            until(lambda: told[-1] == "more")
+        assert any(isinstance(event, Failed) for event in end.events())
+
+
+def test_on_error_is_told_the_exception_once(driver_dir):
+    told = []
+    with reader(dir=driver_dir, udp=False) as end:
+        end.start(
+            break_down,
+            on_error=lambda error: told.append(("error", str(error), end.source.is_closed)),
+            on_end=lambda error: told.append(("end", str(error))),
+        )
+        with contextlib.suppress(RemoteError), end.handle.publisher(linger_s=0) as pub:
+            pub.send(1)
+        until(lambda: len(told) == 2)
+        assert told == [("error", "a bug in on_item", True), ("end", "a bug in on_item")]
+
+
+def test_an_observable_reads_with_demand(driver_dir):
+    """A pipeline that stands still holds the sink behind the handle; nothing piles up."""
+    pytest.importorskip("reactivex")
+    from reactivex import operators as ops
+
+    got, made, go_on = [], [], threading.Event()
+
+    class Upstream(rstream.abc.Publisher):
+        def subscribe(self, subscriber):
+            class Subscription(rstream.abc.Subscription):
+                def request(self, n):
+                    first = len(made)
+                    made.extend(range(first, first + n))
+                    for number in range(first, first + n):
+                        subscriber.on_next(number)
+
+                def cancel(self):
+                    pass
+
+            subscriber.on_subscribe(Subscription())
+
+    with reader(dir=driver_dir, udp=False, prefetch=4) as end:
+        end.observable().pipe(
+            ops.do_action(lambda item: go_on.wait(30)), ops.map(lambda item: 2 * item)
+        ).subscribe(got.append)
+        sink = end.handle.sink(linger_s=0)
+        Upstream().subscribe(sink)
+        until(lambda: len(made) >= 4)
+        time.sleep(0.2)
+        assert len(made) <= 8
+        go_on.set()
+        until(lambda: len(got) > 100)
+        assert got[:100] == [2 * number for number in range(100)]
+        sink.cancel()
+
+
+def test_rx_sends_to_a_handle(driver_dir):
+    reactivex = pytest.importorskip("reactivex")
+    from rstream import rx as rrx
+
+    with reader(dir=driver_dir, udp=False, stays=False) as end:
+        got = []
+        end.start(got.append)
+        assert reactivex.from_iterable(range(10)).pipe(rrx.to_stream(end.handle)).run() == 10
+        until(lambda: got == list(range(10)))
+
+
+def test_an_endpoint_cannot_be_pickled_and_says_what_can(driver_dir):
+    import pickle
+
+    with reader(dir=driver_dir, udp=False) as end, pytest.raises(TypeError, match=r"end\.handle"):
+        pickle.dumps(end)
+
+
+# ---- handles as text ----
+
+
+@pytest.mark.parametrize("udp", [True, False])
+@pytest.mark.parametrize("label", [None, "a b/c d&f#g%h+i ü"])
+def test_a_handle_is_a_uri(driver_dir, udp, label):
+    from rstream import rate
+
+    with reader(label, dir=driver_dir, udp=udp, rate=rate.Fixed("2MB/s")) as end:
+        text = str(end.handle)
+        assert text.startswith(f"rstream://{end.handle.endpoint}/")
+        assert not set(text) & set(" ,;|\"'[]<>\n")
+        assert rstream.ray.StreamHandle.from_text(f" {text}\n") == end.handle
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{}", "rstream://", "http://h:1/ticks?v=3", "rstream://h:1/ticks?v=3&id=x"]
+)
+def test_what_is_no_handle_is_refused(text):
+    with pytest.raises(ConfigError, match=r"not a stream handle.*str"):
+        rstream.ray.StreamHandle.from_text(text)
+
+
+def test_a_handle_travels_in_closures():
+    import pickle
+
+    cloudpickle = pytest.importorskip("cloudpickle")
+    handle = rstream.ray.StreamHandle(
+        name="a", stream_id=-7, ipc_channel="aeron:ipc", endpoint="[::1]:7", node="n",
+        udp_channel="aeron:udp", host_token="h", driver_dir="/d", codec="raw",
+    )  # fmt: skip
+    assert pickle.loads(cloudpickle.dumps(lambda: handle))() == handle
+    assert rstream.ray.StreamHandle.from_text(str(handle)) == handle
+
+
+def test_a_name_needs_a_running_ray():
+    with pytest.raises(ConfigError, match=r"ray\.init"):
+        rstream.ray.handle("ticks")

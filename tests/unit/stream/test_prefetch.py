@@ -36,7 +36,7 @@ def reading(face, name, on_item=None, **options):
             opened.callback(observable.subscribe(on_item or (lambda _: None)).dispose)
         elif face == "ray":
             channel = options.pop("channel", None)
-            end = ray.open_reader(name, codec="raw", udp=channel is not None, **options)
+            end = ray.reader(name, codec="raw", udp=channel is not None, **options)
             opened.callback(end.close)
             end.start(on_item or (lambda _: None))
             yield end.handle
@@ -261,7 +261,7 @@ OPENED = {
     "reader": lambda **options: stream.reader("ticks", **options),
     "source": lambda **options: stream.source("ticks", **options),
     "rx": lambda **options: rx.from_stream("ticks", **options),
-    "ray": lambda **options: ray.open_reader("ticks", **options),
+    "ray": lambda **options: ray.reader("ticks", **options),
 }
 
 

@@ -175,9 +175,9 @@ def test_pickling_an_open_end_points_to_handles(driver_dir, name):
         stream.subscriber(name, dir=driver_dir) as sub,
         stream.publisher(name, dir=driver_dir, linger_s=0) as pub,
     ):
-        with pytest.raises(TypeError, match=r"open_reader\(name\)\.handle"):
+        with pytest.raises(TypeError, match=r"reader\(name\)\.handle"):
             pickle.dumps(pub)
-        with pytest.raises(TypeError, match=r"open_reader\(name\)"):
+        with pytest.raises(TypeError, match=r"reader\(name\)"):
             copy.copy(sub)
 
 

@@ -200,7 +200,7 @@ def test_views_are_refused_where_they_could_change_or_pile_up(driver_dir, name, 
                 opens(name, codec=codec, dir=driver_dir, **options)
     if "on_slow" in options:
         with pytest.raises(ConfigError, match=rf"{text}.*; leave view=True out"):
-            ray.open_reader(name, codec=codec, dir=driver_dir, udp=False, **options)
+            ray.reader(name, codec=codec, dir=driver_dir, udp=False, **options)
 
 
 def test_an_array_that_was_not_expected_is_an_error_and_the_next_one_comes(driver_dir, name):
@@ -236,7 +236,7 @@ def test_columns_of_arrow_are_views(driver_dir, name):
 
 
 def test_an_endpoint_of_ray_keeps_views(driver_dir, name):
-    end = ray.open_reader(name, codec=codecs.numpy(view=True), dir=driver_dir, udp=False)
+    end = ray.reader(name, codec=codecs.numpy(view=True), dir=driver_dir, udp=False)
     kept = []
     end.start(kept.append)
     with end.handle.publisher(linger_s=10) as pub:

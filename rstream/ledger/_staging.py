@@ -1,0 +1,303 @@
+"""Rows that wait for their commit: what is held, what counts, what is dropped. Pure logic.
+
+One attempt of one partition is staged under its own key. ``commit`` names the attempts that count;
+their rows are released, every other attempt of the epoch is dropped. The last committed epoch of a
+query is remembered, so that a replayed one is recognised. Everything is bounded: staged bytes,
+committed epochs that nobody has consumed, queries.
+
+The caller holds a lock around each call.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from rstream.ledger._messages import CHECKSUM_BEGIN, Account, Answer, Ask, checksum
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from rstream.ledger._marks import AttemptKey, Marks
+
+#: Committed epochs of a query that may wait for the consumer when a further one begins. So the next
+#: one is made while one is consumed, and none more.
+EPOCHS_AHEAD: Final = 1
+#: Queries whose last committed epoch is remembered; the one that was idle longest is forgotten.
+QUERIES_MAX: Final = 1024
+
+
+@dataclass(slots=True)
+class Row:
+    """A record batch with its origin; ``position`` numbers what was released, from 1 on."""
+
+    batch: Any
+    marks: Marks
+    length_bytes: int
+    position: int = 0
+
+
+@dataclass(slots=True)
+class _Attempt:
+    epoch: int
+    session_id: int
+    rows: list[Row] = field(default_factory=list[Row])
+    row_count: int = 0
+    checksum: int = CHECKSUM_BEGIN
+    length_bytes: int = 0
+    is_prepared: bool = False
+    refusal: str = ""
+
+
+@dataclass(slots=True)
+class _Query:
+    committed: int = -1  # the last committed epoch
+    waiting: dict[int, int] = field(default_factory=dict[int, int])  # epoch: batches to consume
+
+
+class Staging:
+    """What a reading end holds for its writers.
+
+    Args:
+        title: names the reading end in texts.
+        bytes_max: most staged bytes; more is refused.
+        committed: last committed epochs of queries, as a ledger remembers them.
+
+    Attributes:
+        staged_bytes: held now, without what was released.
+        waiting_bytes: released and not consumed.
+        dropped: batches that came for an attempt that does not count.
+        repeated_epochs: replays of committed epochs that were recognised.
+        unknown: queries that went on in the middle: this reading end knows nothing of their
+            earlier epochs, so what an earlier one had not consumed is lost.
+    """
+
+    def __init__(
+        self, title: str, bytes_max: int, committed: Mapping[str, int] | None = None
+    ) -> None:
+        self._title = title
+        self._bytes_max = bytes_max
+        self._attempts: dict[AttemptKey, _Attempt] = {}
+        self._queries: OrderedDict[str, _Query] = OrderedDict()
+        for query, epoch in (committed or {}).items():
+            self._query(query).committed = epoch
+        self.staged_bytes = self.waiting_bytes = 0
+        self.dropped = 0
+        self.repeated_epochs = 0
+        self.unknown: list[str] = []
+
+    @property
+    def attempts(self) -> int:
+        """How many attempts are staged."""
+        return len(self._attempts)
+
+    def _query(self, query: str) -> _Query:
+        known = self._queries.get(query)
+        if known is None:
+            known = self._queries[query] = _Query()
+            for name in [name for name, one in self._queries.items() if not one.waiting]:
+                if len(self._queries) <= QUERIES_MAX:
+                    break
+                del self._queries[name]
+        self._queries.move_to_end(query)
+        return known
+
+    # ---- rows ----
+
+    def add(self, row: Row) -> None:
+        """Stage a record batch, or drop it if its attempt does not count."""
+        attempt = self._attempts.get(row.marks.key)
+        if attempt is None or attempt.refusal or attempt.is_prepared:
+            self.dropped += 1
+            return
+        needed_bytes = self.staged_bytes + row.length_bytes
+        if needed_bytes > self._bytes_max:
+            self.dropped += 1 + len(attempt.rows)
+            attempt.refusal = (
+                f"{self._title}: no room to stage epoch {attempt.epoch}: "
+                f"{needed_bytes} bytes, and the bound is {self._bytes_max}; "
+                "open the reading end with a larger staging_bytes=, or make smaller micro-batches "
+                "(such as maxFilesPerTrigger)"
+            )
+            self._empty(attempt)
+            return
+        attempt.rows.append(row)
+        attempt.row_count += row.batch.num_rows
+        attempt.checksum = checksum(attempt.checksum, row.marks.sequence, row.batch.num_rows)
+        attempt.length_bytes += row.length_bytes
+        self.staged_bytes += row.length_bytes
+
+    def _empty(self, attempt: _Attempt) -> None:
+        self.staged_bytes -= attempt.length_bytes
+        attempt.rows.clear()
+        attempt.length_bytes = 0
+
+    def _drop(self, key: AttemptKey) -> None:
+        attempt = self._attempts.pop(key, None)
+        if attempt is not None:
+            self.dropped += len(attempt.rows)
+            self._empty(attempt)
+
+    def lose_session(self, session_id: int) -> None:
+        """Drop what a writer that has gone had not prepared."""
+        for key, attempt in list(self._attempts.items()):
+            if attempt.session_id == session_id and not attempt.is_prepared:
+                self._drop(key)
+
+    def consume(self, row: Row) -> None:
+        """A released batch was consumed."""
+        epoch, waiting = row.marks.epoch, self._query(row.marks.query).waiting
+        self.waiting_bytes -= row.length_bytes
+        left = waiting.get(epoch, 0) - 1
+        if left > 0:
+            waiting[epoch] = left
+        else:
+            waiting.pop(epoch, None)
+
+    def note_waiting(self, row: Row) -> None:
+        """A released batch waits for the consumer."""
+        epoch, waiting = row.marks.epoch, self._query(row.marks.query).waiting
+        self.waiting_bytes += row.length_bytes
+        waiting[epoch] = waiting.get(epoch, 0) + 1
+
+    # ---- questions ----
+
+    def answer(self, ask: Ask) -> Answer:
+        """The answer to all but ``commit``."""
+        match ask.do:
+            case "begin":
+                return self._begin(ask)
+            case "look":
+                return self._look(ask)
+            case "prepare":
+                return self._prepare(ask)
+            case "abort":
+                return self._abort(ask)
+            case "commit":
+                raise ValueError("commit releases rows: use start_commit and end_commit")
+
+    def _begin(self, ask: Ask) -> Answer:
+        if ask.epoch > 0 and ask.query not in self._queries:
+            self.unknown.append(f"{ask.query} from epoch {ask.epoch} on")
+        query, account = self._query(ask.query), ask.attempts[0]
+        if 0 <= ask.epoch <= query.committed:
+            self.repeated_epochs += 1
+            return Answer(state="committed")
+        self._drop_older(ask, account.token)
+        if len(query.waiting) <= EPOCHS_AHEAD and self.waiting_bytes > self._bytes_max:
+            return Answer(
+                state="wait",
+                why=f"{self._title}: {self.waiting_bytes} bytes are committed and not yet consumed",
+            )
+        if len(query.waiting) > EPOCHS_AHEAD:
+            return Answer(
+                state="wait",
+                why=f"{self._title}: epochs {sorted(query.waiting)} of the query are committed and "
+                f"not yet consumed, {sum(query.waiting.values())} batches in all",
+            )
+        key = (ask.query, account.token, account.partition, account.task_attempt)
+        self._drop(key)  # its writer begins anew
+        self._attempts[key] = _Attempt(ask.epoch, ask.session_id)
+        return Answer(state="go")
+
+    def _drop_older(self, ask: Ask, token: str) -> None:
+        """Drop what earlier runs of a query have left: Spark runs one micro-batch at a time."""
+        for key, attempt in list(self._attempts.items()):
+            if key[0] == ask.query and key[1] != token and attempt.epoch <= ask.epoch:
+                self._drop(key)
+
+    def _find(self, ask: Ask, account: Account) -> _Attempt | None:
+        return self._attempts.get(
+            (ask.query, account.token, account.partition, account.task_attempt)
+        )
+
+    def _look(self, ask: Ask) -> Answer:
+        attempt = self._find(ask, ask.attempts[0])
+        if attempt is None:
+            return Answer(state="missing", why=self._unknown(ask, ask.attempts[0]))
+        if attempt.refusal:
+            return Answer(state="refused", why=attempt.refusal)
+        return Answer(state="go")
+
+    def _unknown(self, ask: Ask, account: Account) -> str:
+        return (
+            f"{self._title}: nothing is staged for epoch {ask.epoch}, partition "
+            f"{account.partition}, task attempt {account.task_attempt}: this reading end was "
+            "opened anew since, or another run of the query has begun"
+        )
+
+    def _prepare(self, ask: Ask) -> Answer:
+        answer = self._look(ask)
+        if answer.state != "go":
+            return answer
+        account = ask.attempts[0]
+        attempt = self._find(ask, account)
+        assert attempt is not None
+        wrong = _difference(attempt, account)
+        if wrong:
+            return Answer(state="missing", why=f"{self._title}: {wrong}")
+        attempt.is_prepared = True
+        return Answer(state="prepared")
+
+    def _abort(self, ask: Ask) -> Answer:
+        tokens = {account.token for account in ask.attempts}
+        for key in [key for key in self._attempts if key[0] == ask.query and key[1] in tokens]:
+            self._drop(key)
+        return Answer(state="go")
+
+    # ---- commit ----
+
+    def start_commit(self, ask: Ask) -> tuple[Answer, list[Row]]:
+        """What a commit would release, in order. Nothing changes yet.
+
+        Returns:
+            ``go`` and the rows; or what is wrong, or that it is committed already.
+        """
+        if ask.epoch <= self._query(ask.query).committed:
+            self.repeated_epochs += 1
+            return Answer(state="committed"), []
+        rows: list[Row] = []
+        for account in sorted(ask.attempts, key=lambda one: one.partition):
+            attempt = self._find(ask, account)
+            if attempt is None:
+                return Answer(state="missing", why=self._unknown(ask, account)), []
+            wrong = "it is not prepared" if not attempt.is_prepared else ""
+            wrong = wrong or _difference(attempt, account)
+            if wrong:
+                why = f"{self._title}: epoch {ask.epoch}, partition {account.partition}: {wrong}"
+                return Answer(state="missing", why=why), []
+            rows += attempt.rows
+        return Answer(state="go"), rows
+
+    def end_commit(self, ask: Ask, rows: list[Row]) -> Answer:
+        """Release these rows of :meth:`start_commit`, and drop what else the epoch has staged."""
+        query = self._query(ask.query)
+        query.committed = ask.epoch
+        for row in rows:
+            self.note_waiting(row)
+        for account in ask.attempts:  # released, not dropped
+            attempt = self._find(ask, account)
+            if attempt is not None:
+                self._empty(attempt)
+        for key, attempt in list(self._attempts.items()):
+            if key[0] == ask.query and attempt.epoch <= ask.epoch:
+                self._drop(key)
+        return Answer(state="committed")
+
+    def committed(self) -> Iterator[tuple[str, int]]:
+        """The last committed epoch of each query."""
+        for name, query in self._queries.items():
+            if query.committed >= 0:
+                yield name, query.committed
+
+
+def _difference(attempt: _Attempt, account: Account) -> str:
+    """What an attempt lacks of its account; empty: nothing."""
+    has = (attempt.row_count, len(attempt.rows), attempt.checksum)
+    if has == (account.rows, account.messages, account.checksum):
+        return ""
+    return (
+        f"{attempt.row_count} of {account.rows} rows are here, in {len(attempt.rows)} of "
+        f"{account.messages} messages (checksum {attempt.checksum:08x}, {account.checksum:08x})"
+    )

@@ -1,0 +1,455 @@
+"""The reading end for committed delivery: a subscriber in front of another one.
+
+Theory of operation. Most writers know nothing of commits. So this subscriber passes everything
+through until a writer opens committed delivery by a message without rows (``OPENS``). From
+then on a thread, the *pump*, reads the source and stages what is marked as committed, so that a
+slow consumer never holds up the answers to writers; and a service answers the questions of writers
+(:mod:`rstream.ledger._messages`). A commit moves the rows of the named attempts into the queue from
+which the consumer takes. Writers are slowed down by their next ``begin``, which waits for the
+consumer; a writer that knows nothing of commits is slowed down by a bound of the queue.
+
+One lock, the condition ``_changed``, guards staging, queue and flags. The ledger has a lock of its
+own, because it may wait for a disk; a thread that needs both takes the ledger's first.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from rstream._checks import check_timeout
+from rstream.errors import ClosedError, RegistrationError, RStreamError
+from rstream.ledger._ledger import Ledger, MemoryLedger
+from rstream.ledger._marks import COMMITTED, Marks, marks_of, medium_of
+from rstream.ledger._messages import Answer, Ask, service_name
+from rstream.ledger._rows import from_bytes, to_bytes
+from rstream.ledger._staging import Row, Staging
+from rstream.service import Service, serve
+from rstream.stream import Lost, Subscriber, Unavailable, _pump
+from rstream.stream._events import EVENTS_MAX
+from rstream.stream._watched import Bell
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rstream.stream import StreamEvent
+
+log = logging.getLogger("rstream")
+
+PUMP_WAIT_S = 0.5
+#: Bytes that may be staged by default.
+STAGING_BYTES = 256 << 20
+#: Most batches of writers that know nothing of commits that wait for the consumer.
+PLAIN_MAX = 64
+#: How long the service waits for its place, which a reading end that died may still hold.
+SERVE_TIMEOUT_S = 15.0
+SERVE_PAUSE_S = 0.1
+
+
+class CommittedSubscriber(Subscriber[Any]):
+    """Hands out committed record batches, each once, and those of other writers as they come.
+
+    Args:
+        source: reads the transport; another one after it is closed.
+        name, stream_id: of the stream; writers ask under the stream id.
+        channels: for each medium (``"ipc"``, ``"udp"``) where it is asked.
+        dir: driver directory.
+        ledger: its memory; None: one of its own that forgets with it.
+        staging_bytes: most bytes staged; more is refused to the writer.
+        refusal: why committed delivery is refused here; empty: it is not.
+    """
+
+    closes_slowly: bool = True
+
+    def __init__(
+        self,
+        source: Subscriber[Any],
+        *,
+        name: str,
+        stream_id: int,
+        channels: dict[str, str],
+        dir: str,
+        ledger: Ledger | None = None,
+        staging_bytes: int = STAGING_BYTES,
+        refusal: str = "",
+    ) -> None:
+        self._source = source
+        self.prefetch = source.prefetch
+        self.in_hand = source.in_hand
+        self.made_at = source.made_at
+        self._stream_id = stream_id
+        self._channels = channels
+        self._dir = dir
+        self._title = f"stream {name!r}"
+        self._refusal = refusal
+        self._changed = threading.Condition()
+        self._ledger_lock = threading.Lock()
+        self._bell: Bell | None = None
+        self._ready: deque[Row | Any] = deque()
+        self._plain = 0  # of them without a commit
+        self._out: list[Row | Any] = []  # of the last poll
+        self._out_done = 0  # of them consumed
+        self._errors: deque[Exception] = deque()
+        self._events: deque[StreamEvent] = deque(maxlen=EVENTS_MAX)
+        self._has_ended = self._is_woken = False
+        self._demand: int | None = None
+        self._services: dict[str, Service[Ask, Answer]] = {}
+        self._pump: threading.Thread | None = None
+        self._ledger = MemoryLedger() if ledger is None else ledger
+        recalled = self._ledger.recall()
+        self._position = recalled.position
+        self._staging = Staging(self._title, staging_bytes, recalled.committed)
+        for position, data in recalled.rows:
+            row = _row_of(position, data)
+            self._staging.note_waiting(row)
+            self._ready.append(row)
+        self._closed = False
+        if recalled.committed:  # a commit may be on its way to the earlier reading end
+            self._start_pump([], tuple(channels))
+
+    def __repr__(self) -> str:
+        return f"<rstream.Subscriber over {self._source!r}>"
+
+    # ---- from passing through to staging ----
+
+    def _sort_out(self, items: list[Any]) -> list[Any]:
+        """Start the pump if a writer opens committed delivery; what comes before it."""
+        for index, item in enumerate(items):
+            marks = marks_of(item)
+            # Rows without an opening are for a reading end that was here before.
+            if medium_of(item) or (marks is not None and marks.delivery == COMMITTED):
+                self._source.consume(len(items))
+                self._start_pump(items[index:])
+                return items[:index]
+        return items
+
+    def _start_pump(self, items: list[Any], media: tuple[str, ...] = ()) -> None:
+        self._source.joins_in_poll = True  # the pump may block
+        self._pump = threading.Thread(
+            target=self._run_pump, args=(items, media), name=f"rstream-stage{self._stream_id}",
+            daemon=True,
+        )  # fmt: skip
+        self._pump.start()
+
+    # ---- the pump's thread ----
+
+    def _run_pump(self, items: list[Any], media: tuple[str, ...]) -> None:
+        for medium in media:
+            self._serve(medium)
+        while not self._closed:
+            try:
+                self._store(items)
+                items = []
+                for polled in _pump.batches(
+                    self._source,
+                    lambda: self._closed,
+                    limit=self._await_room,
+                    is_ended=self._look,
+                    wait_s=PUMP_WAIT_S,
+                ):
+                    self._store(polled)
+                    self._take_events()
+            except ClosedError:
+                return
+            except Exception as error:  # a poll of the consumer raises it; reading goes on
+                with self._changed:
+                    self._errors.append(error)
+                    self._note_change()
+
+    def _await_room(self) -> None:
+        with self._changed:
+            while self._plain >= PLAIN_MAX and not self._closed:
+                self._changed.wait(PUMP_WAIT_S)
+
+    def _look(self) -> bool:
+        self._take_events()
+        if self._source.is_ended and not self._has_ended:
+            with self._changed:
+                self._has_ended = self._is_woken = True
+                self._note_change()
+        return False
+
+    def _take_events(self) -> None:
+        events = self._source.events()
+        if not events:
+            return
+        with self._changed:
+            self._events.extend(events)
+            for event in events:
+                if isinstance(event, (Lost, Unavailable)):
+                    self._staging.lose_session(event.session_id)
+
+    def _store(self, items: list[Any]) -> None:
+        for item in items:
+            if medium := medium_of(item):
+                self._serve(medium)
+                continue
+            marks = marks_of(item)
+            if marks is not None and marks.medium not in self._services:
+                self._serve(marks.medium)  # its writer began with an earlier reading end
+            with self._changed:
+                self._has_ended = False
+                if marks is not None and marks.delivery == COMMITTED:
+                    self._staging.add(Row(item, marks, item.nbytes))
+                    continue
+                self._ready.append(item)
+                self._plain += 1
+                self._note_change()
+
+    def _serve(self, medium: str) -> None:
+        """Answer the questions of writers; it is opened by the first one."""
+        if medium in self._services or medium not in self._channels:
+            return
+        make = serve(
+            service_name(self._stream_id), Ask, channel=self._channels[medium], dir=self._dir
+        )
+        deadline_s = time.monotonic() + SERVE_TIMEOUT_S
+        while not self._closed:
+            try:
+                self._services[medium] = make(self._answer).start()
+                return
+            except RStreamError as error:
+                is_taken = isinstance(error, RegistrationError)
+                if not is_taken or time.monotonic() >= deadline_s:
+                    log.warning("%s: writers cannot commit their rows: %s", self._title, error)
+                    return
+                time.sleep(SERVE_PAUSE_S)
+
+    # ---- the service's thread ----
+
+    def _answer(self, ask: Ask) -> Answer:
+        if self._refusal:
+            return Answer(state="refused", why=f"{self._title}: {self._refusal}")
+        if ask.do == "commit":
+            return self._commit(ask)
+        with self._changed:
+            known = len(self._staging.unknown)
+            answer = self._staging.answer(ask)
+            lost = self._staging.unknown[known:]
+        for query in lost:
+            log.warning(
+                "%s: query %s: this reading end knows no earlier epoch. What an earlier one had "
+                "committed and not consumed is lost; a ledger would keep it (ledger=)",
+                self._title,
+                query,
+            )
+        return answer
+
+    def _commit(self, ask: Ask) -> Answer:
+        with self._ledger_lock:
+            with self._changed:
+                answer, rows = self._staging.start_commit(ask)
+                for number, row in enumerate(rows, self._position + 1):
+                    row.position = number
+            if answer.state != "go":
+                return answer
+            self._ledger.commit(
+                ask.query, ask.epoch, [(row.position, _maker(row.batch)) for row in rows]
+            )
+            with self._changed:
+                self._position += len(rows)
+                answer = self._staging.end_commit(ask, rows)
+                self._ready.extend(rows)
+                self._note_change()
+        return answer
+
+    # ---- the consumer's thread ----
+
+    def poll(self, limit: int | None = None) -> list[Any]:
+        return self._poll(limit, lambda: self._source.poll(limit))
+
+    def poll_held(self, limit: int | None) -> list[Any]:
+        return self._poll(limit, lambda: self._source.poll_held(limit))
+
+    def poll_demanded(self, demand: int) -> list[Any]:
+        self._demand = demand
+        if self._pump is None:
+            self._source.joins_in_poll = self.joins_in_poll
+            items = self._sort_out(self._source.poll_demanded(demand))
+            if items or self._pump is None:
+                return items
+        return self._take(min(demand, self.prefetch))
+
+    def _poll(self, limit: int | None, poll: Callable[[], list[Any]]) -> list[Any]:
+        self._demand = None
+        limit = limit or self.prefetch
+        if self._pump is None:
+            self._source.joins_in_poll = self.joins_in_poll
+            items = self.take_rest(limit) or self._sort_out(poll())
+            if items or self._pump is None:
+                return items
+        return self.take_rest(limit) or self._take(limit)
+
+    def _take(self, limit: int) -> list[Any]:
+        if self._closed:
+            raise ClosedError(f"{self!r} is closed")
+        self._count(len(self._out))
+        with self._changed:
+            self._is_woken = False
+            count = min(limit, len(self._ready))
+            self._out = [self._ready.popleft() for _ in range(count)]
+            self._out_done = 0
+            if not self._out and not self._ready and self._errors:
+                raise self._errors.popleft()
+            self._plain -= sum(not isinstance(one, Row) for one in self._out)
+            self._note_change()
+            return [one.batch if isinstance(one, Row) else one for one in self._out]
+
+    def consume(self, count: int) -> None:
+        if self._pump is None:
+            self._source.consume(count)
+        else:
+            self._count(count)
+
+    def _count(self, count: int) -> None:
+        """Count the first ``count`` of what was handed out as consumed."""
+        rows = [one for one in self._out[self._out_done : count] if isinstance(one, Row)]
+        self._out_done = max(self._out_done, count)
+        if not rows:
+            return
+        with self._ledger_lock:
+            if self._closed:
+                return  # the next reading end with this ledger begins with them
+            self._ledger.consume(rows[-1].position)
+        with self._changed:
+            for row in rows:
+                self._staging.consume(row)
+
+    def raise_demand(self, n: int) -> None:
+        if self._pump is None:
+            self._source.raise_demand(n)
+
+    # ---- waiting ----
+
+    def _note_change(self) -> None:
+        """Wake everyone who waits; under the lock."""
+        self._changed.notify_all()
+        if self._bell is not None:
+            self._bell.wake()
+
+    def wait(self, timeout_s: float | None = None) -> bool:
+        if self._pump is None:
+            return self._source.wait(timeout_s)
+        check_timeout(timeout_s)
+        deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
+        with self._changed:
+            while not self.is_ready():
+                left_s = PUMP_WAIT_S if deadline_s is None else deadline_s - time.monotonic()
+                if left_s <= 0:
+                    return False
+                self._changed.wait(min(left_s, PUMP_WAIT_S))
+            self._is_woken = False
+        return True
+
+    @property
+    def watched(self) -> Any:
+        if self._pump is None:
+            return self._source.watched
+        if self._bell is None:
+            self._bell = Bell(self._changed, self.is_ready)
+        return self._bell
+
+    def is_ready(self) -> bool:
+        if self.has_rest():
+            return True
+        if self._pump is None:
+            return self._source.is_ready()
+        if self._ready:
+            return self._demand != 0 or self._closed or self._is_woken
+        return bool(self._errors or self._closed or self._is_woken)
+
+    def wake(self) -> None:
+        with self._changed:
+            self._is_woken = True
+            self._note_change()
+        if self._pump is None:
+            self._source.wake()
+
+    def patience_s(self) -> float:
+        return self._source.patience_s() if self._pump is None else super().patience_s()
+
+    def note_quiet(self) -> None:
+        if self._pump is None:
+            self._source.note_quiet()
+
+    @property
+    def must_join(self) -> bool:
+        return self._pump is None and self._source.must_join
+
+    def join_again(self) -> None:
+        self._source.join_again()
+
+    def stop_joining(self) -> None:
+        self._source.stop_joining()
+
+    # ---- facts ----
+
+    def events(self) -> list[StreamEvent]:
+        if self._pump is None:
+            return self._source.events()
+        with self._changed:
+            events = list(self._events)
+            self._events.clear()
+        return events
+
+    def statistics(self) -> dict[str, int | float | bool]:
+        """As of the source; and ``staged_bytes`` and ``staged_attempts`` of now, ``unstaged``
+        batches that did not count, ``repeated_epochs`` that were recognised, and
+        ``unknown_queries`` of whose earlier epochs this reading end knows nothing.
+        """
+        statistics = self._source.statistics()
+        with self._changed:
+            statistics |= {
+                "staged_bytes": self._staging.staged_bytes,
+                "staged_attempts": self._staging.attempts,
+                "unstaged": self._staging.dropped,
+                "repeated_epochs": self._staging.repeated_epochs,
+                "unknown_queries": len(self._staging.unknown),
+            }
+            if self._pump is not None:
+                statistics["waiting"] = len(self._ready)
+        return statistics
+
+    @property
+    def is_connected(self) -> bool:
+        return self._source.is_connected
+
+    @property
+    def is_ended(self) -> bool:
+        if self._pump is None:
+            return self._source.is_ended and not self.has_rest()
+        with self._changed:
+            return self._has_ended and not self.has_rest() and not self._ready and not self._errors
+
+    # ---- life ----
+
+    def close(self) -> None:
+        if self._closed:
+            return
+        with self._changed:
+            self._closed = True
+            self._note_change()
+        for service in self._services.values():
+            service.close()
+        self._source.close()
+        if self._pump is not None and self._pump is not threading.current_thread():
+            self._pump.join(10.0)
+        with self._ledger_lock:
+            self._ledger.close()
+        if self._bell is not None:
+            self._bell.close()
+
+
+def _maker(batch: Any) -> Callable[[], bytes]:
+    return lambda: to_bytes(batch)
+
+
+def _row_of(position: int, data: bytes) -> Row:
+    batch = from_bytes(data)
+    marks: Marks | None = marks_of(batch)
+    if marks is None:
+        raise RStreamError(f"ledger: the rows at position {position} have no marks")
+    return Row(batch, marks, batch.nbytes, position)

@@ -1,0 +1,132 @@
+"""What Ray knows of the process that this is, and of others: the only file that asks its tables.
+
+An actor that Ray restarts is the same actor in another process. So a *holder* of an endpoint is
+known by actor id and count of restarts, together its incarnation; outside of actors by its worker
+process, and a driver program by its job.
+"""
+
+from __future__ import annotations
+
+import enum
+import importlib
+import os
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+#: Length of the ids in texts for people.
+ID_SHOWN = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holder:
+    """The process that has an endpoint open.
+
+    Attributes:
+        scope: Ray's namespace, in which names are unique.
+        actor_id: of an actor; empty: a task or a driver program.
+        restarts: how often Ray had restarted the actor.
+        may_restart: whether Ray restarts it when it dies.
+        worker_id: of the process; empty: a driver program.
+        job_id: of the job.
+        title: for people.
+    """
+
+    scope: str
+    actor_id: str
+    restarts: int
+    may_restart: bool
+    worker_id: str
+    job_id: str
+    title: str
+
+
+class Standing(enum.Enum):
+    """How a holder is now.
+
+    ALIVE: as it was. AWAY: the actor is being restarted, or is another incarnation by now. GONE:
+    dead for good.
+    """
+
+    ALIVE = "alive"
+    AWAY = "away"
+    GONE = "gone"
+
+
+def running_ray() -> Any:
+    """The module ray if it is initialised here, else None. It has no strict types.
+
+    It is not imported for that: who has not imported it has not initialised it.
+    """
+    ray: Any = sys.modules.get("ray")
+    return ray if ray is not None and ray.is_initialized() else None
+
+
+def this_process() -> Holder | None:
+    """This process as a holder; None: Ray does not run here."""
+    ray = running_ray()
+    if ray is None:
+        return None
+    context = ray.get_runtime_context()
+    actor_id: str = context.get_actor_id() or ""
+    row = _actor_row(actor_id) if actor_id else None
+    is_program = ray._private.worker.global_worker.mode == ray._private.worker.SCRIPT_MODE
+    kind = "the driver program" if is_program else "a task"
+    if actor_id:
+        kind = f"actor {'' if row is None else row.class_name}({actor_id[:ID_SHOWN]})"
+    return Holder(
+        scope=context.namespace,
+        actor_id=actor_id,
+        restarts=0 if row is None else row.num_restarts,
+        may_restart=bool(actor_id) and (row is None or row.max_restarts != 0),
+        worker_id="" if is_program else context.get_worker_id(),
+        job_id=context.get_job_id(),
+        title=f"{kind}, process {os.getpid()} on {ray.util.get_node_ip_address()}",
+    )
+
+
+def class_name(actor_id: str) -> str:
+    """The class of an actor; empty: not known."""
+    row = _actor_row(actor_id)
+    return "" if row is None else row.class_name.rpartition(".")[2]
+
+
+def standing(holder: Holder) -> Standing:
+    """Whether the process is still there; asks Ray, which takes a millisecond."""
+    if holder.actor_id:
+        row = _actor_row(holder.actor_id)
+        if row is None or row.state == row.DEAD:
+            return Standing.GONE
+        return Standing.ALIVE if row.num_restarts == holder.restarts else Standing.AWAY
+    is_there = _has_worker(holder.worker_id) if holder.worker_id else _has_job(holder.job_id)
+    return Standing.ALIVE if is_there else Standing.GONE
+
+
+def _tables() -> Any:
+    """Ray's accessor of its tables. ``RuntimeContext.was_current_actor_reconstructed`` reads it."""
+    state: Any = importlib.import_module("ray._private.state").state
+    return state._connect_and_get_accessor()
+
+
+def _messages() -> Any:
+    return importlib.import_module("ray.core.generated.gcs_pb2")
+
+
+def _actor_row(actor_id: str) -> Any:
+    ray: Any = importlib.import_module("ray")
+    found = _tables().get_actor_info(ray.ActorID(bytes.fromhex(actor_id)))
+    return None if found is None else _messages().ActorTableData.FromString(found)
+
+
+def _has_worker(worker_id: str) -> bool:
+    ray: Any = importlib.import_module("ray")
+    found = _tables().get_worker_info(ray.WorkerID(bytes.fromhex(worker_id)))
+    return found is not None and bool(_messages().WorkerTableData.FromString(found).is_alive)
+
+
+def _has_job(job_id: str) -> bool:
+    rows = _tables().get_job_table(
+        skip_submission_job_info_field=True, skip_is_running_tasks_field=True
+    )
+    jobs = (_messages().JobTableData.FromString(row) for row in rows)
+    return any(job.job_id.hex() == job_id and not job.is_dead for job in jobs)

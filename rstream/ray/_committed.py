@@ -1,0 +1,59 @@
+"""What stands in front of a reader of record batches, so that Spark's sink can commit its rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rstream.errors import ConfigError
+from rstream.ledger._subscriber import CommittedSubscriber
+from rstream.stream._buffered import BufferedSubscriber
+
+if TYPE_CHECKING:
+    from rstream.codecs import Codec
+    from rstream.ledger import Ledger
+    from rstream.ray._handle import StreamHandle
+    from rstream.stream import Subscriber
+
+
+def committing(
+    source: Subscriber[Any],
+    handle: StreamHandle,
+    codec: Codec[Any],
+    *,
+    socket_tag: int,
+    ledger: Ledger | None,
+    staging_bytes: int,
+) -> Subscriber[Any]:
+    """The source, in front of it what Spark's sink needs to commit its rows.
+
+    Args:
+        codec: what the source decodes with.
+        socket_tag: names the UDP socket of the source within its driver.
+    Raises:
+        ConfigError: there is a ledger, but no record batches; or the ledger cannot be used.
+    """
+    if handle.codec != "arrow":
+        if ledger is not None:
+            raise ConfigError(
+                f"stream {handle.name!r}: ledger= is for the rows of Spark's sink, and the codec "
+                f"is {handle.codec}",
+                hint='open the reader with codec="arrow"',
+            )
+        return source
+    channels = {"ipc": "aeron:ipc"}
+    if handle.endpoint:  # on the same socket
+        channels["udp"] = f"aeron:udp?tags={socket_tag}"
+    form = getattr(codec, "form", "batch")
+    refusal = "" if form == "batch" else f"it hands out {form} objects, not record batches"
+    if isinstance(source, BufferedSubscriber):
+        refusal = "its on_slow policy may drop rows; open it with on_slow=Block()"
+    return CommittedSubscriber(
+        source,
+        name=handle.name,
+        stream_id=handle.stream_id,
+        channels=channels,
+        dir=handle.driver_dir,
+        ledger=ledger,
+        staging_bytes=staging_bytes,
+        refusal=refusal,
+    )

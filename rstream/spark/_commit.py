@@ -1,0 +1,80 @@
+"""Commit and abort of a micro-batch, for whoever does it: a process of Spark, or the program."""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from rstream.errors import RStreamError
+from rstream.ledger._messages import Account, Ask
+from rstream.spark._ends import ask
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rstream.spark._options import SinkConfig
+    from rstream.spark._task import Report
+
+log = logging.getLogger("rstream")
+
+#: Seconds for telling one reading end of an abort; who does not hear it finds out by itself.
+ABORT_TIMEOUT_S: Final = 2.0
+
+
+def commit(config: SinkConfig, reports: Sequence[Report], epoch: int) -> None:
+    """Have every reading end release the rows that these attempts staged.
+
+    With several reading ends all of them are asked first whether they still hold the rows, so that
+    none releases any when one was opened anew.
+
+    Raises:
+        RStreamError: not within ``commitTimeout``, or rows are missing. Where the epoch was
+            committed stays committed: a replay is recognised there.
+    """
+    deadline_s = time.monotonic() + config.commit_timeout_s
+    by_handle = _by_handle(reports)
+    query = reports[0].origin.query if reports else ""
+    if len(by_handle) > 1:
+        for index, accounts in by_handle.items():
+            for account in accounts:
+                _tell(config, index, "prepare", query, epoch, (account,), deadline_s)
+    for index, accounts in by_handle.items():
+        _tell(config, index, "commit", query, epoch, tuple(accounts), deadline_s)
+
+
+def _by_handle(reports: Sequence[Report]) -> dict[int, list[Account]]:
+    found: dict[int, list[Account]] = {}
+    for report in reports:
+        for index, account in report.accounts.items():
+            found.setdefault(index, []).append(account)
+    return dict(sorted(found.items()))
+
+
+def _tell(
+    config: SinkConfig,
+    index: int,
+    do: Any,
+    query: str,
+    epoch: int,
+    attempts: tuple[Account, ...],
+    deadline_s: float,
+) -> None:
+    question = Ask(do=do, query=query, epoch=epoch, attempts=attempts)
+    answer = ask(config, index, question, timeout_s=deadline_s - time.monotonic())
+    if answer.state not in ("committed", "prepared"):
+        raise RStreamError(
+            f"rstream sink: epoch {epoch} of query {query} cannot be committed: {answer.why}; "
+            "start the query again: it sends the epoch anew, and what is committed stays so"
+        )
+
+
+def abort(config: SinkConfig, reports: Sequence[Report], epoch: int) -> None:
+    """Have the reading ends drop what these attempts staged, as far as they hear it."""
+    for index, accounts in _by_handle(reports).items():
+        query = reports[0].origin.query
+        question = Ask(do="abort", query=query, epoch=epoch, attempts=tuple(accounts))
+        try:
+            ask(config, index, question, timeout_s=ABORT_TIMEOUT_S)
+        except RStreamError as error:
+            log.info("rstream sink: abort of epoch %d was not heard: %s", epoch, error)

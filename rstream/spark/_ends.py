@@ -1,0 +1,91 @@
+"""This process's ends towards the readers: publishers for rows, requesters for questions.
+
+Spark's daemon forks the workers, reuses them for many tasks, and ends them without ``atexit``. So
+both are made after the fork and kept for each process; the driver notices the end of the process.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+from typing import TYPE_CHECKING, Any
+
+from rstream.errors import NoServer, RequestTimeout, RStreamError
+from rstream.ledger._messages import Answer, Ask, service_name
+from rstream.ray._handle import StreamHandle
+from rstream.service import Requester, requester
+
+if TYPE_CHECKING:
+    from rstream.rate import RateLimit
+    from rstream.spark._options import SinkConfig
+    from rstream.stream import Publisher
+
+_process_id = 0
+_publishers: dict[tuple[str, str | None, RateLimit | None], Publisher[Any]] = {}
+_requesters: dict[tuple[str, str | None], Requester[Answer]] = {}
+
+
+def _forget_parents() -> None:
+    """Drop what the parent had: it cannot be used after a fork."""
+    global _process_id
+    if _process_id != os.getpid():
+        _publishers.clear()
+        _requesters.clear()
+        _process_id = os.getpid()
+        atexit.register(close_ends)
+
+
+def close_ends() -> None:
+    """Close this process's ends, so that no reader takes its end for a death."""
+    if _process_id != os.getpid():
+        return
+    for requester_ in _requesters.values():
+        requester_.close()
+    _requesters.clear()
+    for publisher in _publishers.values():
+        publisher.close(linger_s=0)
+    _publishers.clear()
+
+
+def publisher_of(config: SinkConfig, index: int) -> Publisher[Any]:
+    """The publisher towards a handle, made once."""
+    _forget_parents()
+    key = (config.handles[index], config.driver_dir, config.rate)
+    publisher = _publishers.get(key)
+    if publisher is None or publisher.is_closed:
+        publisher = StreamHandle.from_text(key[0]).publisher(
+            driver_dir=config.driver_dir, rate=config.rate
+        )
+        _publishers[key] = publisher
+    return publisher
+
+
+def ask(config: SinkConfig, index: int, question: Ask, *, timeout_s: float) -> Answer:
+    """Ask the reading end of a handle.
+
+    Args:
+        timeout_s: most seconds until the answer is there.
+    Raises:
+        RStreamError: it does not answer; the text says who.
+    """
+    _forget_parents()
+    text = config.handles[index]
+    handle = StreamHandle.from_text(text)
+    found = _requesters.get((text, config.driver_dir))
+    if found is None:
+        is_local = handle.is_local(config.driver_dir)
+        found = requester(
+            service_name(handle.stream_id),
+            Answer,
+            channel=None if is_local else f"aeron:udp?endpoint={handle.endpoint}",
+            dir=handle.driver_dir if is_local else config.driver_dir,
+        )
+        _requesters[(text, config.driver_dir)] = found
+    try:
+        return found.request(question, timeout_s=max(timeout_s, 0.001))
+    except (NoServer, RequestTimeout) as error:
+        raise RStreamError(
+            f"rstream sink: the reading end of {handle.name!r} (node {handle.node}) does not "
+            f"answer {question.do!r} of epoch {question.epoch} within {timeout_s:.1f} s: it is "
+            f"dead, too slow to open, or reads without rstream.ray.reader; {error}"
+        ) from error

@@ -1,0 +1,214 @@
+"""The options of the sink, checked before anything is sent."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+from rstream import rate as rates
+from rstream.errors import ConfigError
+from rstream.ray._handle import StreamHandle
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rstream.rate import RateLimit
+
+OPTIONS = {
+    "handles": "stream handles, one JSON list of texts (StreamHandle.to_text), or one text",
+    "delivery": "committed (default): each row once, with its micro-batch; eager: at least once",
+    "routing": "partition (default): a partition's rows go to one handle; key: by partitionBy; "
+    "broadcast: each handle gets all rows; work: each message to a reader with room (eager only)",
+    "partitionby": "column whose value chooses the handle (routing key)",
+    "partitionmap": "JSON object: value of that column -> index of the handle; "
+    "for other values the CRC-32 of the value chooses",
+    "rowspermessage": "most rows in one message (default: as many as fit a MiB)",
+    "offertimeout": "seconds that a task waits for a reader before it fails (default 120)",
+    "committimeout": "seconds that the commit of a micro-batch may take (default 30)",
+    "ack": "eager delivery: consumed (default): a task ends when its rows are consumed; "
+    "sent: when they are sent",
+    "rate": "how fast each task may send: 200MB/s, or a law as in rs-rate (adaptive)",
+    "driverdir": "driver directory of the writer on another host; default: the handle's",
+}
+#: Options that belong to Spark; it hands them to the sink with the others.
+SPARK_OPTIONS = frozenset(
+    (
+        "_asyncprogresstrackingoverridesinksupportcheck",
+        "asyncprogresstrackingcheckpointintervalms",
+        "asyncprogresstrackingenabled",
+        "checkpointlocation",
+        "path",
+        "queryname",
+    )
+)
+CHOICES: Final = {
+    "delivery": ("committed", "eager"),
+    "routing": ("partition", "key", "broadcast", "work"),
+    "ack": ("consumed", "sent"),
+}
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class SinkConfig:
+    """The sink's options, checked."""
+
+    handles: tuple[str, ...]
+    delivery: str = "committed"
+    routing: str = "partition"
+    partition_by: str | None = None
+    partition_map: dict[str, int] = dataclasses.field(default_factory=dict[str, int])
+    rows_per_message: int = 0
+    offer_timeout_s: float = 120.0
+    commit_timeout_s: float = 30.0
+    wait_consumed: bool = True
+    driver_dir: str | None = None
+    rate: RateLimit | None = None
+    checkpoint: str = ""
+
+    @property
+    def is_committed(self) -> bool:
+        return self.delivery == "committed"
+
+    @classmethod
+    def from_options(cls, options: dict[str, str]) -> SinkConfig:
+        """Check Spark's option strings (case-insensitive names).
+
+        Raises:
+            ConfigError: an option is missing, unknown or wrong, or a reader cannot take record
+                batches; the text names the allowed values.
+        """
+        given = {key.lower(): value for key, value in options.items()}
+        for key in given.keys() - OPTIONS.keys() - SPARK_OPTIONS:
+            raise ConfigError(_unknown(key))
+        handles = _handles(given.get("handles") or given.get("path"))
+        delivery = _choice(given, "delivery")
+        if delivery == "committed" and "ack" in given:
+            raise ConfigError(
+                'rstream sink: option "ack" is for delivery=eager; with committed delivery a task '
+                "ends when its rows are staged at the readers"
+            )
+        partition_by = given.get("partitionby")
+        routing = _routing(given, partition_by)
+        if routing == "work" and delivery == "committed":
+            raise ConfigError(
+                "rstream sink: routing=work needs delivery=eager: when a micro-batch is replayed, "
+                "its rows may go to other readers, which cannot know what the first ones had"
+            )
+        return cls(
+            handles=handles,
+            delivery=delivery,
+            routing=routing,
+            partition_by=partition_by,
+            partition_map=_partition_map(given, len(handles)),
+            rows_per_message=_number(given, "rowspermessage", "0", int, least=0),
+            offer_timeout_s=_number(given, "offertimeout", "120", float),
+            commit_timeout_s=_number(given, "committimeout", "30", float),
+            wait_consumed=_choice(given, "ack") == "consumed",
+            driver_dir=given.get("driverdir"),
+            rate=_rate(given.get("rate")),
+            checkpoint=given.get("checkpointlocation", ""),
+        )
+
+
+def _unknown(option: str) -> str:
+    """The error text for an option that is not known; ``option`` in small letters."""
+    close = difflib.get_close_matches(option, OPTIONS, 1)
+    meant = f'; did you mean "{close[0]}"?' if close else "."
+    return (
+        f'rstream sink: there is no option "{option}"{meant} The options, in any case, are '
+        f"{', '.join(sorted(OPTIONS))}"
+    )
+
+
+def _handles(text: str | None) -> tuple[str, ...]:
+    if not text:
+        raise ConfigError(
+            'rstream sink: option "handles" is missing: give the readers\' handles, '
+            "json.dumps([handle.to_text() for handle in handles])"
+        )
+    handles = json.loads(text) if text.lstrip().startswith("[") else [text]
+    if not handles:
+        raise ConfigError('rstream sink: option "handles" is an empty list: give a handle or more')
+    for handle in handles:
+        _check_codec(StreamHandle.from_text(handle))
+    return tuple(handles)
+
+
+def _check_codec(handle: StreamHandle) -> None:
+    """Refuse a reader that cannot take record batches.
+
+    Raises:
+        ConfigError: its codec is not arrow.
+    """
+    if handle.codec != "arrow":
+        raise ConfigError(
+            f"rstream sink: the reader of {handle.name!r} (node {handle.node}) has the codec "
+            f"{handle.codec}, and the sink sends Arrow record batches: open the reader with "
+            f'rstream.ray.reader({handle.name!r}, codec="arrow")'
+        )
+
+
+def _choice(options: dict[str, str], name: str) -> str:
+    allowed = CHOICES[name]
+    value = options.get(name, allowed[0]).lower()
+    if value not in allowed:
+        raise ConfigError(
+            f'rstream sink: option "{name}" is {value!r}: must be {" or ".join(allowed)}'
+        )
+    return value
+
+
+def _routing(options: dict[str, str], partition_by: str | None) -> str:
+    """How rows are divided; a column alone says ``key``."""
+    routing = _choice(options, "routing")
+    if partition_by is not None and "routing" not in options:
+        return "key"
+    if (routing == "key") != (partition_by is not None):
+        raise ConfigError(
+            f'rstream sink: option "routing" is {routing} and "partitionBy" is '
+            f"{partition_by or 'not given'}: the key is the column that partitionBy names"
+        )
+    return routing
+
+
+def _partition_map(options: dict[str, str], handles: int) -> dict[str, int]:
+    found = {
+        str(key): int(index) for key, index in json.loads(options.get("partitionmap", "{}")).items()
+    }
+    wrong = [index for index in found.values() if not 0 <= index < handles]
+    if wrong:
+        raise ConfigError(
+            f'rstream sink: option "partitionMap" names handle {wrong[0]}, there are {handles}'
+        )
+    return found
+
+
+def _rate(text: str | None) -> RateLimit | None:
+    """The law of ``200MB/s``, or of a text as in ``rs-rate``."""
+    if text is None:
+        return None
+    try:
+        return rates.Fixed(text) if text[:1].isdigit() else rates.from_text(text)
+    except ConfigError as error:
+        raise ConfigError(f'rstream sink: option "rate" is {text!r}: {error}') from None
+
+
+def _number(
+    options: dict[str, str],
+    name: str,
+    default: str,
+    kind: Callable[[str], float],
+    *,
+    least: float | None = None,
+) -> Any:
+    """A number above 0, or only at the default as small as ``least``."""
+    text = options.get(name, default)
+    try:
+        value = kind(text)
+    except ValueError:
+        value = 0
+    if value <= 0 and not (least is not None and name not in options):
+        raise ConfigError(f'rstream sink: option "{name}" is {text!r}: must be a number above 0')
+    return value

@@ -1,0 +1,81 @@
+"""Which rows go to which handle."""
+
+from __future__ import annotations
+
+import importlib
+import zlib
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from rstream.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rstream.spark._options import SinkConfig
+
+#: ``pyarrow.RecordBatch``; pyarrow has no types.
+RecordBatch: TypeAlias = Any
+
+
+def routed(
+    config: SinkConfig, partition: int, batch: RecordBatch
+) -> Iterator[tuple[tuple[int, ...], RecordBatch]]:
+    """Divide a batch: indexes of handles, and the rows that each of them gets.
+
+    A replayed micro-batch sends its rows the same way, as long as Spark makes the same partitions
+    (``partition``) or whatever it makes (``key``, ``broadcast``).
+
+    Raises:
+        ConfigError: the rows have no such column.
+    """
+    count = len(config.handles)
+    if config.routing == "broadcast":
+        yield tuple(range(count)), batch
+    elif config.partition_by is None or count == 1:
+        yield (partition % count,), batch
+    else:
+        yield from _by_key(config, config.partition_by, batch)
+
+
+def _by_key(
+    config: SinkConfig, column: str, batch: RecordBatch
+) -> Iterator[tuple[tuple[int, ...], RecordBatch]]:
+    pa: Any = importlib.import_module("pyarrow")
+    pc: Any = importlib.import_module("pyarrow.compute")
+    names = batch.schema.names
+    if column not in names:
+        raise ConfigError(
+            f'rstream sink: option "partitionBy" names column {column!r}; '
+            f"the rows have {', '.join(names)}"
+        )
+    encoded = batch.column(names.index(column)).dictionary_encode()
+    targets = [_handle_of(config, value) for value in encoded.dictionary.to_pylist()]
+    if len(set(targets)) == 1 and encoded.indices.null_count == 0:
+        yield (targets[0],), batch
+        return
+    of_row = pc.fill_null(pa.array(targets, pa.int32()).take(encoded.indices), 0)
+    for index in range(len(config.handles)):
+        rows = batch.filter(pc.equal(of_row, index))
+        if rows.num_rows:
+            yield (index,), rows
+
+
+def _handle_of(config: SinkConfig, value: Any) -> int:
+    mapped = config.partition_map.get(str(value))
+    if mapped is not None:
+        return mapped
+    return zlib.crc32(str(value).encode()) % len(config.handles)
+
+
+def pieces(batch: RecordBatch, rows_max: int, bytes_max: int) -> Iterator[RecordBatch]:
+    """Cut a batch so that no piece has more rows or bytes; a single row may have more bytes."""
+    rows = batch.num_rows
+    step = min(rows, rows_max or rows)
+    if batch.nbytes > bytes_max:
+        step = max(1, min(step, rows * bytes_max // batch.nbytes))
+    for start in range(0, rows, step or 1):
+        piece = batch.slice(start, step)
+        if piece.nbytes > bytes_max and piece.num_rows > 1:
+            yield from pieces(piece, (piece.num_rows + 1) // 2, bytes_max)
+        else:
+            yield piece

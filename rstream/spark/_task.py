@@ -1,0 +1,280 @@
+"""One attempt of one partition: it sends its rows, and has them staged where they must be."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from rstream.errors import RemoteError, RStreamError
+from rstream.ledger._marks import Marks, marked, opening
+from rstream.ledger._messages import CHECKSUM_BEGIN, Account, Answer, Ask, checksum
+from rstream.ray._handle import StreamHandle
+from rstream.spark._ends import ask, publisher_of
+from rstream.spark._routes import pieces, routed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rstream.spark._options import SinkConfig
+    from rstream.stream import Publisher
+
+#: ``pyarrow.RecordBatch``; pyarrow has no types.
+RecordBatch: TypeAlias = Any
+
+#: Most bytes of rows in one message, unless a single row has more. Spark's batches (10 000 rows) go
+#: as they are: cut to what one message of a handle takes without parts (128 KiB), they went at
+#: 0.78 GB/s, and whole at 1.31 GB/s.
+MESSAGE_BYTES: Final = 1 << 20
+#: Bytes of a message for Arrow's stream framing and for the schema with its marks.
+FRAMING_BYTES: Final = 4096
+#: A task looks after so many bytes whether its reader still stages them.
+LOOK_BYTES: Final = 16 << 20
+#: Pauses while a reader has not consumed an earlier epoch: the first, and the longest.
+PAUSE_S, PAUSE_MOST_S = 0.002, 0.05
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """Who sends: fields as in :class:`rstream.ledger.Marks`."""
+
+    query: str
+    epoch: int
+    partition: int
+    attempt: int
+    task_attempt: int
+    token: str
+
+
+@dataclasses.dataclass(slots=True, kw_only=True)
+class Report:
+    """The account of one attempt.
+
+    Attributes:
+        origin: who sent.
+        rows, messages, bytes_sent: how much; of a broadcast once.
+        blocked_s: seconds that it waited for readers.
+        repeated: handles whose reading end had committed the epoch before; they got nothing.
+        accounts: what is staged at each of the other handles, by index.
+    """
+
+    origin: Origin
+    rows: int = 0
+    messages: int = 0
+    bytes_sent: int = 0
+    blocked_s: float = 0.0
+    repeated: int = 0
+    accounts: dict[int, Account] = dataclasses.field(default_factory=dict[int, Account])
+
+
+def run(config: SinkConfig, origin: Origin, batches: Iterable[RecordBatch]) -> Report:
+    """Send the record batches of a partition; waits while readers have no room.
+
+    Raises:
+        RStreamError: a reader is dead, too slow, or refuses; the text says which and why.
+    """
+    task = _Task(config, origin)
+    try:
+        for batch in batches:
+            task.send(batch)
+        return task.finish()
+    except RemoteError:
+        # A reader has failed. If it is opened anew, only a new session reaches it at once.
+        for target in task.targets.values():
+            if target is not None:
+                target.publisher.close(linger_s=0)
+        raise
+
+
+@dataclasses.dataclass(slots=True)
+class _Target:
+    """A handle that gets rows."""
+
+    publisher: Publisher[Any]
+    medium: str
+    rows: int = 0
+    messages: int = 0
+    checksum: int = CHECKSUM_BEGIN
+    unseen_bytes: int = 0
+
+
+class _Task:
+    """One attempt; ``targets`` has None where the epoch is committed already."""
+
+    def __init__(self, config: SinkConfig, origin: Origin) -> None:
+        self.config = config
+        self.origin = origin
+        self.targets: dict[int, _Target | None] = {}
+        self.report = Report(origin=origin)
+        self.turn = origin.partition  # routing work: who was asked last
+
+    # ---- rows ----
+
+    def send(self, batch: RecordBatch) -> None:
+        if self.config.routing == "work":
+            first = publisher_of(self.config, 0)
+            # A message in parts waits for its reader once it is begun.
+            room = first.max_unparted_length - FRAMING_BYTES
+            for piece in pieces(batch, self.config.rows_per_message, room):
+                self._share(piece)
+            return
+        for indexes, rows in routed(self.config, self.origin.partition, batch):
+            wanted = [one for one in map(self._target, indexes) if one is not None]
+            if not wanted:
+                self.report.rows += rows.num_rows
+                continue
+            for piece in pieces(rows, self.config.rows_per_message, MESSAGE_BYTES):
+                self._send_piece(wanted, piece)
+
+    def _target(self, index: int) -> _Target | None:
+        if index not in self.targets:
+            target = _Target(publisher_of(self.config, index), self._medium(index))
+            is_wanted = not self.config.is_committed or self._begin(index, target)
+            self.targets[index] = target if is_wanted else None
+        return self.targets[index]
+
+    def _medium(self, index: int) -> str:
+        if not self.config.is_committed:
+            return ""
+        handle = StreamHandle.from_text(self.config.handles[index])
+        return "ipc" if handle.is_local(self.config.driver_dir) else "udp"
+
+    def _marks(self, medium: str) -> Marks:
+        return Marks(
+            **dataclasses.asdict(self.origin),
+            sequence=self.report.messages,
+            row_offset=self.report.rows,
+            sent_s=time.time(),
+            delivery=self.config.delivery,
+            medium=medium,
+        )
+
+    def _send_piece(self, targets: list[_Target], piece: RecordBatch) -> None:
+        length_bytes, message, medium = piece.nbytes, None, None
+        for target in targets:
+            if message is None or target.medium != medium:
+                medium = target.medium
+                message = marked(piece, self._marks(medium))
+            self._send(target, message)
+            target.rows += piece.num_rows
+            target.checksum = checksum(target.checksum, self.report.messages, piece.num_rows)
+            target.messages += 1
+            target.unseen_bytes += length_bytes
+            if self.config.is_committed and target.unseen_bytes >= LOOK_BYTES:
+                target.unseen_bytes = 0
+                self._check("look", target, "go")
+        self._count(piece)
+
+    def _share(self, piece: RecordBatch) -> None:
+        """Send to the first reader that has room and demand; they are asked in turns."""
+        count = len(self.config.handles)
+        message = marked(piece, self._marks(""))
+        began_s, pause_s = time.monotonic(), PAUSE_S
+        while True:
+            for _ in range(count):
+                self.turn = (self.turn + 1) % count
+                target = self._target(self.turn)
+                assert target is not None
+                if target.publisher.offer(message) > 0:
+                    self.report.blocked_s += time.monotonic() - began_s
+                    target.rows += piece.num_rows
+                    self._count(piece)
+                    return
+            if time.monotonic() - began_s > self.config.offer_timeout_s:
+                raise RStreamError(
+                    f"rstream sink: none of {count} readers has room or demand; waited "
+                    f"{self.config.offer_timeout_s:g} s (offerTimeout): they are dead or too slow"
+                )
+            time.sleep(pause_s)
+            pause_s = min(2 * pause_s, PAUSE_MOST_S)
+
+    def _count(self, piece: RecordBatch) -> None:
+        self.report.rows += piece.num_rows
+        self.report.messages += 1
+        self.report.bytes_sent += piece.nbytes
+
+    def _send(self, target: _Target, message: RecordBatch) -> None:
+        before_s = time.monotonic()
+        target.publisher.send(message, timeout_s=self.config.offer_timeout_s)
+        self.report.blocked_s += time.monotonic() - before_s
+
+    # ---- what reading ends are told and asked ----
+
+    def _begin(self, index: int, target: _Target) -> bool:
+        """Have a reading end expect rows. False: it has committed the epoch already."""
+        self._send(target, opening(self._marks(target.medium)))
+        began_s, pause_s = time.monotonic(), PAUSE_S
+        deadline_s = began_s + self.config.offer_timeout_s
+        question = self._question("begin", self._account(target), target)
+        while (answer := self._ask(index, question, deadline_s)).state == "wait":
+            if time.monotonic() + pause_s >= deadline_s:
+                raise RStreamError(
+                    f"rstream sink: {answer.why}; waited {self.config.offer_timeout_s:g} s "
+                    "(offerTimeout): the reader is dead or too slow, and Spark may retry the task"
+                )
+            time.sleep(pause_s)
+            pause_s = min(2 * pause_s, PAUSE_MOST_S)
+        self.report.blocked_s += time.monotonic() - began_s
+        if answer.state == "committed":
+            self.report.repeated += 1
+            return False
+        self._accept(answer, "go")
+        return True
+
+    def _account(self, target: _Target) -> Account:
+        return Account(
+            partition=self.origin.partition,
+            task_attempt=self.origin.task_attempt,
+            token=self.origin.token,
+            rows=target.rows,
+            messages=target.messages,
+            checksum=target.checksum,
+        )
+
+    def _question(self, do: Any, account: Account, target: _Target) -> Ask:
+        return Ask(
+            do=do,
+            query=self.origin.query,
+            epoch=self.origin.epoch,
+            attempts=(account,),
+            session_id=target.publisher.session_id,
+        )
+
+    def _ask(self, index: int, question: Ask, deadline_s: float) -> Answer:
+        return ask(self.config, index, question, timeout_s=deadline_s - time.monotonic())
+
+    def _check(self, do: str, target: _Target, wanted: str) -> None:
+        index = next(index for index, one in self.targets.items() if one is target)
+        question = self._question(do, self._account(target), target)
+        deadline_s = time.monotonic() + self.config.offer_timeout_s
+        self._accept(self._ask(index, question, deadline_s), wanted)
+
+    def _accept(self, answer: Answer, wanted: str) -> None:
+        if answer.state != wanted:
+            raise RStreamError(f"rstream sink: {answer.why}; the task fails, Spark may retry it")
+
+    # ---- the end ----
+
+    def finish(self) -> Report:
+        """Wait until the rows are staged; or with eager delivery, if wanted, consumed."""
+        config = self.config
+        before_s = time.monotonic()
+        for index, target in sorted(self.targets.items()):
+            if target is None:
+                continue
+            if target.rows and (config.is_committed or config.wait_consumed):
+                self._wait_consumed(target.publisher)
+            if config.is_committed:
+                self._check("prepare", target, "prepared")
+                self.report.accounts[index] = self._account(target)
+        self.report.blocked_s += time.monotonic() - before_s
+        return self.report
+
+    def _wait_consumed(self, publisher: Publisher[Any]) -> None:
+        timeout_s = self.config.offer_timeout_s
+        if not publisher.wait_consumed(timeout_s=timeout_s):
+            raise RStreamError(
+                f"rstream sink: the reader of {publisher.name!r} ({publisher.channel}) has "
+                f"not consumed up to position {publisher.position} within {timeout_s:g} s: it is "
+                "dead or too slow; the task fails and Spark may retry it"
+            )

@@ -1,0 +1,52 @@
+"""The program that drives Spark in a chaos run: streams files to a handle; it is killed, too.
+
+python -m tests.chaos.program FOLDER HANDLE DELIVERY
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+
+def main() -> int:
+    folder, handle, delivery = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
+    from pyspark.sql import SparkSession
+
+    import rstream.spark
+
+    spark = (
+        SparkSession.builder.master("local[2,4]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.local.dir", str(folder / "spark"))
+        .config("spark.driver.memory", "1g")
+        .config("spark.driver.extraJavaOptions", "-XX:-UsePerfData")
+        .getOrCreate()
+    )
+    spark.sparkContext.setLogLevel("OFF")
+    rstream.spark.register(spark)
+    query = (
+        spark.readStream.schema("value LONG")
+        .option("maxFilesPerTrigger", "1")
+        .parquet(str(folder / "in"))
+        .writeStream.format("rstream")
+        .option("handles", handle)
+        .option("delivery", delivery)
+        .option("rowsPerMessage", "1000")
+        .option("offerTimeout", "30")
+        .option("commitTimeout", "15")
+        .option("checkpointLocation", str(folder / "checkpoint"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    try:
+        query.awaitTermination()
+    except Exception as error:
+        print(f"query failed: {str(error).splitlines()[0][:300]}", flush=True)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,347 @@
+"""Committed delivery from end to end, without Spark: each row once, whatever fails."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import rstream
+from rstream.errors import ConfigError, RStreamError
+from rstream.ledger import FileLedger, MemoryLedger, marks_of
+from rstream.spark import _ends, _task
+from tests.unit.ledger.conftest import TIMEOUT_S, End, Job, batch_of
+
+OpenEnd = Callable[..., End]
+
+
+@pytest.fixture(autouse=True)
+def _close_ends() -> Any:
+    yield
+    _ends.close_ends()
+
+
+def reopened(open_end: OpenEnd, end: End, monkeypatch: pytest.MonkeyPatch, **options: Any) -> End:
+    """A reading end at the address of one that is closed, as a restarted Ray actor has it."""
+    from rstream.ray import _open
+
+    port = int(end.end.handle.endpoint.rpartition(":")[2])
+    stream_id = end.end.handle.stream_id
+    with monkeypatch.context() as patch:
+        patch.setattr(_open, "new_stream_id", lambda: stream_id)
+        return open_end(port=port, **options)
+
+
+def test_rows_are_handed_out_at_the_commit_and_not_before(open_end: OpenEnd) -> None:
+    end = open_end().start()
+    job = Job(end.end.handle)
+    reports = [job.write(0, range(100), partition=0), job.write(0, range(100, 200), partition=1)]
+    time.sleep(0.1)
+    assert end.values == []
+    job.commit(0, *reports)
+    assert end.wait_for(200) == list(range(200))
+    marks = [marks_of(batch) for batch in end.batches]
+    assert [(one.query, one.epoch, one.partition) for one in marks if one] == [
+        ("q", 0, 0), ("q", 0, 1),
+    ]  # fmt: skip
+    assert end.end.statistics()["staged_bytes"] == 0
+
+
+def test_a_replayed_micro_batch_is_written_once(open_end: OpenEnd) -> None:
+    """Users of other sinks find its rows twice."""
+    end = open_end().start()
+    job = Job(end.end.handle)
+    job.run(0, range(50))
+    report = job.run(0, range(50))  # Spark's log did not have the commit
+    assert (report.repeated, report.rows, report.messages) == (1, 50, 0)
+    job.run(1, range(50, 60))
+    assert end.wait_for(60) == list(range(60))
+    assert end.end.statistics()["repeated_epochs"] == 1
+
+
+def test_a_task_attempted_twice_counts_once(open_end: OpenEnd) -> None:
+    end = open_end().start()
+    job = Job(end.end.handle)
+    job.write(0, range(30))
+    job.commit(0, job.write(0, range(30)))
+    job.run(1, range(30, 31))
+    assert end.wait_for(31) == list(range(31))
+
+
+def test_a_new_query_is_a_new_stream(open_end: OpenEnd) -> None:
+    """As with a new checkpoint directory."""
+    end = open_end().start()
+    Job(end.end.handle, query="one").run(0, range(5))
+    Job(end.end.handle, query="two").run(0, range(5))
+    assert Counter(end.wait_for(10)) == Counter([*range(5), *range(5)])
+
+
+def test_a_reader_that_restarts_before_the_commit_makes_it_fail(
+    open_end: OpenEnd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The replay then sends everything again, and nothing was handed out before."""
+    end = open_end().start()
+    job = Job(end.end.handle, commitTimeout="10")
+    report = job.write(0, range(40))
+    end.end.close()
+    again = reopened(open_end, end, monkeypatch).start()
+    with pytest.raises(RStreamError, match=r"does not answer 'commit'|nothing is staged"):
+        Job(end.end.handle, commitTimeout="1").commit(0, report)
+    job.run(0, range(40))
+    assert again.wait_for(40) == list(range(40))
+    assert end.values == []
+
+
+def test_a_reader_that_restarts_in_the_middle_of_a_task_makes_it_fail(
+    open_end: OpenEnd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its first rows are gone; Spark's retry sends all of them to the new reader."""
+    end = open_end().start()
+    job = Job(end.end.handle, offerTimeout="10")
+    again: list[End] = []
+
+    def batches() -> Any:
+        yield batch_of(range(10))
+        end.end.close()
+        again.append(reopened(open_end, end, monkeypatch).start())
+        yield batch_of(range(10, 20))
+
+    began_s = time.monotonic()
+    with pytest.raises(RStreamError, match=r"nothing is staged") as raised:
+        _task.run(job.config, job.origin(0, 0, "t"), batches())
+    assert time.monotonic() - began_s < 5, raised.value
+    job.commit(0, job.write(0, range(20)))
+    assert again[0].wait_for(20) == list(range(20))
+    assert end.values == []
+
+
+def test_a_commit_ends_by_its_time_out_when_the_reader_is_dead(open_end: OpenEnd) -> None:
+    end = open_end().start()
+    job = Job(end.end.handle, commitTimeout="0.5")
+    report = job.write(0, range(4))
+    end.end.close()
+    began_s = time.monotonic()
+    with pytest.raises(RStreamError, match=r"reading end of 'rows' .*does not answer 'commit'"):
+        job.commit(0, report)
+    assert time.monotonic() - began_s < 5
+
+
+def test_a_task_ends_by_its_time_out_when_the_reader_does_not_consume(open_end: OpenEnd) -> None:
+    end = open_end()
+    end.gate.clear()
+    end.start()
+    job = Job(end.end.handle, offerTimeout="0.5")
+    for epoch in range(2):
+        job.run(epoch, range(10 * epoch, 10 * epoch + 10))
+    with pytest.raises(RStreamError, match=r"stream 'rows': epochs \[0, 1\].*offerTimeout"):
+        job.run(2, range(20, 30))
+    end.gate.set()
+    job.run(2, range(20, 30))
+    assert end.wait_for(30) == list(range(30))
+
+
+def test_a_micro_batch_above_the_staging_bound_fails_early(open_end: OpenEnd) -> None:
+    end = open_end(staging_bytes=100_000).start()
+    job = Job(end.end.handle)
+    with pytest.raises(RStreamError, match=r"no room to stage epoch 0.*staging_bytes"):
+        job.write(0, range(100_000))
+    job.run(0, range(10))
+    assert end.wait_for(10) == list(range(10))
+
+
+@pytest.mark.parametrize("kind", ["memory", "file"])
+def test_committed_rows_survive_a_restart_with_a_ledger(
+    open_end: OpenEnd, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, kind: str
+) -> None:
+    """What was not consumed is handed out again, and a replay is recognised."""
+
+    def ledger() -> Any:
+        return FileLedger(tmp_path / "rows.ledger") if kind == "file" else kept
+
+    kept = MemoryLedger()
+    first = open_end(ledger=ledger())
+    first.gate.clear()
+    first.start()
+    job = Job(first.end.handle, rowsPerMessage="10")
+    job.run(0, range(30))
+    report = job.write(1, range(30, 40))
+    deadline_s = time.monotonic() + TIMEOUT_S
+    while first.end.statistics()["waiting"] == 3 and time.monotonic() < deadline_s:
+        time.sleep(0.005)
+    with contextlib.suppress(TimeoutError):  # it dies with a batch in hand
+        monkeypatch.setattr("rstream.ray._endpoint.CLOSE_TIMEOUT_S", 0.05)
+        first.end.close()
+    second = reopened(open_end, first, monkeypatch, ledger=ledger()).start()
+    assert second.wait_for(30) == list(range(30))
+    with pytest.raises(RStreamError, match="nothing is staged"):  # at once, by its service
+        job.commit(1, report)
+    assert job.run(0, range(30)).repeated == 1
+    job.run(1, range(30, 40))
+    assert second.wait_for(40) == list(range(40))
+    second.end.close()
+    third = reopened(open_end, first, monkeypatch, ledger=ledger()).start()
+    job.run(2, range(40, 45))
+    assert third.wait_for(5) == list(range(40, 45))
+
+
+def test_a_ledger_file_belongs_to_one_reading_end(open_end: OpenEnd, tmp_path: Path) -> None:
+    open_end(ledger=FileLedger(tmp_path / "a"))
+    with pytest.raises(ConfigError, match="belongs to another reading end"):
+        open_end("other", ledger=FileLedger(tmp_path / "a"))
+    with pytest.raises(ConfigError, match=r"unable to open|No such file"):
+        open_end("other", ledger=FileLedger(tmp_path / "none" / "a"))
+
+
+def test_other_writers_are_read_as_before(open_end: OpenEnd) -> None:
+    end = open_end().start()
+    job = Job(end.end.handle)
+    with end.end.handle.publisher() as other:
+        other.send(batch_of(range(1000, 1003)))
+        assert end.wait_for(3) == [1000, 1001, 1002]
+        report = job.write(0, range(5))
+        for number in range(200):  # more than may wait
+            other.send(batch_of(range(2000 + number, 2001 + number)))
+        job.commit(0, report)
+        assert Counter(end.wait_for(208)) == Counter(
+            [*range(1000, 1003), *range(5), *range(2000, 2200)]
+        )
+        assert other.wait_consumed(timeout_s=TIMEOUT_S)
+
+
+def test_eager_delivery_hands_out_at_once_and_marks(open_end: OpenEnd) -> None:
+    end = open_end().start()
+    Job(end.end.handle, delivery="eager").write(3, range(5))
+    assert end.wait_for(5) == list(range(5))
+    marks = marks_of(end.batches[0])
+    assert marks is not None
+    assert (marks.epoch, marks.delivery) == (3, "eager")
+    assert "staged_bytes" in end.end.statistics()
+    assert end.end.source._pump is None  # type: ignore[attr-defined]
+
+
+def test_a_policy_that_drops_refuses_committed_rows(open_end: OpenEnd) -> None:
+    end = open_end(on_slow=rstream.policy.DropOldest(4)).start()
+    with pytest.raises(RStreamError, match="on_slow policy may drop rows"):
+        Job(end.end.handle).write(0, range(5))
+
+
+@pytest.mark.parametrize("package", ["pandas.DataFrame", "pyarrow.Table", "polars.DataFrame"])
+def test_a_reader_of_data_frames_refuses_committed_rows(open_end: OpenEnd, package: str) -> None:
+    module, _, name = package.partition(".")
+    type_ = getattr(pytest.importorskip(module), name)
+    end = open_end("frames", type=type_).start()
+    with end.end.handle.publisher() as other:
+        other.send(batch_of(range(3)))
+        other.send(batch_of(range(0)))
+        with pytest.raises(RStreamError, match=r"it hands out .* objects, not record batches"):
+            Job(end.end.handle).write(0, range(5))
+        other.send(batch_of(range(4)))
+        deadline_s = time.monotonic() + TIMEOUT_S
+        while len(end.batches) < 3 and time.monotonic() < deadline_s:
+            time.sleep(0.005)
+    assert [len(frame) for frame in end.batches] == [3, 0, 4]
+    assert {type(frame) for frame in end.batches} == {type_}
+
+
+def test_over_udp(open_end: OpenEnd, make_driver_dir: Callable[[], str]) -> None:
+    """The writer is on another host, as far as both can tell."""
+    end = open_end().start()
+    with rstream.Driver(dir=make_driver_dir()) as far:
+        job = Job(end.end.handle, driverDir=far.dir)
+        job.run(0, range(20_000))
+        job.run(0, range(20_000))
+        job.run(1, range(20_000, 20_010))
+        assert end.wait_for(20_010) == list(range(20_010))
+        _ends.close_ends()
+
+
+def test_broadcast_and_routing_by_key_and_by_partition(open_end: OpenEnd) -> None:
+    ends = [open_end(f"rows-{number}").start() for number in range(2)]
+    handles = [end.end.handle for end in ends]
+    Job(*handles, routing="broadcast", query="b").run(0, range(10))
+    assert [end.wait_for(10) for end in ends] == [list(range(10))] * 2
+    job = Job(*handles, partitionBy="value", partitionMap='{"0": 1, "1": 0}', query="k")
+    job.run(0, range(2))
+    assert [end.wait_for(11)[10:] for end in ends] == [[1], [0]]
+    job = Job(*handles, query="p")
+    job.commit(0, *(job.write(0, range(part, part + 1), partition=part) for part in (6, 7)))
+    assert [end.wait_for(12)[11:] for end in ends] == [[6], [7]]
+
+
+def test_work_goes_to_readers_that_have_room(open_end: OpenEnd) -> None:
+    """A reader that stands still holds what fits its window; the other one gets the rest."""
+    ends = [open_end(f"rows-{number}", term_length=1 << 16) for number in range(2)]
+    ends[0].gate.clear()
+    for end in ends:
+        end.start()
+    job = Job(*(end.end.handle for end in ends), routing="work", delivery="eager", ack="sent",
+              rowsPerMessage="100")  # fmt: skip
+    report = job.write(0, range(50_000))
+    assert (report.rows, report.messages) == (50_000, 500)
+    assert len(ends[1].wait_for(45_000)) >= 45_000
+    ends[0].gate.set()
+    ends[0].wait_for(50_000 - len(ends[1].values))
+    assert sorted(ends[0].values + ends[1].values) == list(range(50_000))
+    assert ends[0].values
+    stuck = Job(ends[0].end.handle, routing="work", delivery="eager", offerTimeout="0.2")
+    ends[0].gate.clear()
+    with pytest.raises(RStreamError, match="none of 1 readers has room"):
+        stuck.write(0, range(100_000))
+
+
+def test_with_several_readers_none_releases_rows_when_one_has_lost_them(
+    open_end: OpenEnd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ends = [open_end("rows").start(), open_end("others").start()]
+    job = Job(*(end.end.handle for end in ends), routing="broadcast", commitTimeout="1")
+    report = job.write(0, range(10))
+    ends[1].end.close()
+    with pytest.raises(RStreamError, match="does not answer 'prepare'"):
+        job.commit(0, report)
+    assert ends[0].values == []
+
+
+def test_a_row_above_the_largest_message_is_no_error(open_end: OpenEnd) -> None:
+    import pyarrow as pa
+
+    end = open_end().start()
+    job = Job(end.end.handle)
+    data = b"x" * 3_000_000
+    origin = dataclasses.replace(job.origin(0, 0, "t"))
+    job.commit(0, _task.run(job.config, origin, [pa.record_batch({"data": [data, b"y"]})]))
+    deadline_s = time.monotonic() + TIMEOUT_S
+    while len(end.batches) < 2 and time.monotonic() < deadline_s:
+        time.sleep(0.005)
+    assert [value for batch in end.batches for value in batch.column(0).to_pylist()] == [data, b"y"]
+
+
+def test_rows_reach_an_event_loop_and_a_plain_loop(open_end: OpenEnd) -> None:
+    import asyncio
+
+    end = open_end()
+    job = Job(end.end.handle)
+    received: list[int] = []
+
+    async def read() -> None:
+        async with end.end.aio_subscriber() as items:
+            async for batch in items:
+                received.extend(batch.column(0).to_pylist())
+                if len(received) == 25:
+                    return
+
+    async def write() -> None:
+        for epoch, values in enumerate((range(10), range(10, 25))):
+            await asyncio.to_thread(job.run, epoch, values)
+
+    async def both() -> None:
+        async with asyncio.timeout(TIMEOUT_S):
+            await asyncio.gather(read(), write())
+
+    asyncio.run(both())
+    assert received == list(range(25))
