@@ -321,6 +321,17 @@ print(sub.get(timeout_s=20))
     Fragment(
         page="docs/how-to/ray.md",
         number=3,
+        before="import numpy as np, rstream\n"
+        "ends = [rstream.ray.reader(type=np.ndarray) for _ in range(2)]\n"
+        "for end in ends: end.start(lambda array: print(array.sum()))\n"
+        "handles, weights = [end.handle for end in ends], np.ones(100_000)",
+        after="for end in ends: end.finish()",
+        shown="100000.0\n100000.0\n",
+        needs="numpy",
+    ),
+    Fragment(
+        page="docs/how-to/ray.md",
+        number=4,
         before="import numpy as np, rstream\non_frame = lambda frame: print(frame.shape)",
         after="end.finish()",
         shown="(100000,)\n",

@@ -20,9 +20,20 @@ import rstream.codecs  # pyright: ignore[reportUnusedImport] - decision 90
 import rstream.ledger  # pyright: ignore[reportUnusedImport] - decision 90
 import rstream.stream  # noqa: F401  # pyright: ignore[reportUnusedImport] - decision 90
 from rstream.ray._endpoint import Endpoint
+from rstream.ray._group import Group, MemberLost, Missed
 from rstream.ray._handle import StreamHandle, host_token
 from rstream.ray._ledger import ActorLedger
 from rstream.ray._names import handle
 from rstream.ray._open import reader
 
-__all__ = ("ActorLedger", "Endpoint", "StreamHandle", "handle", "host_token", "reader")
+__all__ = (
+    "ActorLedger",
+    "Endpoint",
+    "Group",
+    "MemberLost",
+    "Missed",
+    "StreamHandle",
+    "handle",
+    "host_token",
+    "reader",
+)

@@ -33,6 +33,7 @@
 
 from __future__ import annotations
 
+import rstream.codecs  # noqa: F401  # pyright: ignore[reportUnusedImport] - decision 90
 from rstream.stream._events import (
     Available,
     Completed,

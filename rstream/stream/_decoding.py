@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from rstream import _core
 from rstream.codecs import describe_codec
+from rstream.codecs._base import ARROW_ID, NUMPY_ID
 from rstream.errors import CodecError, NameMismatch
+from rstream.stream._blocks import map_block
 from rstream.stream._events import Completed, Failed, Refused
 from rstream.stream._names import (
     FLAG_ENCRYPTED,
+    KIND_BLOCK,
     KIND_COMPLETE,
     KIND_ERROR,
     KIND_PLAIN,
@@ -54,6 +57,9 @@ class Decoder(Generic[T]):
         self._decode_many: Callable[[Sequence[Any]], list[T]] = codec.decode_many
         self._directory = directory
         self._expected = header_of(KIND_PLAIN, codec.codec_id, report.name)
+        self._block = header_of(KIND_BLOCK, codec.codec_id, report.name)
+        # Other codecs are promised bytes.
+        self._maps_blocks = codec.codec_id in (ARROW_ID, NUMPY_ID)
         self.indexes: list[int] | None = None
         self._name_hash = _core.name_hash(report.name) if report.name else 0
 
@@ -91,10 +97,25 @@ class Decoder(Generic[T]):
                 peer.is_rstream = True
             elif not self._is_data(source, session_id, peer, header, messages[index]):
                 continue
-            payloads.append(messages[index])
+            payload = messages[index]
+            if header == self._block:
+                try:
+                    payload = self._content_of(source, payload)
+                except CodecError as error:
+                    where = f"{self._report.where(source, session_id)}, position {position}"
+                    self._refuse(session_id, peer, position, CodecError(f"{where}: {error}"))
+                    continue
+            payloads.append(payload)
             self.indexes.append(index)
             places.append((session_id, position))
         return self._decode(source, batch, payloads, places)
+
+    def _content_of(self, source: Input, note: Buffer) -> Buffer:
+        """The content of the shared block that a message names."""
+        if not source.channel.startswith("aeron:ipc"):
+            raise CodecError("it names a shared block, which only a writer of this host can")
+        content = map_block(self._directory, note)
+        return content if self._maps_blocks else bytes(content)
 
     def _is_data(
         self, source: Input, session_id: int, peer: Peer, value: int, payload: Buffer
@@ -115,7 +136,7 @@ class Decoder(Generic[T]):
         if kind == KIND_ERROR:
             self._on_failed(source, session_id, peer, bytes(payload))
             return False
-        text = self._unreadable(kind, flags, codec_id)
+        text = "" if value == self._block else self._unreadable(kind, flags, codec_id)
         if text:
             where = self._report.where(source, session_id)
             error = CodecError(f"{where}, position {peer.position}: {text}")

@@ -22,6 +22,7 @@ KIND_PART: Final = 2
 KIND_COMPLETE: Final = 3
 KIND_ERROR: Final = 4
 KIND_SCHEMA: Final = 5
+KIND_BLOCK: Final = 7  # 6 is a segment, which the core takes out
 FLAG_ENCRYPTED: Final = 2
 
 NAME_BYTES_MAX: Final = 200

@@ -23,7 +23,7 @@ from rstream.errors import ClosedError, CodecError, ConcurrentUseError
 from rstream.stream import _steps
 from rstream.stream._end import is_failure, linger_after
 from rstream.stream._large import GIVE_WAY_PAUSE_S
-from rstream.stream._names import KIND_COMPLETE, KIND_ERROR
+from rstream.stream._names import KIND_COMPLETE, KIND_ERROR, KIND_PLAIN, header_of
 from rstream.stream._segments import SegmentSender
 from rstream.stream._sender import CHUNK, SET_RATE_TIMEOUT_S, Waiting, at_hand, length_of
 from rstream.stream._unsendable import add_index
@@ -169,16 +169,32 @@ class Publisher(SegmentSender[T]):
         return self._send_slowly(obj)  # the codec's own encode raises a better error
 
     def _send_encoded(self, data: Encoded, timeout_s: float | None) -> int:
+        """The C base calls it."""
+        return self.send_encoded(data, timeout_s)
+
+    def send_encoded(
+        self, data: Encoded, timeout_s: float | None, *, kind: int = KIND_PLAIN
+    ) -> int:
+        """As :meth:`send`, for what is encoded by a codec like this publisher's.
+
+        Args:
+            data: the message.
+            timeout_s: as for :meth:`send`.
+            kind: another one than plain goes with a short message only.
+        """
+        header = self._header
+        if kind != KIND_PLAIN:
+            header = header_of(kind, self._codec.codec_id, self.name)
         with self._lock:
             if self._bucket is None:
-                position = self._offer(data)
+                position = self._offer(data, header)
                 if position > 0:
                     self._note_sent(position)
                     return position
             is_large = self._is_large(data)
         if is_large:
             return self._send_large(data, timeout_s)
-        return self._run(self._send_steps(data, timeout_s))
+        return self._run(self._send_steps(data, timeout_s, header))
 
     def _send_large(self, data: Encoded, timeout_s: float | None) -> int:
         """Send a message in parts; the lock is free between them."""

@@ -246,17 +246,19 @@ class Sender(PublisherFacts[T]):
             add_index(error, first + start)
             raise
 
-    def _send_steps(self, data: Encoded, timeout_s: float | None) -> Steps[int]:
+    def _send_steps(
+        self, data: Encoded, timeout_s: float | None, header: int | None = None
+    ) -> Steps[int]:
         """Send one message, within the publisher's own rate if it has one; returns the position."""
         check_timeout(timeout_s)
         began_s = time.monotonic()
         yield from self._pace_steps(timeout_s)
-        position = self._offer(data)
+        position = self._offer(data, header)
         if position <= 0:
             left_s = (
                 None if timeout_s is None else max(0.0, timeout_s - (time.monotonic() - began_s))
             )
-            position = yield from self._offer_again_steps(data, position, left_s)
+            position = yield from self._offer_again_steps(data, position, left_s, header)
         if self._bucket is not None:
             self._bucket.spend(length_of(data))
         self._note_sent(position)

@@ -53,7 +53,8 @@ static inline bool rsti_segments_take(const rst_image_t *image, int64_t reserved
 }
 
 /* The message that the payload names; length: its bytes. NULL: it cannot be read, and *reason says
- * why. Valid as long as the image's log and the lease on it. The caller holds subscription->lock. */
+ * why. Valid as long as the image's log and the lease on it. The caller holds
+ * subscription->lock. */
 const uint8_t *rsti_segments_find(rst_image_t *image, const uint8_t *payload,
     int32_t payload_length, int32_t *length, rst_skip_reason_t *reason);
 /* Tells that the message at this position is not handed out. */

@@ -26,8 +26,8 @@ int rsti_segment_create(rsti_segment_file_t *segment, const rsti_log_file_t *log
 /* Publisher: gives memory to the first bytes, in steps. -RST_ESTORAGE: there is none. */
 int rsti_segment_reserve(rsti_segment_file_t *segment, const rsti_log_file_t *log, int32_t number,
     int64_t length);
-/* Publisher: gives the memory behind the first `keep` bytes (whole steps) back, which reads as zeros
- * then. */
+/* Publisher: gives the memory behind the first `keep` bytes (whole steps) back, which then reads as
+ * zeros. */
 int rsti_segment_trim(rsti_segment_file_t *segment, const rsti_log_file_t *log, int32_t number,
     int64_t keep);
 /* Reader: maps it for reading; checked as untrusted. */

@@ -242,7 +242,7 @@ class TornBatch:
 
 def test_a_batch_read_during_the_eviction_is_not_delivered(driver_dir, name):
     class Core:
-        def poll(self, limit):
+        def poll(self, limit, bytes_max):
             return TornBatch()
 
     with stream.subscriber(name, bytes, dir=driver_dir, on_slow=policy.Evict(1.0)) as sub:

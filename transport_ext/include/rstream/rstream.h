@@ -93,7 +93,7 @@ RST_API int64_t rst_publication_offer_parts(rst_publication_t *publication,
  * readers: on streams in shared memory with a name, for readers that take parts
  * (rst_subscription_take_parts). *data: `length` bytes. Returns its number, 0 or more.
  * RST_BACK_PRESSURED: readers have not consumed what lies in the segments of this publication, of
- * which there are 32, with 256 MiB of memory. RST_CLOSED. RST_ERROR with a trail: there is no memory
+ * which there are 32, with 256 MiB of memory. RST_CLOSED. RST_ERROR with a trail: no memory is left
  * (RST_ESTORAGE), or this publication cannot have segments. One thread at a time. */
 RST_API int64_t rst_publication_claim_segment(rst_publication_t *publication, int64_t length,
     uint8_t **data);

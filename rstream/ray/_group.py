@@ -1,0 +1,494 @@
+"""One writer, many readers that have handles.
+
+Theory of operation. A group has a *lane* for each member: a publisher of its own to that member's
+handle, with the window and the reliability of any other. An item is encoded once. What is large
+lies once on the host, in a shared block that each member there maps (``stream/_blocks.py``); on the
+lanes goes a short message that names it. Members on other hosts get the item itself.
+
+Why lanes, and not one shared publication: members come and go with their handles, of which each has
+a stream id of its own, and a member that is slow, dead or restarted has a state that must be known
+by name. The network carries as many datagrams as multi-destination sending would.
+
+``_members`` is guarded by ``_lock``, held for moments. ``_send_lock`` is held by the thread that
+sends; a member that is removed meanwhile ends its wait.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeAlias, Unpack
+
+from rstream._checks import check_timeout
+from rstream.codecs._choose import choose_of_handle
+from rstream.errors import (
+    BackPressured,
+    ClosedError,
+    CodecError,
+    ConfigError,
+    MessageTooLarge,
+    NotConnected,
+    RStreamError,
+)
+from rstream.stream._blocks import Block, remove_orphans
+from rstream.stream._events import EVENTS_MAX
+from rstream.stream._names import KIND_BLOCK, KIND_PLAIN
+from rstream.stream._sender import length_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from types import TracebackType
+
+    from rstream.codecs import Codec, CodecLike, Encoded
+    from rstream.ray._handle import StreamHandle
+    from rstream.stream import Publisher, SendOptions
+
+log = logging.getLogger("rstream")
+
+FlowControl: TypeAlias = Literal["min", "max", "tagged"]
+
+#: From so many bytes on an item lies in a shared block if two members or more are on this host.
+BLOCK_MIN: Final = 128 * 1024
+#: Blocks that one member may not have consumed yet; then it has no room.
+BLOCKS_AHEAD: Final = 4
+#: Pause between two looks at members without room.
+PAUSE_S: Final = 0.0005
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemberLost:
+    """A member was dropped from its group: it died, left, or failed.
+
+    Attributes:
+        handle: which one.
+        number: the first item that it may not have consumed, from 1 on.
+        reason: why, for people.
+    """
+
+    handle: StreamHandle
+    number: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Missed:
+    """Items that a member did not get, because it had no room and nobody waits for it.
+
+    Attributes:
+        handle: which one.
+        first, last: numbers of the items, from 1 on.
+    """
+
+    handle: StreamHandle
+    first: int
+    last: int
+
+
+GroupEvent: TypeAlias = MemberLost | Missed
+
+
+@dataclass(slots=True, eq=False)
+class _Lane:
+    """The way to one member. ``pending``: position and number of items that may be unconsumed."""
+
+    handle: StreamHandle
+    publisher: Publisher[Any]
+    is_here: bool
+    first: int  # the first item that it gets
+    pending: deque[tuple[int, int]] = field(default_factory=deque[tuple[int, int]])
+    blocks: deque[tuple[int, Block]] = field(default_factory=deque[tuple[int, Block]])
+    missed_from: int = 0
+    alone_since_s: float = 0.0
+
+    def settle(self) -> None:
+        """Forget what the member has consumed."""
+        consumed = int(self.publisher.statistics()["consumed_position"])
+        while self.pending and self.pending[0][0] <= consumed:
+            self.pending.popleft()
+        while self.blocks and self.blocks[0][0] <= consumed:
+            self.blocks.popleft()
+
+
+class Group:
+    """Sends each item to every member, in order.
+
+    Members come and go (:meth:`add`, :meth:`remove`). One that dies, leaves or fails is dropped
+    when the next item finds it, and :meth:`events` tells it; the others go on.
+
+    Thread rules: any thread may call anything; ``send`` of several threads go one after the other.
+
+    Args:
+        handles: the first members.
+        type, codec: as for :meth:`StreamHandle.publisher`; all members have the same codec.
+        flow_control: who holds the group. ``"min"`` (default): every member; a slow one slows the
+            sender down, and nobody misses anything. ``"max"``: the fastest one; ``"tagged"``: the
+            members in ``tagged``. The others miss items for which they have no room; :meth:`events`
+            tells which ones (:class:`Missed`).
+        tagged: the members that a tagged group waits for.
+        driver_dir: as for :meth:`StreamHandle.publisher`.
+        options: ``connect_timeout_s`` (how long to wait for a member that is not there, before it
+            is dropped), ``linger_s`` and the others, as for :meth:`StreamHandle.publisher`.
+    Raises:
+        ConfigError: an argument cannot be used.
+        DriverError: there is no driver, or it refused a channel.
+
+    Example::
+
+        with rstream.ray.Group(handles) as group:
+            group.send(weights)
+    """
+
+    def __init__(
+        self,
+        handles: Iterable[StreamHandle] = (),
+        type: Any = None,
+        *,
+        codec: CodecLike = None,
+        flow_control: FlowControl = "min",
+        tagged: Iterable[StreamHandle] = (),
+        driver_dir: str | None = None,
+        **options: Unpack[SendOptions],
+    ) -> None:
+        if flow_control not in ("min", "max", "tagged"):
+            raise ConfigError(f'flow_control={flow_control!r}: must be "min", "max" or "tagged"')
+        self._tagged = set(tagged)
+        if (flow_control == "tagged") != bool(self._tagged):
+            raise ConfigError(
+                f"flow_control={flow_control!r} with {len(self._tagged)} handles in tagged: name "
+                'the members that are waited for, with flow_control="tagged"'
+            )
+        self._flow_control = flow_control
+        self._type = type
+        self._codec_like = codec
+        self._codec: Codec[Any] | None = None
+        self._codec_name = ""
+        self._driver_dir = driver_dir
+        self._options = options
+        self._lock = threading.Lock()
+        self._send_lock = threading.Lock()
+        self._members: dict[StreamHandle, _Lane] = {}
+        self._blocks: list[Block] = []  # their names are not removed yet
+        self._events: deque[GroupEvent] = deque(maxlen=EVENTS_MAX)
+        self._sent = self._shared = 0
+        self._is_closed = False
+        try:
+            for handle in handles:
+                self.add(handle)
+        except BaseException:
+            self.close(linger_s=0)
+            raise
+
+    def __repr__(self) -> str:
+        return f"<rstream.ray.Group of {len(self._members)}, {self._flow_control}>"
+
+    # ---- members ----
+
+    @property
+    def members(self) -> list[StreamHandle]:
+        """The members now."""
+        with self._lock:
+            return list(self._members)
+
+    def add(self, handle: StreamHandle) -> None:
+        """Take a member in; it gets what is sent from now on. One that is there already stays.
+
+        Raises:
+            ConfigError: it has another codec than the others. ClosedError: closed here.
+            DriverError: as for :meth:`StreamHandle.publisher`.
+        """
+        self._check_open()
+        if self._codec is None:
+            self._codec = choose_of_handle(handle.codec, self._type, self._codec_like)
+            self._codec_name = handle.codec
+        if handle.codec != self._codec_name:
+            raise ConfigError(
+                f"stream {handle.name!r}: its reader has the codec {handle.codec}, and this group "
+                f"writes {self._codec_name}: an item is encoded once for all members"
+            )
+        if handle in self._members:
+            return
+        publisher = handle.publisher(
+            self._type, codec=self._codec_like, driver_dir=self._driver_dir, **self._options
+        )
+        is_here = publisher.channel.startswith("aeron:ipc")
+        with self._lock:
+            is_known = handle in self._members or self._is_closed
+            if not is_known:
+                self._members[handle] = _Lane(handle, publisher, is_here, self._sent + 1)
+        if is_known:
+            publisher.close(linger_s=0)
+
+    def remove(self, handle: StreamHandle) -> None:
+        """Let a member go: its stream is complete. Idempotent."""
+        with self._lock:
+            lane = self._members.pop(handle, None)
+        if lane is not None:
+            lane.publisher.close(linger_s=0)
+
+    def events(self) -> list[GroupEvent]:
+        """What happened to members since the last call, oldest first; the last 1024 at most."""
+        for lane in self._lanes():
+            self._tell_missed(lane)
+        return [self._events.popleft() for _ in range(len(self._events))]
+
+    def statistics(self) -> dict[str, int]:
+        """Items that were sent, and how many of them lay in shared blocks; members; unconsumed
+        items of the slowest member.
+        """
+        with self._send_lock:
+            lanes = self._lanes()
+            for lane in lanes:
+                lane.settle()
+            return {
+                "sent": self._sent,
+                "shared": self._shared,
+                "members": len(lanes),
+                "unconsumed": max((len(lane.pending) for lane in lanes), default=0),
+            }
+
+    def _lanes(self) -> list[_Lane]:
+        with self._lock:
+            return list(self._members.values())
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise ClosedError(f"{self!r}: closed")
+
+    # ---- sending ----
+
+    def send(self, item: Any, *, timeout_s: float | None = None) -> int:
+        """Send one item; wait for the members that hold the group.
+
+        Args:
+            item: what the codec takes.
+            timeout_s: most seconds to wait for them; None: as long as they are there.
+        Returns:
+            The number of the item, from 1 on.
+        Raises:
+            NotConnected: no member is left.
+            BackPressured: not within ``timeout_s``. The text says how many members have the item:
+                it is not taken back from them.
+            CodecError, MessageTooLarge: as :meth:`rstream.stream.Publisher.send`.
+            ClosedError: closed here.
+        """
+        check_timeout(timeout_s)
+        deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
+        with self._send_lock:
+            self._check_open()
+            lanes = self._lanes()
+            if not lanes or self._codec is None:
+                raise NotConnected(f"{self!r}: it has no member", hint="add(handle) takes one in")
+            try:
+                data = self._codec.encode(item)
+            except RStreamError:
+                raise
+            except Exception as error:
+                raise CodecError(f"{item.__class__.__name__} cannot be encoded: {error}") from error
+            self._settle(lanes)
+            block = self._block_for(lanes, data)
+            number = self._sent + 1
+            left = list(lanes)
+            try:
+                left = [lane for lane in lanes if not self._try(lane, data, block, number, 0.0)]
+                self._wait_for(lanes, left, data, block, number, deadline_s)
+            finally:
+                self._sent = number
+                for lane in left:
+                    lane.missed_from = lane.missed_from or number
+        if not self.members:
+            raise NotConnected(f"{self!r}: the last member is gone", hint="events() says why")
+        return number
+
+    def _wait_for(
+        self,
+        lanes: list[_Lane],
+        left: list[_Lane],
+        data: Encoded,
+        block: Block | None,
+        number: int,
+        deadline_s: float | None,
+    ) -> None:
+        """Give the item to those of ``left`` that hold the group.
+
+        Raises:
+            BackPressured: not before the deadline.
+        """
+        while True:
+            if self._flow_control == "max":
+                is_waiting = all(lane in left for lane in lanes)
+                wanted = left if is_waiting else []
+            else:
+                is_all = self._flow_control == "min"
+                wanted = [lane for lane in left if is_all or lane.handle in self._tagged]
+            wanted = [lane for lane in wanted if lane.handle in self._members]
+            if not wanted:
+                return
+            left_s = PAUSE_S if deadline_s is None else deadline_s - time.monotonic()
+            if left_s <= 0:
+                names = ", ".join(lane.handle.name for lane in wanted[:3])
+                raise BackPressured(
+                    f"{self!r}: item {number}: {names} had no room in time; "
+                    f"{len(lanes) - len(left)} of {len(lanes)} members have it",
+                    hint="they are slower than this group, or stand still",
+                )
+            for lane in wanted:
+                if self._try(lane, data, block, number, min(left_s, PAUSE_S)):
+                    left.remove(lane)
+
+    def _try(
+        self, lane: _Lane, data: Encoded, block: Block | None, number: int, wait_s: float
+    ) -> bool:
+        """Give the item to a member if it has room within ``wait_s``. A member that is gone is
+        dropped, and needs nothing: True.
+        """
+        has_block = block is not None and lane.is_here
+        if has_block and len(lane.blocks) >= BLOCKS_AHEAD:
+            time.sleep(wait_s)
+            lane.settle()
+            if len(lane.blocks) >= BLOCKS_AHEAD:
+                return not self._is_alive(lane, number)
+        try:
+            position = lane.publisher.send_encoded(
+                block.note if block is not None and lane.is_here else data,
+                wait_s,
+                kind=KIND_BLOCK if has_block else KIND_PLAIN,
+            )
+        except BackPressured:
+            return not self._is_alive(lane, number)
+        except RStreamError as error:
+            return self._note_failed(lane, number, error)
+        self._tell_missed(lane, number)
+        lane.pending.append((position, number))
+        if block is not None and lane.is_here:
+            lane.blocks.append((position, block))
+        return True
+
+    def _note_failed(self, lane: _Lane, number: int, error: RStreamError) -> bool:
+        """Drop a member that is gone for good. False: it may still come."""
+        if isinstance(error, CodecError | MessageTooLarge):
+            raise error
+        if isinstance(error, NotConnected) and self._is_alive(lane, number):
+            return False
+        self._drop(lane, str(error))
+        return True
+
+    def _is_alive(self, lane: _Lane, number: int) -> bool:
+        """Whether it is there, or may come in time; else it is dropped."""
+        limit_s = lane.publisher.connect_timeout_s
+        if lane.publisher.is_connected:
+            lane.alone_since_s = 0.0
+            return True
+        now_s = time.monotonic()
+        lane.alone_since_s = lane.alone_since_s or now_s
+        if limit_s is None or now_s - lane.alone_since_s < limit_s:
+            return True
+        self._drop(lane, f"no reader for {limit_s:g} s")
+        return False
+
+    def _drop(self, lane: _Lane, reason: str) -> None:
+        with self._lock:
+            if self._members.get(lane.handle) is not lane:
+                return
+            del self._members[lane.handle]
+        lane.settle()
+        self._tell_missed(lane)
+        number = lane.pending[0][1] if lane.pending else self._sent + 1
+        self._events.append(MemberLost(handle=lane.handle, number=number, reason=reason))
+        log.warning("%r: member %r is dropped: %s", self, lane.handle.name, reason)
+        lane.publisher.close(linger_s=0)
+
+    def _tell_missed(self, lane: _Lane, upto: int | None = None) -> None:
+        if lane.missed_from:
+            last = self._sent if upto is None else upto - 1
+            self._events.append(Missed(handle=lane.handle, first=lane.missed_from, last=last))
+            lane.missed_from = 0
+
+    # ---- shared blocks ----
+
+    def _block_for(self, lanes: list[_Lane], data: Encoded) -> Block | None:
+        here = [lane for lane in lanes if lane.is_here]
+        if len(here) < 2 or length_of(data) < BLOCK_MIN:
+            return None
+        directory = here[0].handle.driver_dir
+        try:
+            if self._shared == 0:
+                remove_orphans(directory)
+            block = Block(directory, data)
+        except OSError as error:  # no room, or a system without O_TMPFILE: the lanes carry it
+            log.debug("%r: no shared block: %s", self, error)
+            return None
+        self._blocks.append(block)
+        self._shared += 1
+        return block
+
+    def _settle(self, lanes: list[_Lane]) -> None:
+        """Forget what is consumed, and remove the blocks that all members have."""
+        for lane in lanes:
+            if lane.blocks or len(lane.pending) > EVENTS_MAX:
+                lane.settle()
+        needed = {id(block) for lane in lanes for _, block in lane.blocks}
+        for block in [one for one in self._blocks if id(one) not in needed]:
+            block.remove()
+            self._blocks.remove(block)
+
+    # ---- the end ----
+
+    def wait_consumed(self, *, timeout_s: float | None = None) -> bool:
+        """Wait until every member has consumed what it was sent, or is dropped.
+
+        Returns:
+            False: not within ``timeout_s``.
+        """
+        check_timeout(timeout_s)
+        deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
+        while True:
+            with self._send_lock:
+                lanes = self._lanes()
+                for lane in lanes:
+                    lane.settle()
+                    if lane.pending:
+                        self._is_alive(lane, self._sent)
+                self._settle(lanes)
+                if not any(lane.pending for lane in self._lanes()):
+                    return True
+            if deadline_s is not None and time.monotonic() >= deadline_s:
+                return False
+            time.sleep(PAUSE_S)
+
+    def close(self, *, linger_s: float | None = None) -> None:
+        """Complete the streams of all members. Idempotent.
+
+        Args:
+            linger_s: most seconds to wait until they have consumed; None: as the group was made
+                with (5).
+        """
+        if self._is_closed:
+            return
+        if linger_s is None:
+            linger_s = self._options.get("linger_s", 5.0)
+        try:
+            self.wait_consumed(timeout_s=linger_s)
+        finally:
+            self._is_closed = True
+            with self._lock:
+                lanes = list(self._members.values())
+                self._members.clear()
+            for lane in lanes:
+                lane.publisher.close(linger_s=0)
+            for block in self._blocks:
+                block.remove()
+            self._blocks.clear()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close(linger_s=0 if exc is not None else None)

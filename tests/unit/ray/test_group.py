@@ -1,0 +1,284 @@
+"""One writer, many handles: who gets what, who holds whom, and what lies where."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+from pathlib import Path
+
+import pytest
+
+import rstream
+from rstream.errors import BackPressured, ClosedError, CodecError, ConfigError, NotConnected
+from rstream.ray import Group, MemberLost, Missed, reader
+from rstream.stream import Refused, _blocks
+from tests.support import in_thread, until
+
+LARGE = 1 << 20
+
+
+@pytest.fixture
+def far_dir(make_driver_dir):
+    """The directory of a driver on "another host"."""
+    with rstream.Driver(dir=make_driver_dir()) as far:
+        yield far.dir
+
+
+@pytest.fixture
+def ends(driver_dir):
+    """Opens endpoints that are closed at the end."""
+    with contextlib.ExitStack() as stack:
+        yield lambda **options: stack.enter_context(reader(dir=driver_dir, **options))
+
+
+def collecting(end):
+    got = []
+    end.start(got.append)
+    return got
+
+
+def block_files(driver_dir):
+    """The names of blocks; segments and logs lie beside them."""
+    paths = Path(driver_dir, "publications").glob("[0-9]*.[0-9]*")
+    return [path.name for path in paths if int(path.suffix[1:]) >= _blocks.NUMBER_MIN]
+
+
+# ---- members ----
+
+
+@pytest.mark.parametrize("medium", ["ipc", "udp"])
+def test_each_member_gets_everything_in_order(ends, medium, far_dir):
+    members = [ends() for _ in range(3)]
+    got = [collecting(end) for end in members]
+    place = far_dir if medium == "udp" else None
+    with Group([end.handle for end in members], driver_dir=place) as group:
+        assert [group.send(number) for number in range(2000)] == list(range(1, 2001))
+    assert got == [list(range(2000))] * 3
+
+
+def test_members_come_and_go(ends):
+    first, second = ends(), ends()
+    got = collecting(first), collecting(second)
+    with Group([first.handle]) as group:
+        group.send("a")
+        group.add(second.handle)
+        group.add(second.handle)
+        assert group.members == [first.handle, second.handle]
+        group.send("b")
+        assert group.wait_consumed(timeout_s=20)
+        group.remove(first.handle)
+        group.remove(first.handle)
+        group.send("c")
+    assert got == (["a", "b"], ["b", "c"])
+    assert group.events() == []
+    with pytest.raises(ClosedError):
+        group.send("d")
+
+
+def test_a_dead_member_is_dropped_and_named_and_the_others_go_on(ends):
+    good, dead = ends(), ends()
+    got = collecting(good)
+    with Group([dead.handle, good.handle], connect_timeout_s=0.2) as group:
+        group.send(1)
+        dead.close()
+        until(lambda: group.send(2) and len(group.members) == 1)
+        (event,) = group.events()
+        assert isinstance(event, MemberLost)
+        assert event.handle == dead.handle
+        assert event.number == 1  # nobody has read it there
+        assert "0.2 s" in event.reason
+        assert group.members == [good.handle]
+        sent = group.statistics()["sent"]
+    assert got == [1] + [2] * (sent - 1)
+
+
+def test_a_member_that_fails_is_dropped_with_its_text(ends):
+    good, bad = ends(), ends()
+    collecting(good)
+    bad.start(lambda item: 1 / 0)
+    with Group([good.handle, bad.handle]) as group:
+        until(lambda: group.send(0) and len(group.members) == 1, 20)
+        (event,) = group.events()
+        assert "ZeroDivisionError" in event.reason
+
+
+def test_without_members_nothing_can_be_sent(ends):
+    with Group() as group, pytest.raises(NotConnected, match="no member"):
+        group.send(1)
+    gone = ends()
+    gone.close()
+    with Group([gone.handle], connect_timeout_s=0.1) as group:
+        with pytest.raises(NotConnected, match="the last member is gone"):
+            group.send(1)
+
+
+def test_what_cannot_be_a_group(ends):
+    raw, packed = ends(codec="raw"), ends()
+    with pytest.raises(ConfigError, match="encoded once"):
+        Group([raw.handle, packed.handle])
+    with pytest.raises(ConfigError, match="flow_control"):
+        Group(flow_control="mean")
+    with pytest.raises(ConfigError, match="tagged"):
+        Group(flow_control="tagged")
+    with Group([packed.handle], linger_s=0) as group, pytest.raises(CodecError):
+        group.send(object())
+
+
+# ---- who holds whom ----
+
+
+def test_min_waits_for_the_slowest_and_says_who_it_is(ends):
+    fast, still = ends(udp=False), ends(udp=False)
+    got = collecting(fast)
+    with Group([fast.handle, still.handle], linger_s=0) as group:
+        with pytest.raises(BackPressured, match=f"{still.handle.name} had no room.*1 of 2 members"):
+            while True:
+                group.send("x" * 1000, timeout_s=0.2)
+        sent = group.statistics()["sent"]
+        until(lambda: len(got) == sent)
+        (event,) = group.events()
+        assert event == Missed(handle=still.handle, first=sent, last=sent)
+
+
+def test_a_removed_member_ends_the_wait_for_it(ends):
+    fast, still = ends(udp=False), ends(udp=False)
+    collecting(fast)
+    with Group([fast.handle, still.handle], linger_s=0) as group:
+        with contextlib.suppress(BackPressured):
+            while True:
+                group.send("x" * 1000, timeout_s=0.1)
+        waiting = in_thread(group.send, "last")
+        group.remove(still.handle)
+        waiting.join(20)
+        assert not waiting.is_alive()
+
+
+@pytest.mark.parametrize("flow_control", ["max", "tagged"])
+def test_others_miss_what_they_have_no_room_for_and_are_named(ends, flow_control):
+    fast, still = ends(udp=False), ends(udp=False)
+    got = collecting(fast)
+    tagged = [fast.handle] if flow_control == "tagged" else []
+    with Group(
+        [still.handle, fast.handle], flow_control=flow_control, tagged=tagged, linger_s=0
+    ) as group:
+        for _ in range(3000):
+            group.send("x" * 1000)
+        until(lambda: len(got) == 3000)
+        (event,) = group.events()
+        assert isinstance(event, Missed)
+        assert event.handle == still.handle
+        late = collecting(still)
+        until(lambda: len(late) == event.first - 1)  # nothing else is missing
+        assert event.last == 3000
+        until(lambda: group.send("more") and late[-1] == "more")  # it has room again
+
+
+# ---- shared blocks ----
+
+
+@pytest.mark.parametrize("codec", ["raw", "numpy"])
+def test_a_large_item_lies_once_on_the_host(ends, driver_dir, codec):
+    np = pytest.importorskip("numpy")
+    member_ends = [ends(codec=codec, udp=False) for _ in range(3)]
+    with Group([end.handle for end in member_ends], linger_s=0) as group:
+        item = np.arange(LARGE, dtype="u1")
+        group.send(item.tobytes() if codec == "raw" else item)
+        assert len(block_files(driver_dir)) == 1
+        got = [collecting(end) for end in member_ends]
+        until(lambda: all(got))
+        for (one,) in got:
+            assert bytes(one) == item.tobytes()
+        assert group.wait_consumed(timeout_s=20)
+        assert block_files(driver_dir) == []
+        assert group.statistics() == {"sent": 1, "shared": 1, "members": 3, "unconsumed": 0}
+        if codec == "numpy":
+            assert not got[0][0].flags.writeable
+            assert got[0][0][-1] == item[-1]  # the memory outlives its name
+        # And neither the logs nor anyone else has a copy.
+        assert all(end.statistics()["fill_bytes"] < 10_000 for end in member_ends)
+
+
+def test_blocks_are_bounded(ends, driver_dir):
+    still = [ends(codec="raw", udp=False) for _ in range(2)]
+    with Group([end.handle for end in still], linger_s=0) as group:
+        with pytest.raises(BackPressured):
+            for _ in range(10):
+                group.send(bytes(LARGE), timeout_s=0.1)
+        assert group.statistics()["shared"] == 5
+        assert len(block_files(driver_dir)) == 5
+        got = [collecting(end) for end in still]
+        group.send(bytes(LARGE))
+        until(lambda: [len(one) for one in got] == [5, 5])
+    assert block_files(driver_dir) == []
+
+
+def test_members_elsewhere_get_the_item_itself(ends, driver_dir, far_dir):
+    members = [ends(codec="raw") for _ in range(2)]
+    got = [collecting(end) for end in members]
+    with Group([end.handle for end in members], driver_dir=far_dir) as group:
+        group.send(bytes(LARGE))
+        assert group.statistics()["shared"] == 0
+    assert got == [[bytes(LARGE)]] * 2
+
+
+def test_without_room_for_a_block_the_lanes_carry_it(ends, driver_dir, monkeypatch):
+    members = [ends(codec="raw", udp=False) for _ in range(2)]
+    got = [collecting(end) for end in members]
+
+    def full(*args):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    with Group([end.handle for end in members]) as group:
+        group.send(bytes(LARGE))
+    assert got == [[bytes(LARGE)]] * 2
+    assert block_files(driver_dir) == []
+
+
+def test_blocks_of_dead_processes_are_removed(ends, driver_dir):
+    """And neither those of living ones nor segments, which lie beside them."""
+    folder = Path(driver_dir, "publications")
+    segment = folder / "999999999.0"
+    segment.write_bytes(b"a segment")
+    dead, alive = (f"999999999.{_blocks.NUMBER_MIN + number}" for number in range(2))
+    for name in (dead, alive):
+        (folder / name).write_bytes(bytes(10))
+    with (folder / alive).open("rb+") as living:
+        fcntl.flock(living, fcntl.LOCK_EX)  # of another container
+        assert _blocks.remove_orphans(driver_dir) == 1
+        assert block_files(driver_dir) == [alive]
+    assert _blocks.remove_orphans(driver_dir) == 1
+    assert segment.exists()
+    segment.unlink()
+
+
+@pytest.mark.parametrize(
+    "note",
+    [b"", b"x" * 23, _blocks.NOTE.pack(1, _blocks.NUMBER_MIN, 3), _blocks.NOTE.pack(1, 2, 1 << 40)],
+)
+def test_a_note_of_no_block_is_refused(ends, driver_dir, note):
+    from rstream.stream._names import KIND_BLOCK
+
+    end = ends(codec="raw", udp=False)
+    got = collecting(end)
+    with end.handle.publisher() as pub:
+        pub.send_encoded(note, None, kind=KIND_BLOCK)
+        pub.send(b"after")
+        until(lambda: got)
+    assert got == [b"after"]
+    (event,) = (one for one in end.events() if isinstance(one, Refused))
+    assert "shared block cannot be mapped" in event.reason
+
+
+def test_a_block_from_the_network_is_refused(ends, far_dir):
+    from rstream.stream._names import KIND_BLOCK
+
+    end = ends(codec="raw")
+    got = collecting(end)
+    with end.handle.publisher(driver_dir=far_dir) as pub:
+        pub.send_encoded(_blocks.NOTE.pack(1, 2, 3), None, kind=KIND_BLOCK)
+        pub.send(b"after")
+        until(lambda: got)
+    (event,) = (one for one in end.events() if isinstance(one, Refused))
+    assert "only a writer of this host" in event.reason
