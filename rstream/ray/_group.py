@@ -36,6 +36,7 @@ from rstream.errors import (
 from rstream.stream._blocks import Block, remove_orphans
 from rstream.stream._events import EVENTS_MAX
 from rstream.stream._names import KIND_BLOCK, KIND_PLAIN
+from rstream.stream._publisher import send_encoded
 from rstream.stream._sender import length_of
 
 if TYPE_CHECKING:
@@ -351,7 +352,8 @@ class Group:
             if len(lane.blocks) >= BLOCKS_AHEAD:
                 return not self._is_alive(lane, number)
         try:
-            position = lane.publisher.send_encoded(
+            position = send_encoded(
+                lane.publisher,
                 block.note if block is not None and lane.is_here else data,
                 wait_s,
                 kind=KIND_BLOCK if has_block else KIND_PLAIN,

@@ -168,20 +168,8 @@ class Publisher(SegmentSender[T]):
             raise self._encode_error(obj, error) from error
         return self._send_slowly(obj)  # the codec's own encode raises a better error
 
-    def _send_encoded(self, data: Encoded, timeout_s: float | None) -> int:
-        """The C base calls it."""
-        return self.send_encoded(data, timeout_s)
-
-    def send_encoded(
-        self, data: Encoded, timeout_s: float | None, *, kind: int = KIND_PLAIN
-    ) -> int:
-        """As :meth:`send`, for what is encoded by a codec like this publisher's.
-
-        Args:
-            data: the message.
-            timeout_s: as for :meth:`send`.
-            kind: another one than plain goes with a short message only.
-        """
+    def _send_encoded(self, data: Encoded, timeout_s: float | None, kind: int = KIND_PLAIN) -> int:
+        """The rest of :meth:`send`; the C base calls it."""
         header = self._header
         if kind != KIND_PLAIN:
             header = header_of(kind, self._codec.codec_id, self.name)
@@ -461,3 +449,18 @@ def _make_locks_in_child() -> None:
 
 
 os.register_at_fork(after_in_child=_make_locks_in_child)
+
+
+def send_encoded(
+    publisher: Publisher[Any], data: Encoded, timeout_s: float | None, *, kind: int = KIND_PLAIN
+) -> int:
+    """As :meth:`Publisher.send`, for what is encoded by a codec like this publisher's.
+
+    Args:
+        publisher: whose stream.
+        data: the message.
+        timeout_s: as for :meth:`Publisher.send`.
+        kind: another one than plain goes with a short message only.
+    """
+    send = publisher._send_encoded  # pyright: ignore[reportPrivateUsage] - same file
+    return send(data, timeout_s, kind)

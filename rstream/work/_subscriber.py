@@ -235,7 +235,7 @@ class Subscriber(Generic[T]):
         return None
 
     def _tell_losses(self) -> None:
-        for event in self._source.events():
+        for event in self._source.taken_events():
             if isinstance(event, stream.Lost):
                 log.warning(
                     "%r: a publisher at %s has died; what it had not given out is gone with it",

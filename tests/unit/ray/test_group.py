@@ -13,6 +13,7 @@ import rstream
 from rstream.errors import BackPressured, ClosedError, CodecError, ConfigError, NotConnected
 from rstream.ray import Group, MemberLost, Missed, reader
 from rstream.stream import Refused, _blocks
+from rstream.stream._publisher import send_encoded
 from tests.support import in_thread, until
 
 LARGE = 1 << 20
@@ -263,7 +264,7 @@ def test_a_note_of_no_block_is_refused(ends, driver_dir, note):
     end = ends(codec="raw", udp=False)
     got = collecting(end)
     with end.handle.publisher() as pub:
-        pub.send_encoded(note, None, kind=KIND_BLOCK)
+        send_encoded(pub, note, None, kind=KIND_BLOCK)
         pub.send(b"after")
         until(lambda: got)
     assert got == [b"after"]
@@ -277,7 +278,7 @@ def test_a_block_from_the_network_is_refused(ends, far_dir):
     end = ends(codec="raw")
     got = collecting(end)
     with end.handle.publisher(driver_dir=far_dir) as pub:
-        pub.send_encoded(_blocks.NOTE.pack(1, 2, 3), None, kind=KIND_BLOCK)
+        send_encoded(pub, _blocks.NOTE.pack(1, 2, 3), None, kind=KIND_BLOCK)
         pub.send(b"after")
         until(lambda: got)
     (event,) = (one for one in end.events() if isinstance(one, Refused))
