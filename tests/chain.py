@@ -130,6 +130,7 @@ def start_spark(handle: Any, work: Path, token: str) -> tuple[Any, Any]:
         .writeStream.format("rstream")
         .option("handles", json.dumps([handle.to_text()]))
         .option("rowsPerMessage", str(ROWS_PER_MESSAGE))
+        .option("delivery", "eager")  # committed rows are handed out after the micro-batch
         .option("checkpointLocation", str(work / "checkpoint"))
         .start()
     )

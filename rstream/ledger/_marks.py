@@ -40,7 +40,8 @@ class Marks:
         sent_s: when the task began to send the message, seconds since 1970 by its host's clock.
             The reader's clock less it is the queueing delay, as far as both clocks agree.
         delivery: ``"committed"`` or ``"eager"``.
-        medium: committed delivery: ``"ipc"`` or ``"udp"``, on which the writer asks; else empty.
+        medium: committed delivery: ``"ipc"`` or ``"udp"``, on which the writer asks. Empty with
+            eager delivery, and once the batch is handed out.
     """
 
     query: str
@@ -59,6 +60,11 @@ class Marks:
     def key(self) -> AttemptKey:
         """Which attempt it belongs to."""
         return (self.query, self.token, self.partition, self.task_attempt)
+
+    @property
+    def awaits_commit(self) -> bool:
+        """Whether a reading end must stage it. One that was handed out may be sent on."""
+        return self.delivery == COMMITTED and self.medium != ""
 
 
 #: Query, token, partition, task attempt.
@@ -82,6 +88,11 @@ def marks_of(batch: RecordBatch) -> Marks | None:
 def marked(batch: RecordBatch, marks: Marks) -> RecordBatch:
     """The batch with these marks in place of its schema's metadata."""
     return batch.replace_schema_metadata({MARKS_KEY: msgspec.json.encode(marks)})
+
+
+def handed_out(batch: RecordBatch, marks: Marks) -> RecordBatch:
+    """The batch as its consumer gets it: who sends it on waits for no commit."""
+    return marked(batch, dataclasses.replace(marks, medium=""))
 
 
 def opening(marks: Marks) -> RecordBatch:

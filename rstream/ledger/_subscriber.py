@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from rstream._checks import check_timeout
 from rstream.errors import ClosedError, RegistrationError, RStreamError
 from rstream.ledger._ledger import Ledger, MemoryLedger
-from rstream.ledger._marks import COMMITTED, Marks, marks_of, medium_of
+from rstream.ledger._marks import Marks, handed_out, marks_of, medium_of
 from rstream.ledger._messages import Answer, Ask, service_name
 from rstream.ledger._rows import from_bytes, to_bytes
 from rstream.ledger._staging import Row, Staging
@@ -120,7 +120,7 @@ class CommittedSubscriber(Subscriber[Any]):
         for index, item in enumerate(items):
             marks = marks_of(item)
             # Rows without an opening are for a reading end that was here before.
-            if medium_of(item) or (marks is not None and marks.delivery == COMMITTED):
+            if medium_of(item) or (marks is not None and marks.awaits_commit):
                 self._source.consume(len(items))
                 self._start_pump(items[index:])
                 return items[:index]
@@ -188,11 +188,11 @@ class CommittedSubscriber(Subscriber[Any]):
                 self._serve(medium)
                 continue
             marks = marks_of(item)
-            if marks is not None and marks.medium not in self._services:
+            if marks is not None and marks.awaits_commit and marks.medium not in self._services:
                 self._serve(marks.medium)  # its writer began with an earlier reading end
             with self._changed:
                 self._has_ended = False
-                if marks is not None and marks.delivery == COMMITTED:
+                if marks is not None and marks.awaits_commit:
                     self._staging.add(Row(item, marks, item.nbytes))
                     continue
                 self._ready.append(item)
@@ -296,7 +296,10 @@ class CommittedSubscriber(Subscriber[Any]):
                 raise self._errors.popleft()
             self._plain -= sum(not isinstance(one, Row) for one in self._out)
             self._note_change()
-            return [one.batch if isinstance(one, Row) else one for one in self._out]
+            return [
+                handed_out(one.batch, one.marks) if isinstance(one, Row) else one
+                for one in self._out
+            ]
 
     def consume(self, count: int) -> None:
         if self._pump is None:

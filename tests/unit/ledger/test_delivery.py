@@ -214,6 +214,23 @@ def test_other_writers_are_read_as_before(open_end: OpenEnd) -> None:
         assert other.wait_consumed(timeout_s=TIMEOUT_S)
 
 
+def test_handed_out_rows_may_be_sent_on(open_end: OpenEnd) -> None:
+    """Their marks name a commit that is over: the next reading end must not wait for one."""
+    end, job_end = open_end("next").start(), open_end()
+    writer = end.end.handle.publisher()
+    job_end.end.start(lambda batch: writer.send(batch.slice(1)))  # keeps the marks
+    job = Job(job_end.end.handle)
+    for epoch in range(3):
+        job.run(epoch, range(10 * epoch, 10 * epoch + 10))
+    writer.close()
+    assert end.wait_for(27) == [value for value in range(30) if value % 10]
+    marks = [marks_of(batch) for batch in end.batches]
+    assert [(one.epoch, one.delivery) for one in marks if one] == [
+        (epoch, "committed") for epoch in range(3)
+    ]
+    assert end.end.statistics()["unstaged"] == 0
+
+
 def test_eager_delivery_hands_out_at_once_and_marks(open_end: OpenEnd) -> None:
     end = open_end().start()
     Job(end.end.handle, delivery="eager").write(3, range(5))
