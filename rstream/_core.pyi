@@ -273,7 +273,7 @@ class Publication:
         stream, also where the readers have no room. Only for exclusive publications.
         """
     def fill_segment(self, buffers: Sequence[Buffer], /) -> int:
-        """Copy a message of at most 64 MiB into a shared segment, without the GIL; returns its
+        """Copy a message of at most 65 MiB into a shared segment, without the GIL; returns its
         number. Or a reason: BACK_PRESSURED: readers hold all segments; CLOSED; ERROR: there is no
         memory for one, or this publication cannot have any (``last_error()``).
         """

@@ -323,10 +323,11 @@ print(sub.get(timeout_s=20))
         number=3,
         before="import numpy as np, rstream\n"
         "ends = [rstream.ray.reader(type=np.ndarray) for _ in range(2)]\n"
-        "for end in ends: end.start(lambda array: print(array.sum()))\n"
+        "sums = []\n"
+        "for end in ends: end.start(lambda array: sums.append(int(array.sum())))\n"
         "handles, weights = [end.handle for end in ends], np.ones(100_000)",
-        after="for end in ends: end.finish()",
-        shown="100000.0\n100000.0\n",
+        after="for end in ends: end.finish()\nprint(sums)",
+        shown="[100000, 100000]\n",
         needs="numpy",
     ),
     Fragment(

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
 #: Longest message unless the user says otherwise, in bytes.
 MESSAGE_LENGTH: Final = 1 << 30
-#: Longest message that lies in a shared segment on a stream in shared memory, in bytes.
-SEGMENT_LENGTH_MAX: Final = 64 << 20
+#: Longest message that lies in a shared segment on a stream in shared memory, in bytes: an array of
+#: 64 MiB with its description.
+SEGMENT_LENGTH_MAX: Final = 65 << 20
 #: Longest message that a user may allow, in bytes: a length has 32 bits.
 MESSAGE_LENGTH_MAX: Final = (1 << 31) - 1
 #: Bytes of a part with its prefix, at most. A message that another thread sends waits for one part

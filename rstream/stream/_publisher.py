@@ -296,11 +296,13 @@ class Publisher(SegmentSender[T]):
         """Offer a message in a segment, else its first part."""
         if self._may_use_segment(message):
             core = self._core
+            if self._must_wait(core, message):  # before it is copied
+                return _core.BACK_PRESSURED
             number = core.fill_segment(message.buffers)
             if number == _core.BACK_PRESSURED:
                 return number
             if number >= 0:
-                position = self._offer_in_segment(core, number)
+                position = self._offer_in_segment(core, number, message)
                 if position > 0:
                     self._note_segment_sent(message, position)
                 else:

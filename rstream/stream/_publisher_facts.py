@@ -218,8 +218,13 @@ class PublisherFacts(_core.SendPath, Generic[T]):
         if self._is_over_rate():
             return HeldBy.RATE
         if self._core.available_window > 0:
-            return None
+            return HeldBy.WINDOW if self._is_segment_held else None
         return self._held_by_readers()
+
+    @property
+    def _is_segment_held(self) -> bool:
+        """Whether a message in a segment waits because earlier ones are not consumed."""
+        return False
 
     def _held_by_readers(self) -> HeldBy:
         wanted = wanted_elements(self._link.directory, self._core.registration_id)

@@ -11,14 +11,16 @@ import logging
 import time
 from typing import TYPE_CHECKING, TypeVar
 
+from rstream import _core, rate
 from rstream._channel_uri import ChannelUri
+from rstream.errors import NotSupported
+from rstream.flow.unread import UnreadLimit
 from rstream.stream._large import LargeSender
 from rstream.stream._parts import SEGMENT_LENGTH_MAX
 from rstream.stream._sender import NOTICE_AFTER_S
 from rstream.stream._steps import Pause, Steps
 
 if TYPE_CHECKING:
-    from rstream import _core
     from rstream.stream._parts import PartedMessage
     from rstream.stream._sender import Waiting
 
@@ -26,28 +28,76 @@ log = logging.getLogger("rstream")
 
 T = TypeVar("T")
 
-#: Laws, as in ``rs-rate``, with which messages may lie in segments: their bytes are not in the log,
-#: and a law with numbers of the user's must count them.
-LAWS_WITHOUT_NUMBERS = (None, "default", "unlimited")
 #: The pause between two looks for a free segment, in seconds: at first, and at most.
 FREE_PAUSE_S = 0.00005
 FREE_PAUSE_MAX_S = 0.002
 
 
+def unread_limit_of(text: str | None) -> UnreadLimit | None:
+    """What holds messages in segments back under a law; their bytes are not in the log.
+
+    Args:
+        text: value of ``rs-rate``; None: the default law.
+    Returns:
+        None: nothing but the bounds of the segments.
+    Raises:
+        NotSupported: the law has rates, which must count these bytes: they travel in parts.
+    """
+    law = rate.Default() if text is None else rate.from_text(text)
+    if isinstance(law, rate.Unlimited):
+        return None
+    if isinstance(law, rate.Default):
+        law = rate.Adaptive()
+    if not isinstance(law, rate.Adaptive) or law != rate.Adaptive(
+        target_delay_s=law.target_delay_s
+    ):
+        raise NotSupported(f"rs-rate={text}: its rates do not see what lies in segments")
+    return UnreadLimit(int(law.target_delay_s * 1e9))
+
+
 class SegmentSender(LargeSender[T]):
     """Adds messages in shared segments; one at a time, as those in parts."""
 
+    _unread: UnreadLimit | None = None
+    _unread_of: tuple[_core.Publication | None, str] = (None, "")  # session and channel
+    _has_segments = False  # messages of this session may lie in segments
+
     def _may_use_segment(self, message: PartedMessage) -> bool:
         """Whether the message may lie in a segment."""
-        return (
-            message.total <= SEGMENT_LENGTH_MAX
-            and self._core.is_ipc
-            and not self._link.client.is_aeron_driver
-            and ChannelUri.parse(self.channel).get("rs-rate") in LAWS_WITHOUT_NUMBERS
-        )
+        if self._unread_of != (self._core, self.channel):
+            self._look_at_law()
+        return self._has_segments and message.total <= SEGMENT_LENGTH_MAX
 
-    def _offer_in_segment(self, core: _core.Publication, number: int) -> int:
-        return self._refusal or core.offer_segment(number, self._header)
+    def _look_at_law(self) -> None:
+        self._unread_of, self._has_segments = (self._core, self.channel), False
+        if not self._core.is_ipc or self._link.client.is_aeron_driver:
+            return
+        try:
+            self._unread = unread_limit_of(ChannelUri.parse(self.channel).get("rs-rate"))
+        except NotSupported:
+            return
+        self._has_segments = True
+
+    @property
+    def _is_segment_held(self) -> bool:
+        """Whether a message waits because its readers have not consumed earlier ones."""
+        return self._large is not None and self._unread is not None and self._unread.is_held
+
+    def _offer_in_segment(
+        self, core: _core.Publication, number: int, message: PartedMessage
+    ) -> int:
+        if self._refusal:
+            return self._refusal
+        if self._must_wait(core, message):
+            return _core.BACK_PRESSURED
+        return core.offer_segment(number, self._header)
+
+    def _must_wait(self, core: _core.Publication, message: PartedMessage) -> bool:
+        """Whether as much as may be has been sent and not consumed."""
+        unread = self._unread
+        if unread is None or not core.is_connected:
+            return False
+        return not unread.may_send(message.total, core.consumed_position, time.monotonic_ns())
 
     def _segment_steps(
         self, core: _core.Publication, number: int, message: PartedMessage, waiting: Waiting
@@ -58,15 +108,20 @@ class SegmentSender(LargeSender[T]):
         caller drops the segment in any case, which does nothing once it was sent.
         """
         while self._core is core:
-            position = self._offer_in_segment(core, number)
+            position = self._offer_in_segment(core, number, message)
             if position > 0:
                 self._note_segment_sent(message, position)
                 return position
-            yield from self._cause_steps(waiting, position, 0)
+            if self._is_segment_held:
+                yield from self._free_segment_steps(waiting)
+            else:
+                yield from self._cause_steps(waiting, position, 0)
         return 0
 
     def _note_segment_sent(self, message: PartedMessage, position: int) -> None:
         message.sent = message.total
+        if self._unread is not None:
+            self._unread.note_sent(position, message.total, time.monotonic_ns())
         if self._bucket is not None:
             self._bucket.spend(message.total)
         self._note_sent(position)

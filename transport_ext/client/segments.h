@@ -16,7 +16,7 @@
 #include "client/publication.h"
 #include "cnc/segment_file.h"
 
-#define RSTI_SEGMENT_BYTES_MAX (INT64_C(256) << 20)
+#define RSTI_SEGMENT_BYTES_MAX (4 * RSTI_SEGMENT_LENGTH)
 
 typedef struct rsti_segment_t {
     rsti_segment_file_t file;

@@ -11,7 +11,8 @@
 
 /* Segments of one publication: they have the numbers from 0 on, without a gap. */
 #define RSTI_SEGMENTS_MAX 32
-#define RSTI_SEGMENT_LENGTH (INT64_C(64) << 20)
+/* An array of 64 MiB, with its description and the like. */
+#define RSTI_SEGMENT_LENGTH (INT64_C(65) << 20)
 /* Memory is reserved in steps of so many bytes. */
 #define RSTI_SEGMENT_STEP (INT64_C(1) << 20)
 

@@ -89,11 +89,11 @@ RST_API int64_t rst_publication_offer(rst_publication_t *publication, const void
 RST_API int64_t rst_publication_offer_parts(rst_publication_t *publication,
     const rst_message_part_t *parts, size_t part_count, int64_t reserved_value);
 
-/* Claims a shared segment to write a message of at most 64 MiB into, which then lies once for all
+/* Claims a shared segment to write a message of at most 65 MiB into, which then lies once for all
  * readers: on streams in shared memory with a name, for readers that take parts
  * (rst_subscription_take_parts). *data: `length` bytes. Returns its number, 0 or more.
  * RST_BACK_PRESSURED: readers have not consumed what lies in the segments of this publication, of
- * which there are 32, with 256 MiB of memory. RST_CLOSED. RST_ERROR with a trail: no memory is left
+ * which there are 32, with 260 MiB of memory. RST_CLOSED. RST_ERROR with a trail: no memory is left
  * (RST_ESTORAGE), or this publication cannot have segments. One thread at a time. */
 RST_API int64_t rst_publication_claim_segment(rst_publication_t *publication, int64_t length,
     uint8_t **data);
