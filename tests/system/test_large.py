@@ -136,7 +136,7 @@ def test_kill_9_of_the_publisher_is_told_and_frees(start, driver_dir, name):
     with rstream.Driver(dir=driver_dir, client_liveness_timeout_s=1.5, timer_interval_s=0.1):
         task = {"name": name, "channel": None, "dir": driver_dir}
         with stream.subscriber(name, bytes, dir=driver_dir, on_lost="event") as sub:
-            writer = start("send", **task, lengths=[65 * MIB], with_small=False)
+            writer = start("send", **task, lengths=[70 * MIB], with_small=False)
             until(lambda: sub.poll() == [b"first"], 30.0)
             writer.next("begins")
             until(lambda: sub.poll() == [] and sub.statistics()["partial_bytes"] > MIB, 30.0)
@@ -151,7 +151,7 @@ def test_kill_9_of_the_publisher_is_told_and_frees(start, driver_dir, name):
             until(lost, 30.0)
             assert sub.statistics()["partial_bytes"] == 0
             reasons = [event.reason for event in events if isinstance(event, stream.Gap)]
-            assert any(f"{65 * MIB} bytes in parts: the stream ended" in text for text in reasons)
+            assert any(f"{70 * MIB} bytes in parts: the stream ended" in text for text in reasons)
             writer = start("send", **task, lengths=[MIB], with_small=False)
             items = []
             until(lambda: items.extend(sub.poll()) or len(items) == 2, 30.0)
