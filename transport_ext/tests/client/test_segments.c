@@ -57,13 +57,13 @@ TEST(at_the_bound_of_memory)
 {
     reset();
     for (int i = 0; i < 4; i++) {
-        add(64 * MIB, 64 * MIB, 64 * (i + 1), false);
+        add(RSTI_SEGMENT_LENGTH, RSTI_SEGMENT_LENGTH, 64 * (i + 1), false);
     }
     CHECK_EQ(rsti_segments_choose(&segments, 1, 0), -1);
-    CHECK_EQ(rsti_segments_choose(&segments, 64 * MIB, 64), 0);
-    segments.items[1].length = 10 * MIB; /* 54 MiB can move to where they are needed */
-    CHECK_EQ(rsti_segments_choose(&segments, 54 * MIB, 0), 4);
-    CHECK_EQ(rsti_segments_choose(&segments, 54 * MIB + 1, 0), -1);
+    CHECK_EQ(rsti_segments_choose(&segments, RSTI_SEGMENT_LENGTH, 64), 0);
+    segments.items[1].length = 10 * MIB; /* 55 MiB can move to where they are needed */
+    CHECK_EQ(rsti_segments_choose(&segments, 55 * MIB, 0), 4);
+    CHECK_EQ(rsti_segments_choose(&segments, 55 * MIB + 1, 0), -1);
 }
 
 TEST(at_the_bound_of_number)
