@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
-import os
-import sqlite3
 from typing import TYPE_CHECKING
 
-from rstream.errors import ConfigError, StorageError
+from rstream.ledger._database import Database
 from rstream.ledger._ledger import Recalled
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
 #: Version of the tables, in the file's ``user_version``.
@@ -22,8 +18,6 @@ CREATE TABLE IF NOT EXISTS committed (query TEXT PRIMARY KEY, epoch INTEGER NOT 
 CREATE TABLE IF NOT EXISTS rows (position INTEGER PRIMARY KEY, batch BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS released (only INTEGER PRIMARY KEY CHECK (only = 0), position INTEGER);
 """
-#: Seconds that another process may hold the file's lock for.
-BUSY_S = 5.0
 
 
 class FileLedger:
@@ -44,12 +38,12 @@ class FileLedger:
     """
 
     def __init__(self, path: str | Path) -> None:
-        self._path = os.fspath(path)
-        self._lock_fd = -1
-        self._database: sqlite3.Connection | None = None
+        self._file = Database(
+            path, kind="ledger", tables=TABLES, version=TABLES_VERSION, owner="reading end"
+        )
 
     def __repr__(self) -> str:
-        return f"<rstream.ledger.FileLedger {self._path!r}>"
+        return f"<rstream.ledger.FileLedger {self._file.path!r}>"
 
     def recall(self) -> Recalled:
         """What the file remembers.
@@ -57,74 +51,13 @@ class FileLedger:
         Raises:
             ConfigError: the file cannot be used, or another reading end has it.
         """
-        database = self._open()
+        database = self._file.open()
         found = database.execute("SELECT position FROM released").fetchone()
         return Recalled(
             dict(database.execute("SELECT query, epoch FROM committed")),
             list(database.execute("SELECT position, batch FROM rows ORDER BY position")),
             found[0] if found else 0,
         )
-
-    def _open(self) -> sqlite3.Connection:
-        if self._database is not None:
-            return self._database
-        try:
-            self._take_lock()
-            database = sqlite3.connect(self._path, timeout=BUSY_S, check_same_thread=False)
-            database.isolation_level = None
-            database.execute("PRAGMA journal_mode=WAL")
-            (version,) = database.execute("PRAGMA user_version").fetchone()
-            if version not in (0, TABLES_VERSION):
-                raise ConfigError(
-                    f"ledger {self._path}: tables of version {version}, this rstream reads "
-                    f"{TABLES_VERSION}: use the release that wrote it, or another file"
-                )
-            database.executescript(TABLES)
-            database.execute(f"PRAGMA user_version={TABLES_VERSION}")
-        except (OSError, sqlite3.Error) as error:
-            self.close()
-            raise ConfigError(
-                f"ledger {self._path}: {error}", hint="give a file in an existing, writable folder"
-            ) from error
-        except BaseException:
-            self.close()
-            raise
-        self._database = database
-        return database
-
-    def _take_lock(self) -> None:
-        """One reading end at a time; the kernel frees the lock of a process that died."""
-        self._lock_fd = os.open(f"{self._path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(self._lock_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise ConfigError(
-                f"ledger {self._path} belongs to another reading end that is open",
-                hint="give each reading end a file of its own, or close the other one",
-            ) from None
-
-    @contextlib.contextmanager
-    def _transaction(self, synchronous: str) -> Generator[sqlite3.Connection, None, None]:
-        """All or nothing.
-
-        Raises:
-            StorageError: the file cannot be written.
-        """
-        database = self._open()
-        try:
-            database.execute(f"PRAGMA synchronous={synchronous}")
-            database.execute("BEGIN IMMEDIATE")
-            try:
-                yield database
-            except BaseException:
-                database.execute("ROLLBACK")
-                raise
-            database.execute("COMMIT")
-        except sqlite3.Error as error:
-            raise StorageError(
-                f"ledger {self._path}: {error}",
-                hint="make room on its disk; nothing of this step was remembered",
-            ) from error
 
     def commit(
         self, query: str, epoch: int, rows: Sequence[tuple[int, Callable[[], bytes]]]
@@ -134,7 +67,7 @@ class FileLedger:
         Raises:
             StorageError: the file cannot be written.
         """
-        with self._transaction("FULL") as database:
+        with self._file.transaction("FULL") as database:
             database.execute("INSERT OR REPLACE INTO committed VALUES (?, ?)", (query, epoch))
             database.executemany(
                 "INSERT INTO rows VALUES (?, ?)", ((position, make()) for position, make in rows)
@@ -148,14 +81,9 @@ class FileLedger:
         Raises:
             StorageError: the file cannot be written.
         """
-        with self._transaction("NORMAL") as database:
+        with self._file.transaction("NORMAL") as database:
             database.execute("DELETE FROM rows WHERE position <= ?", (position,))
 
     def close(self) -> None:
         """Close the file. Idempotent."""
-        if self._database is not None:
-            self._database.close()
-            self._database = None
-        if self._lock_fd >= 0:
-            os.close(self._lock_fd)
-            self._lock_fd = -1
+        self._file.close()

@@ -1,4 +1,4 @@
-"""Spark: a sink for streams and batches, ``format("rstream")``.
+"""Spark: a sink and a source for streams and batches, ``format("rstream")``.
 
     rstream.spark.register(spark)
     query = (rows.writeStream.format("rstream")
@@ -13,6 +13,11 @@ Faster, from the program that drives Spark::
 
     rstream.spark.send(df, handle)
     query = rows.writeStream.foreachBatch(rstream.spark.foreach_batch(handle)).start()
+
+The other way round a query reads a stream, and a restart from its checkpoint loses nothing::
+
+    ticks = (session.readStream.format("rstream").schema("symbol STRING, px DOUBLE")
+        .option("stream", "ticks").option("spoolDir", f"{folder}/spool").load())
 """
 
 from __future__ import annotations
@@ -24,11 +29,21 @@ import rstream.ray  # noqa: F401  # pyright: ignore[reportUnusedImport] - decisi
 from rstream.ledger import Marks, marks_of
 from rstream.spark._frames import Sent, foreach_batch, send
 from rstream.spark._options import OPTIONS
+from rstream.spark._source_options import READ_OPTIONS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ("OPTIONS", "Marks", "Sent", "foreach_batch", "marks_of", "register", "send")
+__all__ = (
+    "OPTIONS",
+    "READ_OPTIONS",
+    "Marks",
+    "Sent",
+    "foreach_batch",
+    "marks_of",
+    "register",
+    "send",
+)
 
 
 def register(spark: SparkSession) -> None:

@@ -12,7 +12,7 @@ from rstream.errors import ConfigError
 from rstream.ray._handle import StreamHandle
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Sequence
 
     from rstream.rate import RateLimit
 
@@ -81,9 +81,9 @@ class SinkConfig:
         """
         given = {key.lower(): value for key, value in options.items()}
         for key in given.keys() - OPTIONS.keys() - SPARK_OPTIONS:
-            raise ConfigError(_unknown(key))
+            raise ConfigError(unknown(key, OPTIONS))
         handles = _handles(given.get("handles") or given.get("path"))
-        delivery = _choice(given, "delivery")
+        delivery = choice(given, "delivery", CHOICES["delivery"])
         if delivery == "committed" and "ack" in given:
             raise ConfigError(
                 'rstream sink: option "ack" is for delivery=eager; with committed delivery a task '
@@ -102,23 +102,23 @@ class SinkConfig:
             routing=routing,
             partition_by=partition_by,
             partition_map=_partition_map(given, len(handles)),
-            rows_per_message=_number(given, "rowspermessage", "0", int, least=0),
-            offer_timeout_s=_number(given, "offertimeout", "120", float),
-            commit_timeout_s=_number(given, "committimeout", "30", float),
-            wait_consumed=_choice(given, "ack") == "consumed",
+            rows_per_message=number(given, "rowspermessage", "0", int, least=0),
+            offer_timeout_s=number(given, "offertimeout", "120", float),
+            commit_timeout_s=number(given, "committimeout", "30", float),
+            wait_consumed=choice(given, "ack", CHOICES["ack"]) == "consumed",
             driver_dir=given.get("driverdir"),
             rate=_rate(given.get("rate")),
             checkpoint=given.get("checkpointlocation", ""),
         )
 
 
-def _unknown(option: str) -> str:
+def unknown(option: str, options: Iterable[str], who: str = "rstream sink") -> str:
     """The error text for an option that is not known; ``option`` in small letters."""
-    close = difflib.get_close_matches(option, OPTIONS, 1)
+    close = difflib.get_close_matches(option, options, 1)
     meant = f'; did you mean "{close[0]}"?' if close else "."
     return (
-        f'rstream sink: there is no option "{option}"{meant} The options, in any case, are '
-        f"{', '.join(sorted(OPTIONS))}"
+        f'{who}: there is no option "{option}"{meant} The options, in any case, are '
+        f"{', '.join(sorted(options))}"
     )
 
 
@@ -150,19 +150,19 @@ def _check_codec(handle: StreamHandle) -> None:
         )
 
 
-def _choice(options: dict[str, str], name: str) -> str:
-    allowed = CHOICES[name]
+def choice(
+    options: dict[str, str], name: str, allowed: Sequence[str], who: str = "rstream sink"
+) -> str:
+    """One of the allowed values; the first is the default."""
     value = options.get(name, allowed[0]).lower()
     if value not in allowed:
-        raise ConfigError(
-            f'rstream sink: option "{name}" is {value!r}: must be {" or ".join(allowed)}'
-        )
+        raise ConfigError(f'{who}: option "{name}" is {value!r}: must be {" or ".join(allowed)}')
     return value
 
 
 def _routing(options: dict[str, str], partition_by: str | None) -> str:
     """How rows are divided; a column alone says ``key``."""
-    routing = _choice(options, "routing")
+    routing = choice(options, "routing", CHOICES["routing"])
     if partition_by is not None and "routing" not in options:
         return "key"
     if (routing == "key") != (partition_by is not None):
@@ -195,13 +195,14 @@ def _rate(text: str | None) -> RateLimit | None:
         raise ConfigError(f'rstream sink: option "rate" is {text!r}: {error}') from None
 
 
-def _number(
+def number(
     options: dict[str, str],
     name: str,
     default: str,
     kind: Callable[[str], float],
     *,
     least: float | None = None,
+    who: str = "rstream sink",
 ) -> Any:
     """A number above 0, or only at the default as small as ``least``."""
     text = options.get(name, default)
@@ -210,5 +211,5 @@ def _number(
     except ValueError:
         value = 0
     if value <= 0 and not (least is not None and name not in options):
-        raise ConfigError(f'rstream sink: option "{name}" is {text!r}: must be a number above 0')
+        raise ConfigError(f'{who}: option "{name}" is {text!r}: must be a number above 0')
     return value

@@ -19,6 +19,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import hashlib
+import importlib
 import uuid
 from typing import TYPE_CHECKING, Any
 
@@ -32,11 +33,14 @@ from pyspark.sql.datasource import (
 
 from rstream.errors import ConfigError, RStreamError
 from rstream.spark import _commit, _ends, _task
+from rstream.spark._elements import RAW_SCHEMA
 from rstream.spark._options import SinkConfig
+from rstream.spark._source_options import SourceConfig
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
 
+    from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader
     from pyspark.sql.types import StructType
 
 SOURCE_NAME = "rstream"
@@ -50,12 +54,32 @@ class TaskCommit(WriterCommitMessage):
 
 
 class RstreamDataSource(DataSource):
-    """``df.write.format("rstream")`` and ``df.writeStream.format("rstream")``."""
+    """``format("rstream")`` of ``write``, ``writeStream``, ``read`` and ``readStream``."""
 
     @classmethod
     def name(cls) -> str:
         """The name for ``format(…)``."""
         return SOURCE_NAME
+
+    def schema(self) -> str:
+        """The columns of a reader without ``schema(…)``; its messages are bytes."""
+        codec = self.options.get("codec", "raw").lower()
+        if codec in ("arrow", "msgpack"):
+            raise ConfigError(
+                f"rstream source: codec={codec} needs the columns: give them with "
+                '.schema("px DOUBLE, symbol STRING")'
+            )
+        return RAW_SCHEMA
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        """Spark calls this once per query, and once more for each plan of a micro-batch."""
+        config = SourceConfig.from_options(dict(self.options), is_stream=True)
+        return _source().StreamReader(config, schema)
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """Spark calls this once per job."""
+        config = SourceConfig.from_options(dict(self.options), is_stream=False)
+        return _source().BatchReader(config, schema)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamArrowWriter:
         """Spark calls this once per micro-batch, and once more in the process that commits."""
@@ -66,6 +90,14 @@ class RstreamDataSource(DataSource):
         if overwrite:
             raise ConfigError('rstream sink: a stream cannot be overwritten: use mode("append")')
         return BatchWriter(SinkConfig.from_options(dict(self.options)))
+
+
+def _source() -> Any:
+    """The module of the readers, for which older releases of Spark have not what it needs."""
+    try:
+        return importlib.import_module("rstream.spark._source")
+    except ImportError as error:
+        raise ConfigError(f"rstream source: reading needs pyspark 4.2 or newer: {error}") from error
 
 
 class StreamWriter(DataSourceStreamArrowWriter):

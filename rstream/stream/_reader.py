@@ -260,6 +260,21 @@ class Reader(Subscriber[T], Generic[T]):
             source.consume(count)
             count -= source.held_count
 
+    def held_places(self) -> list[tuple[int, int]]:
+        """Session and position of each object of the last :meth:`poll_held`, in their order.
+
+        The position is behind the object. Nothing of that poll may be consumed yet. Thread rule:
+        the thread that polls.
+        """
+        places: list[tuple[int, int]] = []
+        for source in self._held:
+            batch = source.held
+            if batch is not None:
+                all_places = list(zip(batch.session_ids(), batch.positions(), strict=True))
+                indexes = source.held_indexes
+                places += all_places if indexes is None else [all_places[i] for i in indexes]
+        return places
+
     def _poll(self, limit: int, hold: bool) -> list[T]:
         self._enter()
         self._is_holding = hold

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -76,7 +77,8 @@ def test_the_how_to_page(
     monkeypatch.setenv("RSTREAM_DIR", driver_dir)
 
     got: list[Any] = []
-    by_format, by_batch, faster, with_ledger = blocks("docs/how-to/spark.md", "python")
+    texts = blocks("docs/how-to/spark.md", "python")
+    by_format, by_batch, faster, with_ledger = texts[:4]
     with rstream.Driver(dir=driver_dir), contextlib.ExitStack() as stack:
         ends = [
             stack.enter_context(
@@ -101,3 +103,36 @@ def test_the_how_to_page(
         stack.enter_context(contextlib.closing(end))
     values = Counter(row["value"] for batch in got for row in batch.to_pylist())
     assert values == Counter([*range(100), *range(100), *range(100, 110), *range(100, 110)])
+
+
+def test_reading_on_the_how_to_page(spark_session: Any, driver_dir: str, tmp_path: Path) -> None:
+    import rstream
+
+    # Spark's processes have the environment of the session, not the directory of this test.
+    by_stream, by_batch = (
+        text.replace(".load(", f'.option("driverDir", {driver_dir!r}).load(')
+        for text in blocks("docs/how-to/spark.md", "python")[4:]
+    )
+    got: list[Any] = []
+
+    def send() -> None:
+        with rstream.publisher("ticks", dir=driver_dir, connect_timeout_s=30) as pub:
+            pub.send_many({"symbol": "a", "px": float(number)} for number in range(100))
+
+    with rstream.Driver(dir=driver_dir):
+        names = {
+            "rstream": rstream,
+            "spark": spark_session,
+            "folder": str(tmp_path / "cp"),
+            "on_batch": lambda df, epoch: got.extend(df.collect()),
+        }
+        exec(by_stream, names)
+        send()
+        names["query"].processAllAvailable()
+        names["query"].stop()
+        assert {row.px for row in got} == set(range(100))
+        thread = threading.Thread(target=send)
+        thread.start()
+        exec(by_batch, names)
+        thread.join()
+        assert {row.px for row in names["rows"]} == set(range(100))
