@@ -333,6 +333,13 @@ print(sub.get(timeout_s=20))
     Fragment(
         page="docs/how-to/ray.md",
         number=4,
+        before="import rstream\nstore = lambda *facts: print(*facts)\njobs = ['a', 'b']",
+        after="end.finish()",
+        shown="a False\nb False\n",
+    ),
+    Fragment(
+        page="docs/how-to/ray.md",
+        number=5,
         before="import numpy as np, rstream\non_frame = lambda frame: print(frame.shape)",
         after="end.finish()",
         shown="(100000,)\n",

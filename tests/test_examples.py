@@ -24,10 +24,12 @@ ROOT = Path(__file__).parent.parent
 LAST_SCORE = "{'last': 999, 'sum': 504}"
 
 
-def run(name: str, driver_dir: str, *arguments: str) -> str:
+def run(
+    name: str, driver_dir: str, *arguments: str, warnings: str = "error", timeout_s: float = 60.0
+) -> str:
     """The output of an example, after it and its processes have ended."""
     process = subprocess.Popen(
-        [sys.executable, "-W", "error", f"examples/{name}", *arguments],
+        [sys.executable, "-W", warnings, f"examples/{name}", *arguments],
         cwd=ROOT,
         env={**os.environ, "RSTREAM_DIR": driver_dir, "PYTHONPATH": str(ROOT)},
         stdout=subprocess.PIPE,
@@ -36,7 +38,7 @@ def run(name: str, driver_dir: str, *arguments: str) -> str:
         start_new_session=True,
     )
     try:
-        output, _ = process.communicate(timeout=60)
+        output, _ = process.communicate(timeout=timeout_s)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         output, _ = process.communicate()
@@ -110,6 +112,48 @@ def test_rx_demand(driver_dir: str) -> None:
     assert output.startswith("400 scored, sum 79800; the publisher was at most ")
     # Half a term of 1 MiB, eight at work, and two queues; all 400 would be ahead without demand.
     assert int(output.split()[-3]) < 100
+
+
+def run_on_ray(name: str, driver_dir: str, *modules: str) -> list[str]:
+    """The lines of an example that starts Ray, which has warnings of its own."""
+    for module in ("ray", *modules):
+        pytest.importorskip(module, reason=f"{module} is not installed")
+    return run(name, driver_dir, warnings="default", timeout_s=150).splitlines()
+
+
+@pytest.mark.integration
+def test_ray_weights(driver_dir: str) -> None:
+    lines = run_on_ray("ray_weights.py", driver_dir, "numpy")
+    for number in range(4):
+        assert f"actor {number}: 5 updates, 5 of them views; the last one is 5.0" in lines
+    assert "5 of 5 updates lay once for all 4 actors" in lines
+
+
+@pytest.mark.integration
+def test_ray_rx_windows(driver_dir: str) -> None:
+    lines = run_on_ray("ray_rx_windows.py", driver_dir, "reactivex")
+    assert "first window: {'ABC': 0.49, 'DEF': 0.49, 'XYZ': 0.5}" in lines
+    assert lines[-1].startswith("50 windows of 100 ticks; the writer was at most ")
+    # The window, half a MiB, and two windows of ticks; all 5000 would be ahead without demand.
+    assert int(lines[-1].split()[-3]) < 1000
+
+
+@pytest.mark.integration
+def test_ray_pool(driver_dir: str) -> None:
+    lines = run_on_ray("ray_pool.py", driver_dir)
+    assert "300 of 300 items done, 0 left, one actor killed" in lines
+    assert "1 item was given to another actor again" in lines
+    fast, slow = (int(word.rstrip(",")) for word in lines[-1].split() if word[0].isdigit())
+    assert fast > 2 * slow > 0
+
+
+@pytest.mark.ci
+@pytest.mark.integration
+@pytest.mark.timeout(180)
+def test_spark_ray_features(driver_dir: str) -> None:
+    lines = run_on_ray("spark_ray_features.py", driver_dir, "pyspark", "pyarrow", "numpy")
+    assert any(line.startswith("20000 of 20000 rows scored by 2 actors in ") for line in lines)
+    assert "the same as computed here: True" in lines
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in (ROOT / "examples").glob("*.py")))

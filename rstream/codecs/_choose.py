@@ -123,7 +123,7 @@ def choose(type: Any, codec: CodecLike) -> Codec[Any]:
         return codec_for(given)
     if isinstance(given, builtins.type):
         raise ConfigError(f"codec={given.__name__}: give an object of it, {given.__name__}()")
-    if not builtins.type(given).__module__.startswith("rstream.codecs."):
+    if not builtins.type(given).__module__.startswith("rstream."):
         _check_id_of_user(given)
     return given
 

@@ -18,13 +18,15 @@ programs without Ray. It says which host it is on::
 
 import rstream.codecs  # pyright: ignore[reportUnusedImport] - decision 90
 import rstream.ledger  # pyright: ignore[reportUnusedImport] - decision 90
-import rstream.stream  # noqa: F401  # pyright: ignore[reportUnusedImport] - decision 90
+import rstream.stream  # pyright: ignore[reportUnusedImport] - decision 90
+import rstream.work  # noqa: F401  # pyright: ignore[reportUnusedImport] - decision 90
 from rstream.ray._endpoint import Endpoint
 from rstream.ray._group import Group, MemberLost, Missed
 from rstream.ray._handle import StreamHandle, host_token
 from rstream.ray._ledger import ActorLedger
 from rstream.ray._names import handle
 from rstream.ray._open import reader
+from rstream.ray._work import WorkItem
 
 __all__ = (
     "ActorLedger",
@@ -33,6 +35,7 @@ __all__ = (
     "MemberLost",
     "Missed",
     "StreamHandle",
+    "WorkItem",
     "handle",
     "host_token",
     "reader",

@@ -1,5 +1,8 @@
 """One writer, many readers that have handles.
 
+A group sends each item to all members, or shares them as work (``_pool.py``). This file does the
+first, and hands the calls of the second on.
+
 Theory of operation. A group has a *lane* for each member: a publisher of its own to that member's
 handle, with the window and the reliability of any other. An item is encoded once. What is large
 lies once on the host, in a shared block that each member there maps (``stream/_blocks.py``); on the
@@ -33,11 +36,16 @@ from rstream.errors import (
     NotConnected,
     RStreamError,
 )
+from rstream.ray._handle import WORK_PREFIX
+from rstream.ray._pool import Pool
+from rstream.ray._work import Share, check_share
 from rstream.stream._blocks import Block, remove_orphans
 from rstream.stream._events import EVENTS_MAX
 from rstream.stream._names import KIND_BLOCK, KIND_PLAIN
 from rstream.stream._publisher import send_encoded
 from rstream.stream._sender import length_of
+from rstream.work import Unfinished
+from rstream.work._protocol import PREFETCH_MAX, check_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -65,7 +73,8 @@ class MemberLost:
 
     Attributes:
         handle: which one.
-        number: the first item that it may not have consumed, from 1 on.
+        number: the first item that it may not have consumed, from 1 on. With ``share="work"``
+            others have these by now; 0: it had none.
         reason: why, for people.
     """
 
@@ -88,7 +97,7 @@ class Missed:
     last: int
 
 
-GroupEvent: TypeAlias = MemberLost | Missed
+GroupEvent: TypeAlias = MemberLost | Missed | Unfinished
 
 
 @dataclass(slots=True, eq=False)
@@ -114,16 +123,25 @@ class _Lane:
 
 
 class Group:
-    """Sends each item to every member, in order.
+    """Sends each item to every member, in order; or, with ``share="work"``, to one of them.
 
     Members come and go (:meth:`add`, :meth:`remove`). One that dies, leaves or fails is dropped
     when the next item finds it, and :meth:`events` tells it; the others go on.
+
+    **Shared work.** An item goes to a member that has less than ``prefetch`` of them, so a slow one
+    gets fewer. It is done when its endpoint asks for the next one. What a member had when it died,
+    failed or left goes to another one, marked (:attr:`WorkItem.is_redelivered`): at least once.
+    After five deliveries, or two members lost with it, an item is set aside and told by
+    :meth:`events` (:class:`rstream.work.Unfinished`).
 
     Thread rules: any thread may call anything; ``send`` of several threads go one after the other.
 
     Args:
         handles: the first members.
         type, codec: as for :meth:`StreamHandle.publisher`; all members have the same codec.
+        share: ``"all"`` (default), or ``"work"``; then the members' readers have it, too.
+        prefetch: with ``share="work"``: most items that a member has and is not done with. 1
+            (default): none waits at a busy member. Small items want more.
         flow_control: who holds the group. ``"min"`` (default): every member; a slow one slows the
             sender down, and nobody misses anything. ``"max"``: the fastest one; ``"tagged"``: the
             members in ``tagged``. The others miss items for which they have no room; :meth:`events`
@@ -131,7 +149,8 @@ class Group:
         tagged: the members that a tagged group waits for.
         driver_dir: as for :meth:`StreamHandle.publisher`.
         options: ``connect_timeout_s`` (how long to wait for a member that is not there, before it
-            is dropped), ``linger_s`` and the others, as for :meth:`StreamHandle.publisher`.
+            is dropped), ``linger_s`` (5; 60 with ``share="work"``) and the others, as for
+            :meth:`StreamHandle.publisher`.
     Raises:
         ConfigError: an argument cannot be used.
         DriverError: there is no driver, or it refused a channel.
@@ -140,6 +159,9 @@ class Group:
 
         with rstream.ray.Group(handles) as group:
             group.send(weights)
+        with rstream.ray.Group(handles, share="work") as pool:  # rstream.ray.reader(share="work")
+            for job in jobs:
+                pool.send(job)
     """
 
     def __init__(
@@ -148,6 +170,8 @@ class Group:
         type: Any = None,
         *,
         codec: CodecLike = None,
+        share: Share = "all",
+        prefetch: int = 1,
         flow_control: FlowControl = "min",
         tagged: Iterable[StreamHandle] = (),
         driver_dir: str | None = None,
@@ -161,6 +185,14 @@ class Group:
                 f"flow_control={flow_control!r} with {len(self._tagged)} handles in tagged: name "
                 'the members that are waited for, with flow_control="tagged"'
             )
+        self._shares_work = check_share(share)
+        check_count("prefetch", prefetch, PREFETCH_MAX)
+        if self._shares_work and flow_control != "min":
+            raise ConfigError(f'share="work" with flow_control={flow_control!r}: leave one out')
+        if not self._shares_work and prefetch != 1:
+            raise ConfigError(f'prefetch={prefetch} needs share="work"')
+        self._prefetch = prefetch
+        self._pool: Pool | None = None  # from the first member on, which tells the codec
         self._flow_control = flow_control
         self._type = type
         self._codec_like = codec
@@ -183,13 +215,16 @@ class Group:
             raise
 
     def __repr__(self) -> str:
-        return f"<rstream.ray.Group of {len(self._members)}, {self._flow_control}>"
+        how = "work" if self._shares_work else self._flow_control
+        return f"<rstream.ray.Group of {len(self.members)}, {how}>"
 
     # ---- members ----
 
     @property
     def members(self) -> list[StreamHandle]:
         """The members now."""
+        if self._pool is not None:
+            return self._pool.members.handles
         with self._lock:
             return list(self._members)
 
@@ -201,14 +236,19 @@ class Group:
             DriverError: as for :meth:`StreamHandle.publisher`.
         """
         self._check_open()
+        self._check_share_of(handle)
         if self._codec is None:
-            self._codec = choose_of_handle(handle.codec, self._type, self._codec_like)
+            name = handle.codec.removeprefix(WORK_PREFIX)
+            self._codec = choose_of_handle(name, self._type, self._codec_like)
             self._codec_name = handle.codec
         if handle.codec != self._codec_name:
             raise ConfigError(
                 f"stream {handle.name!r}: its reader has the codec {handle.codec}, and this group "
                 f"writes {self._codec_name}: an item is encoded once for all members"
             )
+        if self._shares_work:
+            self._pool_of(handle.name, self._codec).members.add(handle)
+            return
         if handle in self._members:
             return
         publisher = handle.publisher(
@@ -222,8 +262,40 @@ class Group:
         if is_known:
             publisher.close(linger_s=0)
 
+    def _check_share_of(self, handle: StreamHandle) -> None:
+        if handle.is_work == self._shares_work:
+            return
+        share = "work" if handle.is_work else "all"
+        raise ConfigError(
+            f"stream {handle.name!r}: its reader was opened with share={share!r}",
+            hint='give both the same: rstream.ray.reader(share="work") and '
+            'rstream.ray.Group(handles, share="work")',
+        )
+
+    def _pool_of(self, name: str, codec: Codec[Any]) -> Pool:
+        with self._lock:
+            if self._pool is None:
+                self._pool = Pool(
+                    name,
+                    codec,
+                    prefetch=self._prefetch,
+                    driver_dir=self._driver_dir,
+                    options=self._options,
+                    on_lost=self._note_lost,
+                )
+            return self._pool
+
+    def _note_lost(self, handle: StreamHandle, number: int, reason: str) -> None:
+        self._events.append(MemberLost(handle=handle, number=number, reason=reason))
+
     def remove(self, handle: StreamHandle) -> None:
-        """Let a member go: its stream is complete. Idempotent."""
+        """Let a member go: its stream is complete. Idempotent.
+
+        With ``share="work"`` it does what it has first, and gets nothing more.
+        """
+        if self._pool is not None:
+            self._pool.members.remove(handle)
+            return
         with self._lock:
             lane = self._members.pop(handle, None)
         if lane is not None:
@@ -233,12 +305,25 @@ class Group:
         """What happened to members since the last call, oldest first; the last 1024 at most."""
         for lane in self._lanes():
             self._tell_missed(lane)
+        if self._pool is not None:
+            self._events.extend(self._pool.events())
         return [self._events.popleft() for _ in range(len(self._events))]
 
     def statistics(self) -> dict[str, int]:
         """Items that were sent, and how many of them lay in shared blocks; members; unconsumed
-        items of the slowest member.
+        items of the slowest member; with ``share="work"`` of all members, and how many items were
+        ``redelivered`` and left ``unfinished``.
         """
+        if self._pool is not None:
+            counts = self._pool.statistics()
+            return {
+                "sent": counts["sent"],
+                "shared": 0,
+                "members": len(self.members),
+                "unconsumed": counts["unacknowledged"],
+                "redelivered": counts["redelivered"],
+                "unfinished": counts["unfinished"],
+            }
         with self._send_lock:
             lanes = self._lanes()
             for lane in lanes:
@@ -261,7 +346,8 @@ class Group:
     # ---- sending ----
 
     def send(self, item: Any, *, timeout_s: float | None = None) -> int:
-        """Send one item; wait for the members that hold the group.
+        """Send one item; wait for the members that hold the group. With ``share="work"`` wait for
+        one that has free demand.
 
         Args:
             item: what the codec takes.
@@ -269,12 +355,15 @@ class Group:
         Returns:
             The number of the item, from 1 on.
         Raises:
-            NotConnected: no member is left.
+            NotConnected: no member is left. With ``share="work"``: for ``connect_timeout_s``.
             BackPressured: not within ``timeout_s``. The text says how many members have the item:
                 it is not taken back from them.
             CodecError, MessageTooLarge: as :meth:`rstream.stream.Publisher.send`.
             ClosedError: closed here.
         """
+        if self._pool is not None:
+            self._check_open()
+            return self._pool.send(item, timeout_s=timeout_s)
         check_timeout(timeout_s)
         deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
         with self._send_lock:
@@ -439,11 +528,14 @@ class Group:
     # ---- the end ----
 
     def wait_consumed(self, *, timeout_s: float | None = None) -> bool:
-        """Wait until every member has consumed what it was sent, or is dropped.
+        """Wait until every member has consumed what it was sent, or is dropped. With
+        ``share="work"``: until every item is done, or told by :meth:`events`.
 
         Returns:
             False: not within ``timeout_s``.
         """
+        if self._pool is not None:
+            return self._pool.wait_acknowledged(timeout_s=timeout_s)
         check_timeout(timeout_s)
         deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
         while True:
@@ -465,9 +557,13 @@ class Group:
 
         Args:
             linger_s: most seconds to wait until they have consumed; None: as the group was made
-                with (5).
+                with.
         """
         if self._is_closed:
+            return
+        if self._pool is not None:
+            self._is_closed = True
+            self._pool.close(linger_s=linger_s)
             return
         if linger_s is None:
             linger_s = self._options.get("linger_s", 5.0)

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from rstream.stream.executor import Executor
 
 HANDLE_VERSION: Final = 3
+#: Before the codec's name in the handle of a reader that shares work.
+WORK_PREFIX: Final = "work:"
 #: How the fields of a handle are named in its text, in this order.
 QUERY: Final = {
     "stream_id": "id",
@@ -59,7 +61,7 @@ class StreamHandle:
         driver_dir: the reader's driver directory.
         node: node address or id, for people.
         codec: name of the codec, as :func:`rstream.codecs.named` knows it; ``"id 128"``: a codec
-            without a name, which writers must pass.
+            without a name, which writers must pass. ``"work:"`` before it: the reader shares work.
     """
 
     name: str
@@ -118,6 +120,11 @@ class StreamHandle:
         """Whether this process sees the reader's shared memory: same host token, same directory."""
         directory = driver_dir or self.driver_dir
         return directory == self.driver_dir and host_token(directory) == self.host_token
+
+    @property
+    def is_work(self) -> bool:
+        """Whether its reader was opened with ``share="work"``: a group writes to it."""
+        return self.codec.startswith(WORK_PREFIX)
 
     def publisher(
         self,
@@ -202,15 +209,24 @@ class StreamHandle:
         """What a publisher of this process opens.
 
         Raises:
-            ConfigError: it is on another host than the reader, and the handle has no UDP address.
+            ConfigError: as :meth:`place`; or the reader shares work, which a group sends.
         """
         from rstream.codecs._choose import choose_of_handle
 
-        address: dict[str, Any] = {
-            "name": self.name,
-            "stream_id": self.stream_id,
-            "codec": choose_of_handle(self.codec, type, codec),
-        }
+        if self.is_work:
+            raise ConfigError(
+                f"stream {self.name!r}: its reader shares work with others",
+                hint='write through rstream.ray.Group([handle], share="work")',
+            )
+        return self.place(driver_dir) | {"codec": choose_of_handle(self.codec, type, codec)}
+
+    def place(self, driver_dir: str | None) -> dict[str, Any]:
+        """Where a writer of this process reaches the reader: arguments of a publisher.
+
+        Raises:
+            ConfigError: it is on another host than the reader, and the handle has no UDP address.
+        """
+        address: dict[str, Any] = {"name": self.name, "stream_id": self.stream_id}
         if self.is_local(driver_dir):
             return address | {"channel": self.ipc_channel, "dir": self.driver_dir}
         if not self.udp_channel:

@@ -30,6 +30,7 @@ from rstream.ray._endpoint import Endpoint
 from rstream.ray._handle import StreamHandle, host_token
 from rstream.ray._places import Place, Seat, place_of
 from rstream.ray._roster import Record
+from rstream.ray._work import Share, check_share, work_codec
 from rstream.stream._buffered import BufferedSubscriber
 from rstream.stream._names import new_stream_id
 from rstream.stream._open import under_policy
@@ -66,6 +67,7 @@ def reader(
     type: Any = None,
     *,
     codec: CodecLike = None,
+    share: Share = "all",
     stays: bool = True,
     dir: str | None = None,
     udp: bool = True,
@@ -97,6 +99,9 @@ def reader(
             runs code that writers choose; or a type, or a codec object. The handle carries a
             name: where the codec has none (your own), writers pass it to
             ``handle.publisher(codec=...)``.
+        share: ``"all"`` (default): whoever has the handle writes to it. ``"work"``: it is a member
+            of groups that share work (:class:`rstream.ray.Group` with ``share="work"``), and hands
+            out :class:`rstream.ray.WorkItem`.
         stays: False ends the endpoint when every writer seen has completed its stream. True
             (default): writers come and go, and only :meth:`Endpoint.finish` ends it.
         dir: driver directory; default: the host's shared one.
@@ -139,6 +144,8 @@ def reader(
     """
     check_prefetch(prefetch)
     reader_codec, codec_name = choose_for_handle(type, codec, trusted_network=trusted_network)
+    if check_share(share):
+        reader_codec, codec_name = work_codec(reader_codec, codec_name, on_slow)
     socket_tag = secrets.randbelow(1 << 31)  # an earlier socket of this place may not be gone yet
     holder = this_process()
     seat = Seat(name or "", holder)

@@ -40,7 +40,7 @@ from rstream.stream._end import linger_after
 from rstream.stream._events import EVENTS_MAX
 from rstream.work._desk import Desk, Message, Seat
 from rstream.work._protocol import HEAD
-from rstream.work._readers import LanePublisher, Readers, Settings
+from rstream.work._readers import Readers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable
@@ -48,6 +48,11 @@ if TYPE_CHECKING:
 
     from rstream.codecs import Codec
     from rstream.stream._watched import Bell
+    from rstream.work._readers import Settings
+    from rstream.work._seating import LanePublisher, Seating
+
+    #: Settings, codec id, desk, its lock, title: as the arguments of ``Readers``.
+    OpenSeating = Callable[[Settings, int, Desk[LanePublisher], threading.Condition, str], Seating]
 
 __all__ = ("Publisher", "Unfinished")
 
@@ -92,7 +97,9 @@ class Publisher(Generic[T]):
     Threads may share it.
     """
 
-    def __init__(self, chosen: Settings, codec: Codec[T]) -> None:
+    def __init__(
+        self, chosen: Settings, codec: Codec[T], open_seating: OpenSeating = Readers
+    ) -> None:
         self._is_closing = True  # __del__ runs even when the lines below raise
         self._made_at: str = call_site()
         self.name: str = chosen.name
@@ -116,7 +123,7 @@ class Publisher(Generic[T]):
         self._version = 0  # counts what may have changed for whoever waits
         self._bells: set[Bell] = set()  # of tasks that wait; all three under the lock
         self._failure: Exception | None = None
-        self._readers = Readers(chosen, codec.codec_id, self._desk, self._changed, repr(self))
+        self._readers = open_seating(chosen, codec.codec_id, self._desk, self._changed, repr(self))
         self._thread = threading.Thread(
             target=_run,
             args=(weakref.ref(self), self._readers),
@@ -549,7 +556,7 @@ def _weakly(method: Callable[[Message, str], None]) -> Callable[[Message, str], 
     return call
 
 
-def _run(reference: weakref.ref[Publisher[Any]], readers: Readers) -> None:
+def _run(reference: weakref.ref[Publisher[Any]], readers: Seating) -> None:
     """The thread of a publisher. It keeps the publisher alive only while it works for it."""
     wait_s = 0.0
     while wait_s >= 0:

@@ -8,30 +8,29 @@ from __future__ import annotations
 
 import logging
 import secrets
-import time
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from rstream import policy, stream
 from rstream.channel import Channel
 from rstream.codecs import describe_codec, raw
 from rstream.errors import RStreamError
 from rstream.stream._inner import inner_publisher, inner_reader
-from rstream.work._desk import Desk, Message, Seat
+from rstream.work._desk import Seat
 from rstream.work._protocol import Report, hello_id, reports_id
+from rstream.work._seating import Seating
 
 if TYPE_CHECKING:
     import threading
 
-log = logging.getLogger("rstream")
+    from rstream.work._desk import Desk
+    from rstream.work._seating import LanePublisher
 
-LanePublisher: TypeAlias = stream.Publisher[bytes]
+log = logging.getLogger("rstream")
 
 #: Most readers of one publisher; more are refused, and logged.
 READERS_MAX = 1024
-#: Messages that a text names by their numbers.
-NAMED_MAX = 5
 #: A publisher that does not read its reports for so long holds nobody: the driver lets it go on
 #: with the reports of then, and each has the whole state.
 STANDSTILL_S = 2.0
@@ -52,7 +51,7 @@ class Settings:
     dir: str | None
 
 
-class Readers:
+class Readers(Seating):
     """Takes reports, and opens and closes the seats of a desk.
 
     Args:
@@ -61,10 +60,6 @@ class Readers:
         desk: who has which message.
         changed: guards the desk.
         title: the publisher, for people.
-
-    Attributes:
-        refusal: why the last reader that came was refused; empty: none was.
-        last_lost: how the last reader was lost that had a message in hand; empty: none was.
     """
 
     def __init__(
@@ -75,13 +70,9 @@ class Readers:
         changed: threading.Condition,
         title: str,
     ) -> None:
+        super().__init__(desk, changed, title)
         self._chosen = chosen
         self._codec_id = codec_id
-        self._desk = desk
-        self._changed = changed
-        self._title = title
-        self.refusal: str = ""
-        self.last_lost: str = ""
         reports = stream.reader(
             chosen.name,
             Report,
@@ -92,7 +83,7 @@ class Readers:
             dir=chosen.dir,
         )
         self._reports = inner_reader(reports, title)
-        self._hello: LanePublisher | None = None
+        self._hello: stream.Publisher[bytes] | None = None
         try:
             if chosen.uri.startswith("aeron:ipc"):
                 self._hello = self._publisher_to(chosen.uri, hello_id(chosen.name), title)
@@ -100,7 +91,9 @@ class Readers:
             self._reports.close()
             raise
 
-    def _publisher_to(self, channel: Channel | str, stream_id: int, owner: str) -> LanePublisher:
+    def _publisher_to(
+        self, channel: Channel | str, stream_id: int, owner: str
+    ) -> stream.Publisher[bytes]:
         made = stream.publisher(
             self._chosen.name,
             channel=channel,
@@ -192,44 +185,13 @@ class Readers:
         except RStreamError as error:
             self._refuse(str(error))
             return
-        seat = Seat(secrets.randbits(64), publisher, report)
+        seat: Seat[LanePublisher] = Seat(secrets.randbits(64), publisher, report)
         with self._changed:
             self._desk.add(seat)
             self._desk.report(seat, report)
 
-    def _drop(
-        self, seat: Seat[LanePublisher], leave: Report | None = None, *, is_innocent: bool = False
-    ) -> None:
-        """A reader has gone.
 
-        Args:
-            seat: which one.
-            leave: its last report, if it left in good order.
-            is_innocent: its driver has died, and it may live.
-        """
-        with self._changed:
-            unseen = seat.unseen(leave) if leave is not None else set[int]()
-            had = [message for number, message in seat.given.items() if number not in unseen]
-            if had and not is_innocent:
-                how = "died" if leave is None else "left"
-                self.last_lost = f"{seat.title} {how} with {_named(had)} in hand"
-                log.warning("%s: %s", self._title, self.last_lost)
-            self._desk.drop(seat, leave, now_s=time.monotonic(), is_innocent=is_innocent)
-        # No complete end: a reader that lives after all, as when the driver was lost, waits for
-        # another lane of this publisher.
-        with suppress(RStreamError):
-            seat.publisher.fail("it has given this reader up", linger_s=0)
-
-
-def _named(messages: list[Message]) -> str:
-    """Messages by their numbers; of many the first ones."""
-    numbers = ", ".join(str(message.number) for message in messages[:NAMED_MAX])
-    if len(messages) > NAMED_MAX:
-        numbers += f" and {len(messages) - NAMED_MAX} more"
-    return f"message{'s' * (len(messages) > 1)} {numbers}"
-
-
-def _close_quietly(one: stream.Publisher[Any] | stream.Reader[Any]) -> None:
+def _close_quietly(one: LanePublisher | stream.Reader[Any]) -> None:
     try:
         one.close()
     except RStreamError as error:

@@ -1,0 +1,117 @@
+"""The readers of one publisher, whichever way they are known.
+
+:class:`rstream.work._readers.Readers` knows them by their reports, and :mod:`rstream.ray` by their
+handles.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from abc import ABC, abstractmethod
+from contextlib import suppress
+from typing import TYPE_CHECKING, Protocol
+
+from rstream.errors import RStreamError
+
+if TYPE_CHECKING:
+    import threading
+
+    from rstream.work._desk import Desk, Message, Seat
+    from rstream.work._protocol import Report
+
+__all__ = ("LanePublisher", "Seating")
+
+log = logging.getLogger("rstream")
+
+#: Messages that a text names by their numbers.
+NAMED_MAX = 5
+
+
+class LanePublisher(Protocol):
+    """What a seat needs of the publisher to its reader."""
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether the reader is there."""
+        ...
+
+    def offer(self, obj: bytes, /) -> int:
+        """Send at once; not above 0: not taken."""
+        ...
+
+    def fail(self, error: str, /, *, linger_s: float | None = None) -> None:
+        """End it, but not as a complete one."""
+        ...
+
+    def close(self) -> None:
+        """Complete it."""
+        ...
+
+
+class Seating(ABC):
+    """Opens and closes the seats of a desk. One thread calls all methods, except :meth:`wake`.
+
+    Args:
+        desk: who has which message.
+        changed: guards the desk.
+        title: the publisher, for people.
+
+    Attributes:
+        refusal: why the last reader that came was refused; empty: none was.
+        last_lost: how the last reader was lost that had a message in hand; empty: none was.
+    """
+
+    def __init__(self, desk: Desk[LanePublisher], changed: threading.Condition, title: str) -> None:
+        self._desk = desk
+        self._changed = changed
+        self._title = title
+        self.refusal: str = ""
+        self.last_lost: str = ""
+
+    @abstractmethod
+    def update(self) -> bool:
+        """Take what readers have told, and drop those that have gone. False: they told nothing."""
+
+    @abstractmethod
+    def wait(self, timeout_s: float) -> None:
+        """Wait for news of a reader."""
+
+    @abstractmethod
+    def wake(self) -> None:
+        """End a wait; any thread."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Say that the work is complete, and leave."""
+
+    def _drop(
+        self, seat: Seat[LanePublisher], leave: Report | None = None, *, is_innocent: bool = False
+    ) -> None:
+        """A reader has gone.
+
+        Args:
+            seat: which one.
+            leave: its last report, if it left in good order.
+            is_innocent: its driver has died, and it may live.
+        """
+        with self._changed:
+            unseen = seat.unseen(leave) if leave is not None else set[int]()
+            had = [message for number, message in seat.given.items() if number not in unseen]
+            if had and not is_innocent:
+                how = "died" if leave is None else "left"
+                self.last_lost = f"{seat.title} {how} with {_named(had)} in hand"
+                log.warning("%s: %s", self._title, self.last_lost)
+            self._desk.drop(seat, leave, now_s=time.monotonic(), is_innocent=is_innocent)
+        # No complete end: a reader that lives after all, as when the driver was lost, waits for
+        # another lane of this publisher.
+        with suppress(RStreamError):
+            seat.publisher.fail("it has given this reader up", linger_s=0)
+
+
+def _named(messages: list[Message]) -> str:
+    """Messages by their numbers; of many the first ones."""
+    numbers = ", ".join(str(message.number) for message in messages[:NAMED_MAX])
+    if len(messages) > NAMED_MAX:
+        numbers += f" and {len(messages) - NAMED_MAX} more"
+    return f"message{'s' * (len(messages) > 1)} {numbers}"

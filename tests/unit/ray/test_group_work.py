@@ -1,0 +1,225 @@
+"""A group that shares work: each item to one member, and to another one if that is lost."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+
+import pytest
+
+import rstream
+from rstream.errors import BackPressured, ClosedError, ConfigError, NotConnected
+from rstream.ray import Group, MemberLost, WorkItem, reader
+from rstream.work import Unfinished
+from tests.support import in_thread, until
+
+
+@pytest.fixture
+def far_dir(make_driver_dir):
+    """The directory of a driver on "another host"."""
+    with rstream.Driver(dir=make_driver_dir()) as far:
+        yield far.dir
+
+
+@pytest.fixture
+def members(driver_dir):
+    """Opens members that are closed at the end."""
+    with contextlib.ExitStack() as stack:
+
+        def open_member(**options):
+            end = reader(dir=driver_dir, share="work", **options)
+            stack.callback(end.close)
+            return end
+
+        yield open_member
+
+
+def collecting(end, pause_s=0.0):
+    got = []
+
+    def take(work):
+        time.sleep(pause_s)
+        got.append(work)
+
+    end.start(take)
+    return got
+
+
+@pytest.mark.parametrize("medium", ["ipc", "udp"])
+@pytest.mark.parametrize("prefetch", [1, 16])
+def test_each_item_goes_to_one_member(members, medium, prefetch, far_dir):
+    ends = [members() for _ in range(3)]
+    got = [collecting(end) for end in ends]
+    place = far_dir if medium == "udp" else None
+    handles = [end.handle for end in ends]
+    with Group(handles, share="work", prefetch=prefetch, driver_dir=place) as group:
+        assert [group.send(number) for number in range(60)] == list(range(1, 61))
+        assert group.wait_consumed(timeout_s=20)
+        assert group.statistics() == {
+            "sent": 60,
+            "shared": 0,
+            "members": 3,
+            "unconsumed": 0,
+            "redelivered": 0,
+            "unfinished": 0,
+        }
+    assert sorted(work.item for one in got for work in one) == list(range(60))
+    assert all(got)
+    assert not any(work.is_redelivered for one in got for work in one)
+
+
+def test_free_demand_decides_who_gets_an_item(members):
+    slow, fast = members(), members()
+    got_slow, got_fast = collecting(slow, 0.1), collecting(fast, 0.005)
+    with Group([slow.handle, fast.handle], share="work") as group:
+        for number in range(40):
+            group.send(number)
+    assert len(got_slow) + len(got_fast) == 40
+    assert len(got_fast) > 2 * len(got_slow) > 0
+
+
+def test_an_item_waits_while_no_member_has_free_demand(members):
+    end = members()
+    gate = threading.Event()
+    got = []
+    end.start(lambda work: (gate.wait(20), got.append(work.item)))
+    with Group([end.handle], share="work", prefetch=2) as group:
+        group.send("a")
+        group.send("b")
+        with pytest.raises(BackPressured, match="larger prefetch"):
+            group.send("c", timeout_s=0.1)
+        gate.set()
+        group.send("c")
+    assert got == ["a", "b", "c"]
+
+
+def test_what_a_member_had_that_failed_goes_to_another_one_marked(members):
+    bad, good = members(), members()
+    has_begun = threading.Event()
+
+    def fails(work):
+        has_begun.set()
+        raise ValueError("cannot do this")
+
+    got = []
+    with Group(share="work") as group:
+        bad.start(fails)
+        group.add(bad.handle)
+        group.send("first")
+        assert has_begun.wait(20)
+        got = collecting(good)
+        group.add(good.handle)
+        group.send("second")
+        assert group.wait_consumed(timeout_s=20)
+        assert group.statistics()["redelivered"] == 1
+    assert sorted((work.item, work.is_redelivered) for work in got) == [
+        ("first", True),
+        ("second", False),
+    ]
+
+
+def test_a_member_that_stays_away_is_dropped_and_named(members):
+    end, other = members(), members()
+    got = collecting(other)
+    gate = threading.Event()
+    end.start(lambda work: gate.wait(20))
+    handles = [end.handle, other.handle]
+    with Group([end.handle], share="work", connect_timeout_s=0.3) as group:
+        group.send("held")
+        group.add(other.handle)
+        threading.Timer(0.2, gate.set).start()
+        in_thread(end.close)
+        until(lambda: group.members == [other.handle])
+        assert group.wait_consumed(timeout_s=20)
+        (event,) = group.events()
+        assert isinstance(event, MemberLost)
+        assert event.handle == handles[0]
+        assert "no reader for 0.3 s" in event.reason
+    assert [work.item for work in got] in (["held"], [])  # else the first one was done with it
+
+
+def test_an_item_that_members_fail_with_is_set_aside(members):
+    ends = [members() for _ in range(3)]
+    got = []
+
+    def take(work):
+        if work.item == "poison":
+            raise ValueError("ends its member")
+        got.append(work.item)
+
+    for end in ends:
+        end.start(take)
+    with Group([end.handle for end in ends], share="work", connect_timeout_s=20) as group:
+        for item in ("a", "poison", "b", "c"):
+            group.send(item)
+        assert group.wait_consumed(timeout_s=20)
+        (left,) = [event for event in group.events() if isinstance(event, Unfinished)]
+        assert (left.item, left.reader_losses) == ("poison", 2)
+        assert group.statistics()["unfinished"] == 1
+    assert sorted(got) == ["a", "b", "c"]
+
+
+def test_a_member_that_is_removed_does_what_it_has(members):
+    end, other = members(), members()
+    got, gate = [], threading.Event()
+    end.start(lambda work: (gate.wait(20), got.append(work)))
+    others = collecting(other)
+    with Group([end.handle], share="work") as group:
+        group.send(1)
+        group.remove(end.handle)
+        group.remove(end.handle)
+        assert group.members == []
+        group.add(other.handle)
+        group.send(2)
+        assert not group.wait_consumed(timeout_s=0.1)
+        gate.set()
+        assert group.wait_consumed(timeout_s=20)
+    assert [got, others] == [[WorkItem(1, 1)], [WorkItem(2, 1)]]
+
+
+def test_no_member(members):
+    with Group(share="work", connect_timeout_s=0.1) as group:
+        with pytest.raises(NotConnected, match="no member"):
+            group.send(1)
+        end = members()
+        handle = end.handle
+        end.close()
+        group.add(handle)
+        with pytest.raises(NotConnected, match="members"):
+            group.send(1)
+    with pytest.raises(ClosedError):
+        group.send(1)
+
+
+def test_both_ends_share_work_or_none(members, driver_dir):
+    with reader(dir=driver_dir) as plain:
+        with pytest.raises(ConfigError, match="share='all'"):
+            Group([plain.handle], share="work")
+        with pytest.raises(ConfigError, match="share='work'"):
+            Group([members().handle])
+    handle = members().handle
+    assert rstream.ray.StreamHandle.from_text(str(handle)) == handle
+    with pytest.raises(ConfigError, match="shares work"):
+        handle.publisher()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"share": "some"},
+        {"share": "work", "flow_control": "max"},
+        {"share": "work", "prefetch": 0},
+        {"prefetch": 2},
+    ],
+)
+def test_arguments_of_the_group(options):
+    with pytest.raises(ConfigError):
+        Group(**options)
+
+
+def test_arguments_of_the_reader(driver_dir):
+    with pytest.raises(ConfigError, match="Latest"):
+        reader(dir=driver_dir, share="work", on_slow=rstream.policy.Latest())
+    with pytest.raises(ConfigError, match="share"):
+        reader(dir=driver_dir, share="one")
