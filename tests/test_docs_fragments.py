@@ -40,6 +40,9 @@ ELSEWHERE_SINGLY = {
     ("docs/how-to/request-response.md", 1): "test_requests",
     ("docs/how-to/ray.md", 0): "tests/integration/ray/test_docs.py",
     ("docs/how-to/ray.md", 2): "tests/integration/ray/test_async_actors.py",
+    ("docs/how-to/ray.md", 6): "tests/integration/ray/test_ray_data.py",
+    ("docs/how-to/ray.md", 8): "tests/integration/ray/test_metrics.py",
+    ("docs/how-to/ray.md", 9): "tests/integration/ray/test_compiled_graph.py",
 }
 
 THREADS = """
@@ -107,6 +110,33 @@ import rstream
 
 class Tick(msgspec.Struct):
     px: float
+"""
+FEATURES = """
+import threading, types
+import numpy as np
+import rstream
+
+class Model:
+    def fit(self, x, y):
+        print(len(x), x[0], y[-1])
+
+model = Model()
+opened = rstream.ray.reader
+
+def reader(*args, **options):
+    end = opened(*args, **options)
+    threading.Thread(target=send, args=(end.handle,)).start()
+    return end
+
+def send(handle):
+    import pyarrow
+    x = np.arange(1500.0)
+    with handle.publisher() as pub:
+        for part in range(0, 1500, 300):
+            piece = x[part : part + 300]
+            pub.send(pyarrow.table({"x": piece, "y": piece}))
+
+rstream.ray.reader = reader
 """
 STAGES = "docs/how-to/stages.md"
 RX = (
@@ -344,6 +374,13 @@ print(sub.get(timeout_s=20))
         after="end.finish()",
         shown="(100000,)\n",
         needs="numpy",
+    ),
+    Fragment(
+        page="docs/how-to/ray.md",
+        number=7,
+        before=FEATURES,
+        shown="1024 0.0 1023.0\n476 1024.0 1499.0\n",
+        needs="pyarrow",
     ),
     Fragment(
         page="docs/how-to/rxpy.md",

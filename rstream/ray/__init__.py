@@ -20,12 +20,15 @@ import rstream.codecs  # pyright: ignore[reportUnusedImport] - decision 90
 import rstream.ledger  # pyright: ignore[reportUnusedImport] - decision 90
 import rstream.stream  # pyright: ignore[reportUnusedImport] - decision 90
 import rstream.work  # noqa: F401  # pyright: ignore[reportUnusedImport] - decision 90
+from rstream.ray._data import datasink, datasource, iter_batches
 from rstream.ray._endpoint import Endpoint
 from rstream.ray._group import Group, MemberLost, Missed
 from rstream.ray._handle import StreamHandle, host_token
 from rstream.ray._ledger import ActorLedger
+from rstream.ray._metrics import export_metrics
 from rstream.ray._names import handle
 from rstream.ray._open import reader
+from rstream.ray._through import through_stream
 from rstream.ray._work import WorkItem
 
 __all__ = (
@@ -36,7 +39,12 @@ __all__ = (
     "Missed",
     "StreamHandle",
     "WorkItem",
+    "datasink",
+    "datasource",
+    "export_metrics",
     "handle",
     "host_token",
+    "iter_batches",
     "reader",
+    "through_stream",
 )

@@ -85,6 +85,15 @@ def this_process() -> Holder | None:
     )
 
 
+def attempt_number() -> int:
+    """How often Ray has started the task of now before; 0 outside of tasks."""
+    ray = running_ray()
+    if ray is None:
+        return 0
+    core_worker = ray._private.worker.global_worker.core_worker
+    return int(core_worker.get_current_task_attempt_number())
+
+
 def class_name(actor_id: str) -> str:
     """The class of an actor; empty: not known."""
     row = _actor_row(actor_id)

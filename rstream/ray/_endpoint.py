@@ -77,6 +77,7 @@ class Endpoint:
         self.source: Subscriber[Any] = reader if source is None else source
         self.handle: StreamHandle = handle
         self._stays = stays
+        self._is_closed = False
         self._loop: _Loop | None = None
         self._awaited: AioSubscriber[Any] | None = None
         self._on_closed = on_closed
@@ -94,6 +95,11 @@ class Endpoint:
             f"{self!r} belongs to its process and cannot be pickled: pass its handle "
             "(end.handle), whose publisher() writes to it from anywhere"
         )
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it was closed or has ended; writers do not reach it any more."""
+        return self._is_closed
 
     @property
     def demand(self) -> int:
@@ -247,6 +253,7 @@ class Endpoint:
             text = f"{type(error).__name__}: {error}"
             log.error("stream %r: endpoint ended: %s", self.handle.name, text)
             self.reader.fail(f"the endpoint of {self.handle.name!r} ended: {text}")
+        self._is_closed = True
         self.source.close()
         if self._on_closed is not None:
             self._on_closed()

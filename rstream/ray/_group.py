@@ -193,7 +193,7 @@ class Group:
             raise ConfigError(f'prefetch={prefetch} needs share="work"')
         self._prefetch = prefetch
         self._pool: Pool | None = None  # from the first member on, which tells the codec
-        self._flow_control = flow_control
+        self._flow_control: FlowControl = flow_control
         self._type = type
         self._codec_like = codec
         self._codec: Codec[Any] | None = None
@@ -227,6 +227,11 @@ class Group:
             return self._pool.members.handles
         with self._lock:
             return list(self._members)
+
+    @property
+    def settings(self) -> tuple[FlowControl, frozenset[StreamHandle]]:
+        """The flow control, and the handles in ``tagged``."""
+        return self._flow_control, frozenset(self._tagged)
 
     def add(self, handle: StreamHandle) -> None:
         """Take a member in; it gets what is sent from now on. One that is there already stays.

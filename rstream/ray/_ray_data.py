@@ -1,0 +1,111 @@
+"""What Ray Data needs: a sink and a source. It imports ``ray.data``, so at first use only."""
+
+# ray and pyarrow have no strict types.
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUntypedBaseClass=false
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+from ray.data import Datasink, Datasource, ReadTask
+from ray.data.block import BlockAccessor, BlockMetadata
+
+from rstream.errors import BackPressured
+from rstream.ray._group import Group
+from rstream.ray._rows import record_batches
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from rstream.ray._targets import Target
+    from rstream.ray._wanted import Wanted
+    from rstream.stream import Publisher
+
+
+class RstreamDatasink(Datasink[dict[str, int]]):
+    """Sends the blocks of each write task; :func:`rstream.ray.datasink` makes it."""
+
+    def __init__(self, target: Target, batch_bytes: int, timeout_s: float | None) -> None:
+        self._target = target
+        self._batch_bytes = batch_bytes
+        self._timeout_s = timeout_s
+
+    def write(self, blocks: Iterable[Any], ctx: Any) -> dict[str, int]:
+        """Send blocks, and wait until they are consumed; Ray Data calls it in each write task.
+
+        Returns:
+            ``rows`` and ``messages`` that were sent.
+        """
+        rows = messages = 0
+        with self._target.open() as out:
+            for block in blocks:
+                table = BlockAccessor.for_block(block).to_arrow()
+                for batch in record_batches(table, self._batch_bytes):
+                    out.send(batch, timeout_s=self._timeout_s)
+                    rows += batch.num_rows
+                    messages += 1
+            _drain(out, self._timeout_s)
+        return {"rows": rows, "messages": messages}
+
+    @property
+    def supports_distributed_writes(self) -> bool:
+        """False: the target is in shared memory, so tasks run on the program's own node only."""
+        return self._target.reaches_all_nodes
+
+
+def _drain(out: Publisher[Any] | Group, timeout_s: float | None) -> None:
+    """Wait until all is consumed; a reader that makes progress has any time.
+
+    Raises:
+        BackPressured: it made none for ``timeout_s``.
+    """
+    seen = _progress(out)
+    while not out.wait_consumed(timeout_s=timeout_s):
+        now = _progress(out)
+        if now == seen:
+            raise BackPressured(
+                f"{out!r}: the reader has consumed nothing for {timeout_s:g} s, and rows that this "
+                "task has sent wait for it",
+                hint="it stands still; or give the datasink another timeout_s",
+            )
+        seen = now
+
+
+def _progress(out: Publisher[Any] | Group) -> int | float:
+    return out.statistics()["unconsumed" if isinstance(out, Group) else "consumed_position"]
+
+
+class RstreamDatasource(Datasource):
+    """One read task for each stream; :func:`rstream.ray.datasource` makes it."""
+
+    def __init__(self, wanted: Sequence[Wanted]) -> None:
+        super().__init__()
+        self._wanted = list(wanted)
+
+    def estimate_inmemory_data_size(self) -> int | None:
+        """The bounds in bytes; None: there are none."""
+        bounds = [one.bytes_max for one in self._wanted if one.bytes_max is not None]
+        return sum(bounds) if len(bounds) == len(self._wanted) else None
+
+    def get_read_tasks(
+        self,
+        parallelism: int,
+        per_task_row_limit: int | None = None,
+        data_context: Any = None,
+    ) -> list[Any]:
+        """The read tasks; a stream has one reader, whatever ``parallelism`` says."""
+        return [_task(one, per_task_row_limit) for one in self._wanted]
+
+
+def _task(one: Wanted, rows_max: int | None) -> Any:
+    # Ray 2.44 has the schema among the metadata; later ones have it beside them.
+    metadata = dict.fromkeys(field.name for field in dataclasses.fields(BlockMetadata))
+    beside: dict[str, Any] = {} if rows_max is None else {"per_task_row_limit": rows_max}
+    if "schema" in metadata:
+        metadata["schema"] = one.schema
+    else:
+        beside["schema"] = one.schema
+    return ReadTask(one.tables, BlockMetadata(**metadata), **beside)
