@@ -284,9 +284,9 @@ class Publisher(SegmentSender[T]):
             with self._lock:
                 message = self._take_up(data)
                 position = self._offer_first(message)
-                if _core.CLOSED < position < 0:
+                if _core.CLOSED < position < 0 or message.is_sent:
                     self._put_down(message)
-                    return self._note_offered(position, data)
+                    return position if position > 0 else self._note_offered(position, data)
             return self._send_rest(message)
         finally:
             if self._has_large_turn():

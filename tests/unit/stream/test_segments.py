@@ -174,6 +174,18 @@ def test_a_held_publisher_says_so(pair):
     assert pub.held_by is None
 
 
+@pytest.mark.parametrize("length", [140_000, MIB])
+def test_an_offered_message_comes_once(pair, length):
+    pub, sub = pair()
+    before = pub.statistics()["messages"]
+    for number in range(4):
+        assert pub.offer(bytes([number]) * length) > 0
+        assert sub.get(timeout_s=10)[-1] == number
+        assert pub.wait_consumed(timeout_s=10)
+    assert sub.poll() == []
+    assert pub.statistics()["messages"] - before == 4
+
+
 def test_an_array_of_64_mib_fits_a_segment(driver_dir, name):
     array = np.random.default_rng(4).integers(0, 256, 64 * MIB, dtype="u1")
     with (
