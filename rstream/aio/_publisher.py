@@ -275,8 +275,8 @@ class Publisher(SegmentSender[T]):
             return _core.RATE_LIMITED
         position = self._offer(data)
         if position <= _core.CLOSED and self._is_large(data):
-            error = self._too_large(length_of(data))
-            error.hint = "`await` its send(), which sends it in parts"
+            error = self._too_large(length_of(data), self.max_unparted_length)
+            error.hint = "offer() sends it whole or not at all: `await` send()"
             raise error
         if position <= _core.CLOSED and self._must_join_again(position, length_of(data)):
             raise DriverLost(

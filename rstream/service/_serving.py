@@ -102,14 +102,18 @@ class Serving:
             return
         if self._pool is None:
             set_current(asked, self._desk.take)
-            self._finish(asked, None, *self._call(query))
+            try:
+                self._finish(asked, None, *self._call(query))
+            except KeyboardInterrupt as error:  # it ends this service; its caller hears why
+                self._desk.fail(asked, error)
+                raise
         else:
             self._pool.submit(self._call_in_pool, asked, query)
 
     def _call(self, query: Any) -> tuple[object, BaseException | None]:
         try:
             return self._service.function(query), None
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # sys.exit() ends the request, not the service
             return None, error
 
     def _call_in_pool(self, asked: Asked, query: Any) -> None:
@@ -147,7 +151,7 @@ class Serving:
                 desk.item(asked, *self._service.encoded(result))
         except DriverError:
             raise
-        except Exception as failure:
+        except (Exception, SystemExit) as failure:
             if stream is not None and stream in self._streams:
                 self._streams.remove(stream)
                 stream.close()
@@ -192,5 +196,5 @@ class Serving:
 def _next_of(stream: Stream) -> tuple[object, BaseException | None]:
     try:
         return next(stream.answers, _END), None
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         return None, error

@@ -403,7 +403,7 @@ class Sender(PublisherFacts[T]):
         """The error of a message not sent in time: no room, or no reader."""
         return self._held_error() if self._has_readers() else self._alone_error(waited_s)
 
-    def _too_large(self, length_bytes: int) -> MessageTooLarge:
+    def _too_large(self, length_bytes: int, most_bytes: int | None = None) -> MessageTooLarge:
         if self.name:
             hint = "give the publisher and its readers a larger max_message_length, or cut it"
         else:
@@ -413,7 +413,7 @@ class Sender(PublisherFacts[T]):
             )
         return MessageTooLarge(
             f"{self._where()}: a message of {length_bytes} bytes; at most "
-            f"{self.max_message_length} fit",
+            f"{most_bytes or self.max_message_length} fit",
             hint=hint,
             **self._place(),
         )

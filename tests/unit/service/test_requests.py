@@ -59,6 +59,22 @@ def test_a_function_answers(driver_dir, name):
     service.close_requesters()
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_function_that_exits_ends_its_request_and_not_the_service(
+    driver_dir, name, ask, threads
+):
+    def leave(query):
+        if query == "exit":
+            raise SystemExit(4)
+        return query
+
+    with serving(name, driver_dir, leave, threads=threads) as served:
+        with pytest.raises(RemoteError, match="SystemExit: 4"):
+            ask.request("exit", timeout_s=SOON_S)
+        assert ask.request("still here", timeout_s=SOON_S) == "still here"
+        assert served.statistics()["cancelled"] == 0
+
+
 def test_an_error_arrives_as_its_class_with_its_cause(driver_dir, name, ask):
     def fails(query):
         try:
