@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.support import until
 from tests.test_docs_snippets import blocks
 
 pytestmark = [
@@ -115,8 +116,8 @@ def test_reading_on_the_how_to_page(spark_session: Any, driver_dir: str, tmp_pat
     )
     got: list[Any] = []
 
-    def send() -> None:
-        with rstream.publisher("ticks", dir=driver_dir, connect_timeout_s=30) as pub:
+    def send(name: str) -> None:
+        with rstream.publisher(name, dir=driver_dir, connect_timeout_s=30) as pub:
             pub.send_many({"symbol": "a", "px": float(number)} for number in range(100))
 
     with rstream.Driver(dir=driver_dir):
@@ -127,12 +128,13 @@ def test_reading_on_the_how_to_page(spark_session: Any, driver_dir: str, tmp_pat
             "on_batch": lambda df, epoch: got.extend(df.collect()),
         }
         exec(by_stream, names)
-        send()
-        names["query"].processAllAvailable()
+        send("ticks")
+        until(lambda: len(got) >= 100, 60)  # processAllAvailable may look a moment too early
         names["query"].stop()
         assert {row.px for row in got} == set(range(100))
-        thread = threading.Thread(target=send)
+        # The process of the query reads "ticks" for a moment longer.
+        thread = threading.Thread(target=send, args=("prices",))
         thread.start()
-        exec(by_batch, names)
+        exec(by_batch.replace('"ticks"', '"prices"'), names)
         thread.join()
         assert {row.px for row in names["rows"]} == set(range(100))

@@ -222,8 +222,8 @@ def test_handed_out_rows_may_be_sent_on(open_end: OpenEnd) -> None:
     job = Job(job_end.end.handle)
     for epoch in range(3):
         job.run(epoch, range(10 * epoch, 10 * epoch + 10))
-    writer.close()
     assert end.wait_for(27) == [value for value in range(30) if value % 10]
+    writer.close()
     marks = [marks_of(batch) for batch in end.batches]
     assert [(one.epoch, one.delivery) for one in marks if one] == [
         (epoch, "committed") for epoch in range(3)
