@@ -59,7 +59,7 @@ def in_thread(function: Callable[..., Any], *args: Any) -> threading.Thread:
     return thread
 
 
-def until(condition: Callable[[], Any], timeout_s: float = 10.0) -> Any:
+def until(condition: Callable[[], Any], timeout_s: float = 30.0) -> Any:
     """Wait for the first true value of ``condition`` and return it; fail at the deadline."""
     deadline_s = time.monotonic() + timeout_s
     while not (value := condition()):
