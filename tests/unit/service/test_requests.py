@@ -60,9 +60,7 @@ def test_a_function_answers(driver_dir, name):
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_a_function_that_exits_ends_its_request_and_not_the_service(
-    driver_dir, name, ask, threads
-):
+def test_a_function_that_exits_ends_its_request_and_not_the_service(driver_dir, name, ask, threads):
     def leave(query):
         if query == "exit":
             raise SystemExit(4)
