@@ -68,7 +68,7 @@ class Feed(Generic[T]):
         self._is_over = is_ended
         self._leave_with = leave
         self.turns = turns
-        self.parts = Parts(PART_MOST)
+        self.parts = Parts(min(PART_MOST, source.part_most))
         self.polls = 0
         self.sleeper = Sleeper()
         self.is_reading = False  # a task is inside a wait, and polls afterwards

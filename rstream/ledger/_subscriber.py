@@ -63,6 +63,7 @@ class CommittedSubscriber(Subscriber[Any]):
     """
 
     closes_slowly: bool = True
+    part_most: int = 1  # what is not counted is handed out again when the reader dies
 
     def __init__(
         self,

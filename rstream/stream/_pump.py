@@ -100,14 +100,14 @@ def items(
             else:
                 source.wait(wait_s)
                 continue
-        part = part or max(1, min(PART_FIRST, length_hint(rest) // PART_GROWTH))
+        part = part or max(1, min(PART_FIRST, length_hint(rest) // PART_GROWTH, source.part_most))
         counted_s = monotonic()
         # In this generator, not in one below it, which would cost 20 ns for each item.
         try:
             while length_hint(rest) > 0 and not is_stopped():
                 yield from islice(rest, part)
                 now_s = monotonic()
-                part = next_part(part, now_s - counted_s)
+                part = next_part(part, now_s - counted_s, most=source.part_most)
                 counted_s = now_s
                 source.consume(source.handed_out())
         except GeneratorExit:  # the loop is left

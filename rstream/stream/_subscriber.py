@@ -57,6 +57,8 @@ class Subscriber(ABC, Generic[T]):
     joins_in_poll: bool = True
     #: Whether :meth:`close` may wait for a thread of its own, so that a loop must not call it.
     closes_slowly: bool = False
+    #: Most objects that a loop counts as consumed at once.
+    part_most: int = _pump.PART_MOST
     #: Objects that a loop has handed out and that do not count as consumed when it is left: 0 or 1.
     in_hand: int = 0
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import dataclasses
+import sqlite3
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -16,6 +18,7 @@ import rstream
 from rstream.errors import ConfigError, RStreamError
 from rstream.ledger import FileLedger, MemoryLedger, marks_of
 from rstream.spark import _ends, _task
+from tests.support import in_thread, until
 from tests.unit.ledger.conftest import TIMEOUT_S, End, Job, batch_of
 
 OpenEnd = Callable[..., End]
@@ -190,6 +193,41 @@ def test_committed_rows_survive_a_restart_with_a_ledger(
     assert third.wait_for(5) == list(range(40, 45))
 
 
+@pytest.mark.parametrize("face", ["start", "for", "async for"])
+def test_only_the_batch_in_hand_is_handed_out_again(
+    open_end: OpenEnd, tmp_path: Path, face: str
+) -> None:
+    """However fast the consumer is: what the ledger holds is what a killed one gets again."""
+    path, count = tmp_path / "rows.ledger", 120
+    end = open_end(ledger=FileLedger(path)).end
+    held: list[int] = []
+
+    def on_batch(_: Any) -> None:
+        with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
+            held.append(database.execute("SELECT count(*) FROM rows").fetchone()[0])
+
+    def read() -> None:
+        for batch in end:
+            on_batch(batch)
+            if len(held) == count:
+                return
+
+    async def await_all() -> None:
+        async with end.aio_subscriber() as batches:
+            async for batch in batches:
+                on_batch(batch)
+                if len(held) == count:
+                    return
+
+    if face == "start":
+        end.start(on_batch)
+    else:
+        in_thread(read if face == "for" else lambda: asyncio.run(await_all()))
+    Job(end.handle, rowsPerMessage="1").run(0, range(count))
+    until(lambda: len(held) == count)
+    assert held == list(range(count, 0, -1))
+
+
 def test_a_ledger_file_belongs_to_one_reading_end(open_end: OpenEnd, tmp_path: Path) -> None:
     open_end(ledger=FileLedger(tmp_path / "a"))
     with pytest.raises(ConfigError, match="belongs to another reading end"):
@@ -339,8 +377,6 @@ def test_a_row_above_the_largest_message_is_no_error(open_end: OpenEnd) -> None:
 
 
 def test_rows_reach_an_event_loop_and_a_plain_loop(open_end: OpenEnd) -> None:
-    import asyncio
-
     end = open_end()
     job = Job(end.end.handle)
     received: list[int] = []
