@@ -165,13 +165,21 @@ def test_others_miss_what_they_have_no_room_for_and_are_named(ends, flow_control
     ) as group:
         for _ in range(3000):
             group.send("x" * 1000)
-        until(lambda: len(got) == 3000)
-        (event,) = group.events()
-        assert isinstance(event, Missed)
-        assert event.handle == still.handle
+        events = group.events()
+        assert all(isinstance(event, Missed) for event in events)
+        missed = {
+            end.handle: sum(
+                event.last - event.first + 1 for event in events if event.handle == end.handle
+            )
+            for end in (still, fast)
+        }
+        # Beside other work the fast one may not be the fastest for a moment, unless it has a tag.
+        assert missed[still.handle] > 0
+        assert flow_control == "max" or missed[fast.handle] == 0
+        until(lambda: len(got) == 3000 - missed[fast.handle])
         late = collecting(still)
-        until(lambda: len(late) == event.first - 1)  # nothing else is missing
-        assert event.last == 3000
+        until(lambda: len(late) == 3000 - missed[still.handle])  # nothing else is missing
+        assert max(event.last for event in events) == 3000
         until(lambda: group.send("more") and late[-1] == "more")  # it has room again
 
 

@@ -211,6 +211,7 @@ def test_several_publishers_share_the_readers(ends):
     """A reader's free demand is one for all publishers: what one has sent the others see."""
     reader = ends.subscriber(prefetch=1)
     one, two = ends.publisher(), ends.publisher()
+    until(lambda: two.statistics()["readers"] == 1)
     one.send("one")
     reader.get(timeout_s=5)
     two.send("two")  # two has not heard of the first one: a reader says it with two publishers only
