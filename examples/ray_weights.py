@@ -52,7 +52,8 @@ def main() -> None:
         for _ in range(UPDATES):
             weights += 1  # a step of training
             group.send(weights)
-        group.wait_consumed(timeout_s=30)
+        if not group.wait_consumed(timeout_s=30):
+            raise TimeoutError(f"not consumed by all within 30 s: {group.events()}")
         took_s = time.monotonic() - started_s
         shared = group.statistics()["shared"]
     for number, (updates, views, last) in enumerate(

@@ -458,6 +458,8 @@ class Publisher(SegmentSender[T]):
             await self.fail(exc, linger_s=linger_s)
         else:
             await self.close(linger_s=linger_s)
+            if exc is None and linger_s > 0 and self._end_error is not None:
+                raise self._end_error
 
     # ---- one call at a time ----
 

@@ -440,6 +440,8 @@ class Publisher(SegmentSender[T]):
             self._end(KIND_ERROR, exc, linger_s)
         else:
             self.close(linger_s=linger_s)
+            if exc is None and linger_s > 0 and self._end_error is not None:
+                raise self._end_error
 
 
 _publishers: weakref.WeakSet[Publisher[Any]] = weakref.WeakSet()

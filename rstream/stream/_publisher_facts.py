@@ -94,6 +94,8 @@ class PublisherFacts(_core.SendPath, Generic[T]):
         self._parted_length_max = max_message_length if name else 0
         self._reader_error = ""  # of one that rejected this session, until another is there
         self._reader_error_ns = 0
+        self._is_failure_told = False  # it was raised
+        self._end_error: RemoteError | None = None  # for whoever leaves the block
         self._reached = self._consumed = self._look_again = 0
         self._was_connected = False
         self._made_at = made_at or call_site()
@@ -363,6 +365,7 @@ class PublisherFacts(_core.SendPath, Generic[T]):
     def _note_rejections(self) -> None:
         while (error := self._core.next_error()) is not None:
             _, session_id, *_, source, self._reader_error = error
+            self._is_failure_told = False
             self._events.append(
                 Rejected(session_id=session_id, source=source, reason=self._reader_error)
             )
@@ -382,11 +385,23 @@ class PublisherFacts(_core.SendPath, Generic[T]):
         self._look()
         age_ns = time.monotonic_ns() - self._reader_error_ns
         if self._reader_error and (self._core.is_ipc or age_ns >= REJECTED_AFTER_NS):
-            raise RemoteError(
-                f"{self._where()}: its reader has failed: {self._reader_error}",
-                hint="look at the reader; what was sent and not consumed is lost",
-                **self._place(),
-            )
+            raise self._remote_error()
+
+    def _failure_of_reader(self, data_end: int) -> RemoteError | None:
+        """The error with which the last reader left before it had consumed all data; else None."""
+        if not self._reader_error or self._is_failure_told:
+            return None
+        count, left, _ = self._core.left
+        consumed = left if count and left >= 0 else self._consumed
+        return self._remote_error() if consumed < data_end else None
+
+    def _remote_error(self) -> RemoteError:
+        self._is_failure_told = True
+        return RemoteError(
+            f"{self._where()}: its reader has failed: {self._reader_error}",
+            hint="look at the reader; what was sent and not consumed is lost",
+            **self._place(),
+        )
 
     def _note_left(self, is_connected: bool) -> tuple[int, int]:
         """Note that a reader left and another one joined since the last look.

@@ -579,6 +579,7 @@ class Sender(PublisherFacts[T]):
                     )
             self._look()
             if self._link.is_alive and not self._core.is_connected:
+                self._end_error = self._failure_of_reader(data_end)
                 self._report_gap(self._core.session_id, self._reached, "closed without readers")
         except DriverError as error:
             self._log("%s: closed without its driver: %s", self._where(), error)

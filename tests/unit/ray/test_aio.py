@@ -54,6 +54,26 @@ async def test_it_reads_without_a_thread_until_finish(end, driver_dir, name):
     assert end.source.is_closed
 
 
+async def test_a_block_that_sent_all_before_a_bug_ends_with_it(end):
+    async def read():
+        async with end.aio_subscriber() as items:
+            async for item in items:
+                await anyio.sleep(0.01)
+                if item == 5:
+                    raise ValueError("a bug at five")
+
+    async def write():
+        with pytest.raises(RemoteError, match="ValueError: a bug at five"):
+            async with end.handle.aio_publisher() as pub:
+                await pub.send_many(range(8))
+
+    with anyio.fail_after(LONG_S):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(write)
+            with pytest.raises(ValueError, match="a bug at five"):
+                await read()
+
+
 @pytest.mark.parametrize("backlog", [0, 500])
 async def test_finish_reads_all_that_has_arrived(driver_dir, name, backlog):
     end = reader(name, dir=driver_dir, udp=False, on_slow=policy.Buffer(1000))

@@ -69,6 +69,37 @@ def test_a_bug_in_on_item_is_told_to_the_writers(driver_dir, name, writer_dir):
             end.finish()
 
 
+def test_a_block_that_sent_all_before_the_bug_ends_with_it(driver_dir, name, writer_dir):
+    """Its last items were sent, and nobody has handled them."""
+    seen = []
+
+    def break_at_six(item):
+        time.sleep(0.01)
+        seen.append(item)
+        if len(seen) == 6:
+            raise ValueError("a bug at the sixth")
+
+    with opened(name, driver_dir) as end:
+        end.start(break_at_six)
+        with (
+            pytest.raises(RemoteError, match="ValueError: a bug at the sixth"),
+            end.handle.publisher(driver_dir=writer_dir) as pub,
+        ):
+            pub.send_many(range(8))
+    assert seen == list(range(6))
+
+
+def test_a_block_whose_items_were_all_handled_ends_well(driver_dir, name, writer_dir):
+    with opened(name, driver_dir) as end:
+        end.start(lambda item: None)
+        with end.handle.publisher(driver_dir=writer_dir) as pub:
+            pub.send_many(range(8))
+            assert pub.wait_consumed(timeout_s=20)
+            end.reader.fail("it has what it wants")
+            end.close()
+            until(lambda: not pub.is_connected)
+
+
 def test_a_bug_behind_a_queue_is_told_as_well(driver_dir, name):
     with (
         opened(name, driver_dir, udp=False, on_slow=policy.Buffer(10)) as end,
