@@ -3,10 +3,12 @@
 Run: make chaos ROWS=1000000 KILLS=10 DELIVERY=committed LEDGER=file [SEED=n]
 
 The kills are spread over the run by the number of rows that have arrived, and chosen at random:
-a Python worker of Spark, the reading actor, or the program that drives Spark with its JVM. What
-died is started again: the actor by Ray, the program from its checkpoint. At the end every row must
-have been counted once; a batch that was in hand at a death comes again under the same name, which
-the store knows. It ends with ``chaos: OK …``, or with a failure that names the seed.
+a Python worker of Spark, an executor (Spark runs as ``local-cluster``), the reading actor, the
+media driver, or the program that drives Spark with its JVM. What died is started again: workers and
+executors by Spark, the actor by Ray, the media driver by who uses it next, the program from its
+checkpoint. At the end every row must have been counted once; a batch that was in hand at a death
+comes again under the same name, which the store knows. It ends with ``chaos: OK …``, or with a
+failure that names the seed.
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ from tests.integration.conftest import _environment
 STILL_S = 60.0
 WAIT_S = 0.05
 FILES_LEAST = 20
+KINDS = ("worker", "executor", "reader", "driver", "program")
 
 
 def say(text: str) -> None:
@@ -48,7 +51,7 @@ class Chaos:
         self.options, self.folder, self.directory = options, folder, directory
         self.random = random.Random(options.seed)
         self.program: subprocess.Popen[bytes] | None = None
-        self.kills: dict[str, int] = dict.fromkeys(("worker", "reader", "program"), 0)
+        self.kills: dict[str, int] = dict.fromkeys(KINDS, 0)
         self.starts = self.failures = 0
         self.ledger: Any = None
 
@@ -99,13 +102,36 @@ class Chaos:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.program.pid, signal.SIGKILL)
             self.program.wait()
-            for pid in self.workers():
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
+            for pid in self.workers() + self.executors():
+                _kill(pid)
 
     def workers(self) -> list[int]:
         """Python workers of the program, which Spark puts into groups of their own."""
         return [pid for pid in _processes("pyspark.daemon") if self._is_mine(pid)]
+
+    def executors(self) -> list[int]:
+        """JVMs that run the program's tasks."""
+        return [pid for pid in _processes("CoarseGrainedExecutor") if self._is_mine(pid)]
+
+    def drivers(self) -> list[int]:
+        """The media driver, which whoever used it first has started; none after its death."""
+        from rstream import _core
+        from rstream.errors import DriverLost
+
+        with contextlib.suppress(DriverLost, OSError):
+            pid = _core.driver_info(self.directory)[0]
+            return [pid] if _is_alive(pid) else []
+        return []
+
+    def targets(self, kind: str) -> list[int]:
+        """What could be killed now."""
+        if kind == "program":
+            assert self.program is not None
+            return [self.program.pid] if self.program.poll() is None else []
+        if kind == "reader":
+            pid = self.ray.get(self.store.reader_pid.remote())
+            return [pid] if _is_alive(pid) else []
+        return {"worker": self.workers, "executor": self.executors, "driver": self.drivers}[kind]()
 
     def _is_mine(self, pid: int) -> bool:
         with contextlib.suppress(OSError):
@@ -135,25 +161,24 @@ class Chaos:
                 self.failures += 1
                 self.start_program()
                 changed_s = time.monotonic()
-            if due and arrived >= due[0]:
+            if due and arrived >= due[0] and self.kill(plan[0]):
                 due.pop(0)
-                self.kill(plan.pop(0))
+                plan.pop(0)
             if time.monotonic() - changed_s > 2 * STILL_S:
                 raise Failure(f"nothing has come for {2 * STILL_S:.0f} s, {arrived} of {rows} rows")
 
-    def kill(self, what: str) -> None:
-        say(f"kills a {what} at {self.ray.get(self.store.count.remote())} rows")
-        self.kills[what] += 1
-        if what == "program":
+    def kill(self, kind: str) -> bool:
+        """Kill one; False: none is alive now, as it is being started again."""
+        pids = self.targets(kind)
+        if not pids:
+            return False
+        say(f"kills a {kind} at {self.ray.get(self.store.count.remote())} rows")
+        self.kills[kind] += 1
+        if kind == "program":
             self.end_program()
-        elif what == "reader":
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(self.ray.get(self.store.reader_pid.remote()), signal.SIGKILL)
         else:
-            pids = self.workers()
-            if pids:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(self.random.choice(pids), signal.SIGKILL)
+            _kill(self.random.choice(sorted(pids)))
+        return True
 
     def judge(self) -> str:
         """The line of a run that went well.
@@ -186,6 +211,18 @@ def _processes(text: str) -> list[int]:
     return found
 
 
+def _is_alive(pid: int) -> bool:
+    """Whether it runs: neither gone nor a zombie."""
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] not in "ZX"
+    return False
+
+
+def _kill(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000)
@@ -209,6 +246,8 @@ def main() -> int:
         return 1
     finally:
         chaos.end_program()
+        for pid in chaos.drivers():
+            _kill(pid)
         shutil.rmtree(folder, ignore_errors=True)
         shutil.rmtree(directory, ignore_errors=True)
 
@@ -216,10 +255,7 @@ def main() -> int:
 def _run(chaos: Chaos) -> int:
     import ray
 
-    import rstream
-
     with contextlib.ExitStack() as stack:
-        stack.enter_context(rstream.Driver(dir=chaos.directory))
         ray.init(
             num_cpus=2, include_dashboard=False, _temp_dir=str(chaos.folder / "ray"),
             object_store_memory=200_000_000, logging_level="ERROR", log_to_driver=False,

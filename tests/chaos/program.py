@@ -5,18 +5,25 @@ python -m tests.chaos.program FOLDER HANDLE DELIVERY
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
 
 def main() -> int:
     folder, handle, delivery = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
+    import pyspark
     from pyspark.sql import SparkSession
+
+    # Executors of their own are started by scripts of Spark's folder, and log where it says.
+    os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
+    os.environ["SPARK_WORKER_DIR"] = str(folder / "executors")
 
     import rstream.spark
 
     spark = (
-        SparkSession.builder.master("local[2,4]")
+        SparkSession.builder.master("local-cluster[2,1,1024]")
+        .config("spark.executor.memory", "1g")
         .config("spark.ui.enabled", "false")
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.local.dir", str(folder / "spark"))
