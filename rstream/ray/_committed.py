@@ -20,7 +20,7 @@ def committing(
     handle: StreamHandle,
     codec: Codec[Any],
     *,
-    socket_tag: int,
+    channels: dict[str, str],
     ledger: Ledger | None,
     staging_bytes: int,
 ) -> Subscriber[Any]:
@@ -28,7 +28,7 @@ def committing(
 
     Args:
         codec: what the source decodes with.
-        socket_tag: names the UDP socket of the source within its driver.
+        channels: for each medium (``"ipc"``, ``"udp"``) where writers ask.
     Raises:
         ConfigError: there is a ledger, but no record batches; or the ledger cannot be used.
     """
@@ -40,9 +40,6 @@ def committing(
                 hint='open the reader with codec="arrow"',
             )
         return source
-    channels = {"ipc": "aeron:ipc"}
-    if handle.endpoint:  # on the same socket
-        channels["udp"] = f"aeron:udp?tags={socket_tag}"
     form = getattr(codec, "form", "batch")
     refusal = "" if form == "batch" else f"it hands out {form} objects, not record batches"
     if isinstance(source, BufferedSubscriber):

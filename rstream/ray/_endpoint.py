@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from rstream.aio import Subscriber as AioSubscriber
     from rstream.ray._handle import StreamHandle
+    from rstream.ray._refusal import Refusal
     from rstream.stream import Reader, StreamEvent, Subscriber
 
 log = logging.getLogger("rstream")
@@ -72,6 +73,7 @@ class Endpoint:
         *,
         stays: bool = True,
         on_closed: Callable[[], None] | None = None,
+        refuse: Callable[[str], Refusal | None] | None = None,
     ) -> None:
         self.reader: Reader[Any] = reader
         self.source: Subscriber[Any] = reader if source is None else source
@@ -81,6 +83,8 @@ class Endpoint:
         self._loop: _Loop | None = None
         self._awaited: AioSubscriber[Any] | None = None
         self._on_closed = on_closed
+        self._refuse = refuse
+        self._refusal: Refusal | None = None  # of writers that come when it has failed
         self._closing = threading.Event()
         self._finishing = threading.Event()
         self._error: BaseException | None = None
@@ -252,11 +256,21 @@ class Endpoint:
         if error is not None:
             text = f"{type(error).__name__}: {error}"
             log.error("stream %r: endpoint ended: %s", self.handle.name, text)
-            self.reader.fail(f"the endpoint of {self.handle.name!r} ended: {text}")
+            self._fail(f"the endpoint of {self.handle.name!r} ended: {text}")
         self._is_closed = True
         self.source.close()
         if self._on_closed is not None:
             self._on_closed()
+
+    def _fail(self, reason: str) -> None:
+        """Tell the writers why the reader leaves: those of now, and those that come later."""
+        refusal = None
+        if self._refuse is not None and not (self._is_closed or self._closing.is_set()):
+            refusal = self._refuse(reason)
+        self.reader.fail(reason)
+        if refusal is not None:
+            refusal.start()
+            self._refusal = refusal
 
     def _is_finished(self) -> bool:
         """Whether :meth:`finish` was called, and all that was there by then has been read.
@@ -291,6 +305,8 @@ class Endpoint:
     def close(self) -> None:
         """Stop reading and close; messages that were not read stay unread. Idempotent.
 
+        An endpoint that has failed refuses its writers until then.
+
         Raises:
             TimeoutError: ``on_item`` has not returned within ten seconds. The reader is closed all
                 the same, so that no writer waits for it.
@@ -304,6 +320,8 @@ class Endpoint:
                 self._awaited.abandon()  # a task that sleeps must leave before the reader is closed
             else:
                 self._leave(None)
+            if self._refusal is not None:
+                self._refusal.end()
 
     def _stop(self) -> None:
         """Stop reading after the item of now; waits for nothing and closes nothing."""

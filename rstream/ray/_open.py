@@ -29,6 +29,7 @@ from rstream.ray._committed import committing
 from rstream.ray._endpoint import Endpoint
 from rstream.ray._handle import StreamHandle, host_token
 from rstream.ray._places import Place, Seat, place_of
+from rstream.ray._refusal import make_room, refuse
 from rstream.ray._roster import Record
 from rstream.ray._work import Share, check_share, work_codec
 from rstream.stream._buffered import BufferedSubscriber
@@ -151,6 +152,7 @@ def reader(
     seat = Seat(name or "", holder)
     try:
         place = seat.recall() or Place(new_stream_id())
+        make_room(place.stream_id, port or place.port)
         title = name or _title(holder, seat)
         node = host or _node_address()
         directory = resolve_dir(dir)
@@ -195,11 +197,14 @@ def reader(
             node=node,
             codec=codec_name,
         )
+        beside = {"ipc": "aeron:ipc"}  # on the sockets that the reader has
+        if udp:
+            beside["udp"] = f"aeron:udp?tags={socket_tag}"
         source = committing(
             source,
             handle,
             reader_codec,
-            socket_tag=socket_tag,
+            channels=beside,
             ledger=ledger,
             staging_bytes=staging_bytes,
         )
@@ -214,6 +219,7 @@ def reader(
         source,
         stays=stays,
         on_closed=lambda: _forget(seat, handle, token),
+        refuse=functools.partial(refuse, handle, list(beside.values())),
     )
 
 

@@ -389,11 +389,13 @@ class PublisherFacts(_core.SendPath, Generic[T]):
 
     def _failure_of_reader(self, data_end: int) -> RemoteError | None:
         """The error with which the last reader left before it had consumed all data; else None."""
-        if not self._reader_error or self._is_failure_told:
-            return None
+        is_told = not self._reader_error or self._is_failure_told
+        return None if is_told or not self._is_unread(data_end) else self._remote_error()
+
+    def _is_unread(self, data_end: int) -> bool:
+        """Whether the last reader left before it had consumed all data."""
         count, left, _ = self._core.left
-        consumed = left if count and left >= 0 else self._consumed
-        return self._remote_error() if consumed < data_end else None
+        return (left if count and left >= 0 else self._consumed) < data_end
 
     def _remote_error(self) -> RemoteError:
         self._is_failure_told = True

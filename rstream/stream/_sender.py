@@ -578,12 +578,26 @@ class Sender(PublisherFacts[T]):
                         data_end - self._core.consumed_position,
                     )
             self._look()
+            if linger_s > 0:
+                yield from self._reason_steps(data_end)
             if self._link.is_alive and not self._core.is_connected:
                 self._end_error = self._failure_of_reader(data_end)
                 self._report_gap(self._core.session_id, self._reached, "closed without readers")
         except DriverError as error:
             self._log("%s: closed without its driver: %s", self._where(), error)
             self._report_gap(self._core.session_id, self._reached, "closed without its driver")
+
+    def _reason_steps(self, data_end: int) -> Steps[None]:
+        """Wait for the error of a reader that has just left: the driver tells it a moment later."""
+        until_s = time.monotonic() + END_LINGER_S
+        while (
+            self._is_unread(data_end)
+            and not (self._reader_error or self._core.is_connected)
+            and self._link.is_alive
+            and time.monotonic() < until_s
+        ):
+            yield Pause(0.001)
+            self._look()
 
     def _send_end_steps(
         self, header: int, end: BaseException | str, deadline_s: float

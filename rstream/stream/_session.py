@@ -109,6 +109,11 @@ def acquire(directory: str | None, client: Client | None = None) -> Link:
         return link
 
 
+def hold(directory: str) -> Link | None:
+    """Take another hold on the process's client in a directory; None: it has none that is alive."""
+    return _take((os.getpid(), directory))
+
+
 def check_client(client: object) -> None:
     """Refuse what is no client.
 

@@ -103,6 +103,10 @@ async def test_an_exception_in_the_block_is_told_to_the_writers(end):
         with anyio.fail_after(LONG_S):
             await pub.wait_consumed()
     await pub.close()
+    with pytest.raises(RemoteError, match="ZeroDivisionError"):
+        with anyio.fail_after(5):
+            async with end.handle.aio_publisher() as later:
+                await later.send(1)
 
 
 @pytest.mark.parametrize("how", ["close", "cancel"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import subprocess
 import sys
 import threading
@@ -150,6 +151,128 @@ def test_on_item_that_hangs_holds_nobody_after_close(driver_dir, name, monkeypat
         with pytest.raises(NotConnected):
             until(lambda: pub.send("x" * 1000, timeout_s=20) and False, 30)
         go_on.set()
+
+
+# ---- writers that come when the endpoint has failed ----
+
+
+def send_to_failed(handle, writer_dir, **options):
+    with handle.publisher(driver_dir=writer_dir, **options) as pub:
+        until(lambda: pub.send("x" * 1000, timeout_s=20) and False, 30)
+
+
+@pytest.fixture
+def failed_end(driver_dir, name):
+    """An endpoint whose on_item has raised, and that nobody has closed."""
+    ends = []
+    with opened(name, driver_dir) as end:
+        end.start(break_down, on_end=ends.append)
+        with contextlib.suppress(RemoteError), end.handle.publisher(driver_dir=driver_dir) as pub:
+            pub.send(1)
+        until(lambda: ends)
+        yield end
+
+
+def test_a_writer_that_comes_after_the_bug_hears_of_it(failed_end, writer_dir):
+    """Not NotConnected after ten seconds: each later writer gets the error soon."""
+    for _ in range(2):
+        began_s = time.monotonic()
+        with pytest.raises(RemoteError, match="ValueError: a bug in on_item"):
+            send_to_failed(failed_end.handle, writer_dir, linger_s=0)
+        with (
+            pytest.raises(RemoteError, match="ValueError: a bug in on_item"),
+            failed_end.handle.publisher(driver_dir=writer_dir) as pub,
+        ):
+            pub.send("one item")
+        assert time.monotonic() - began_s < 5
+
+
+def test_a_failed_endpoint_that_is_closed_answers_no_more(failed_end, writer_dir):
+    failed_end.close()
+    assert not [one for one in threading.enumerate() if one.name.startswith("rstream-refuse")]
+    with pytest.raises(NotConnected):
+        send_to_failed(failed_end.handle, writer_dir, linger_s=0, connect_timeout_s=0.3)
+
+
+def test_a_block_that_fails_answers_later_writers(driver_dir, name, writer_dir):
+    end = reader(name, dir=driver_dir)
+    with pytest.raises(ZeroDivisionError), end:
+        raise ZeroDivisionError("a bug in the block")
+    with pytest.raises(RemoteError, match="ZeroDivisionError: a bug in the block"):
+        send_to_failed(end.handle, writer_dir, linger_s=0)
+    end.close()
+
+
+def test_an_endpoint_opened_anew_takes_the_place_of_a_failed_one(
+    failed_end, driver_dir, name, writer_dir, monkeypatch
+):
+    """At the same stream id and port, while the failed one is not closed, and at once."""
+    from rstream.ray import _open
+
+    handle, got = failed_end.handle, []
+    monkeypatch.setattr(_open, "new_stream_id", lambda: handle.stream_id)
+    port = int(handle.endpoint.rpartition(":")[2])
+    with opened(name, driver_dir, port=port) as again:
+        assert again.handle == handle
+        again.start(got.append)
+        with handle.publisher(driver_dir=writer_dir) as pub:
+            pub.send(1)
+            assert pub.wait_consumed(timeout_s=20)
+    assert got == [1]
+
+
+def test_a_bounded_number_of_failed_endpoints_answers(driver_dir, monkeypatch):
+    from rstream.ray import _refusal
+
+    monkeypatch.setattr(_refusal, "REFUSALS_MAX", 2)
+    ends = [reader(f"many-{number}", dir=driver_dir, udp=False) for number in range(4)]
+    for end in ends:
+        with pytest.raises(ZeroDivisionError), end:
+            raise ZeroDivisionError
+    with pytest.raises(NotConnected):
+        send_to_failed(ends[1].handle, driver_dir, linger_s=0, connect_timeout_s=0.3)
+    with pytest.raises(RemoteError):
+        send_to_failed(ends[2].handle, driver_dir, linger_s=0)
+    for end in ends:
+        end.close()
+
+
+def test_a_failed_endpoint_stops_to_answer_after_a_while(failed_end, driver_dir, monkeypatch):
+    from rstream.ray import _refusal
+
+    failed_end._refusal.until_s = 0.0
+    until(lambda: not failed_end._refusal.thread.is_alive())
+    assert failed_end._refusal not in _refusal._open
+
+
+def test_a_failed_endpoint_ends_with_its_driver(make_driver_dir, name):
+    """It does not start another one."""
+    directory = make_driver_dir()
+    with rstream.Driver(dir=directory):
+        end = reader(name, dir=directory)
+        with pytest.raises(ZeroDivisionError), end:
+            raise ZeroDivisionError
+    until(lambda: not end._refusal.thread.is_alive())
+    end.close()
+    assert not os.path.exists(directory)
+
+
+FAILED_AT_EXIT = """
+import sys, rstream.ray
+end = rstream.ray.reader("a", dir=sys.argv[1])
+try:
+    with end:
+        raise ValueError
+except ValueError:
+    pass
+"""
+
+
+def test_a_failed_endpoint_does_not_hold_up_the_exit(driver_dir):
+    command = [sys.executable, "-W", "error", "-c", FAILED_AT_EXIT, driver_dir]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
 
 
 # ---- the trouble of one writer ----

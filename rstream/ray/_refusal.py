@@ -1,0 +1,169 @@
+"""What answers for an endpoint that has failed: who opens its handle later hears why it failed.
+
+Theory of operation. A *refusal* subscribes to the channels of the endpoint just before the reader
+leaves them, so the UDP port stays taken, and no stranger gets it. It reads nothing. It rejects each
+publisher that comes with the error of the endpoint, as the reader rejected those that were there.
+A publisher that stays is refused again when its driver links it again, ten seconds later.
+
+It belongs to the driver of its endpoint and never joins another one: with that driver it ends.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from typing import TYPE_CHECKING, Final
+
+from rstream.driver import watch_loop
+from rstream.errors import RStreamError
+from rstream.stream import _session
+from rstream.stream._reader import reason_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rstream import _core
+    from rstream.ray._handle import StreamHandle
+
+log = logging.getLogger("rstream")
+
+#: How long an endpoint that failed answers, if nobody closes it or opens it anew.
+ANSWER_S: Final = 600.0
+#: How many of them answer in one process; the one that failed first stops.
+REFUSALS_MAX: Final = 16
+#: How often a refusal looks for publishers.
+LOOK_S: Final = 0.05
+#: How long the driver may take to tell one publisher.
+REJECT_S: Final = 5.0
+
+_lock = threading.Lock()
+_open: list[Refusal] = []  # oldest first
+
+
+class Refusal:
+    """Refuses the writers of one handle on a thread of its own, from :meth:`start` to :meth:`end`.
+
+    Args:
+        link: a hold on the endpoint's client, taken for this refusal.
+        handle: of the endpoint.
+        channels: where the endpoint reads.
+        reason: the text that writers get.
+    Raises:
+        RStreamError: the driver refused a channel, or is gone.
+
+    Attributes:
+        handle: of the endpoint.
+        until_s: monotonic time at which it ends by itself.
+        thread, join: for :func:`rstream.driver.watch_loop`.
+    """
+
+    def __init__(
+        self, link: _session.Link, handle: StreamHandle, channels: Sequence[str], reason: str
+    ) -> None:
+        self.handle = handle
+        self._pid = os.getpid()
+        self._link = link
+        self._reason = reason_of(reason)
+        self._ending = threading.Event()
+        self.until_s = time.monotonic() + ANSWER_S
+        self._subscriptions: list[_core.Subscription] = []
+        self.thread = threading.Thread(
+            target=self._run, name=f"rstream-refuse-{handle.name}", daemon=True
+        )
+        self.join = self.thread.join
+        try:
+            for channel in channels:
+                added = link.client.add_subscription(channel, handle.stream_id, on_demand=True)
+                self._subscriptions.append(added.core)
+        except BaseException:
+            self._close()
+            raise
+
+    def start(self) -> None:
+        """Begin to refuse; call it when the reader has left."""
+        with _lock:
+            _open.append(self)
+            oldest = _open[0] if len(_open) > REFUSALS_MAX else None
+            self.thread.start()
+        watch_loop(self)
+        if oldest is not None:
+            oldest.end()
+
+    def stop(self) -> None:
+        """End soon; waits for nothing."""
+        self._ending.set()
+
+    def end(self) -> None:
+        """Stop, and leave the channels: the port is free then. Idempotent; any thread."""
+        self.stop()
+        if self._pid == os.getpid():  # a forked child has neither the thread nor the client
+            self.thread.join()
+
+    def _run(self) -> None:
+        refused: set[int] = set()
+        try:
+            while time.monotonic() < self.until_s and self._link.is_alive:
+                refused = self._refuse(refused)
+                if self._ending.wait(LOOK_S):
+                    return
+        except RStreamError as error:
+            log.info("stream %r: refuses no writer any more: %s", self.handle.name, error)
+        finally:
+            with _lock:
+                _open.remove(self)
+            self._close()
+
+    def _refuse(self, refused: set[int]) -> set[int]:
+        """Reject the images that are new; returns those that are there."""
+        present: set[int] = set()
+        for subscription in self._subscriptions:
+            for image_id, *_ in subscription.images():
+                present.add(image_id)
+                if image_id in refused:
+                    continue
+                try:
+                    subscription.reject(image_id, self._reason, REJECT_S)
+                except RStreamError as error:  # the publisher has just gone, or was told already
+                    log.debug("stream %r: image %d: %s", self.handle.name, image_id, error)
+        return present
+
+    def _close(self) -> None:
+        for subscription in self._subscriptions:
+            subscription.close()
+        _session.release(self._link)
+
+
+def refuse(handle: StreamHandle, channels: Sequence[str], reason: str) -> Refusal | None:
+    """Subscribe for an endpoint that has failed and whose reader has not left yet.
+
+    Returns:
+        What refuses its writers once it is started; None: the driver of the endpoint is gone.
+    """
+    link = _session.hold(handle.driver_dir)
+    if link is None:
+        return None
+    try:
+        return Refusal(link, handle, channels, reason)
+    except RStreamError as error:
+        log.info("stream %r: later writers will not hear why: %s", handle.name, error)
+        return None
+
+
+def make_room(stream_id: int, port: int) -> None:
+    """End what refuses at a place where an endpoint of this process opens anew.
+
+    Args:
+        stream_id: of the endpoint.
+        port: its UDP port; 0: any.
+    """
+    with _lock:
+        in_the_way = [
+            one
+            for one in _open
+            if one.handle.stream_id == stream_id
+            or (port and one.handle.endpoint.endswith(f":{port}"))
+        ]
+    for one in in_the_way:
+        one.end()
