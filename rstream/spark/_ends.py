@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import atexit
 import os
-from typing import TYPE_CHECKING, Any
+import time
+from typing import TYPE_CHECKING, Any, Final
 
 from rstream.errors import NoServer, RequestTimeout, RStreamError
 from rstream.ledger._messages import Answer, Ask, service_name
@@ -16,9 +17,14 @@ from rstream.ray._handle import StreamHandle
 from rstream.service import Requester, requester
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rstream.rate import RateLimit
     from rstream.spark._options import SinkConfig
     from rstream.stream import Publisher
+
+#: How often the one who asks looks whether the reading end is still there.
+CHECK_S: Final = 0.5
 
 _process_id = 0
 _publishers: dict[tuple[str, str | None, RateLimit | None], Publisher[Any]] = {}
@@ -60,11 +66,20 @@ def publisher_of(config: SinkConfig, index: int) -> Publisher[Any]:
     return publisher
 
 
-def ask(config: SinkConfig, index: int, question: Ask, *, timeout_s: float) -> Answer:
+def ask(
+    config: SinkConfig,
+    index: int,
+    question: Ask,
+    *,
+    timeout_s: float,
+    check: Callable[[], None] | None = None,
+) -> Answer:
     """Ask the reading end of a handle.
 
     Args:
         timeout_s: most seconds until the answer is there.
+        check: is called twice a second while there is no answer; what it raises ends the wait. The
+            question is asked again then, so it must be one whose repetition changes nothing.
     Raises:
         RStreamError: it does not answer; the text says who.
     """
@@ -81,11 +96,19 @@ def ask(config: SinkConfig, index: int, question: Ask, *, timeout_s: float) -> A
             dir=handle.driver_dir if is_local else config.driver_dir,
         )
         _requesters[(text, config.driver_dir)] = found
-    try:
-        return found.request(question, timeout_s=max(timeout_s, 0.001))
-    except (NoServer, RequestTimeout) as error:
-        raise RStreamError(
-            f"rstream sink: the reading end of {handle.name!r} (node {handle.node}) does not "
-            f"answer {question.do!r} of epoch {question.epoch} within {timeout_s:.1f} s: it is "
-            f"dead, too slow to open, or reads without rstream.ray.reader; {error}"
-        ) from error
+    deadline_s = time.monotonic() + timeout_s
+    while True:
+        left_s = max(deadline_s - time.monotonic(), 0.001)
+        try:
+            return found.request(
+                question, timeout_s=left_s if check is None else min(left_s, CHECK_S)
+            )
+        except (NoServer, RequestTimeout) as error:
+            if check is not None and left_s > CHECK_S:
+                check()
+                continue
+            raise RStreamError(
+                f"rstream sink: the reading end of {handle.name!r} (node {handle.node}) does not "
+                f"answer {question.do!r} of epoch {question.epoch} within {timeout_s:.1f} s: it is "
+                f"dead, too slow to open, or reads without rstream.ray.reader; {error}"
+            ) from error

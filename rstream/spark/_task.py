@@ -6,7 +6,7 @@ import dataclasses
 import time
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from rstream.errors import RemoteError, RStreamError
+from rstream.errors import NotConnected, RemoteError, RStreamError
 from rstream.ledger._marks import Marks, marked, opening
 from rstream.ledger._messages import CHECKSUM_BEGIN, Account, Answer, Ask, checksum
 from rstream.ray._handle import StreamHandle
@@ -32,6 +32,8 @@ FRAMING_BYTES: Final = 4096
 LOOK_BYTES: Final = 16 << 20
 #: Pauses while a reader has not consumed an earlier epoch: the first, and the longest.
 PAUSE_S, PAUSE_MOST_S = 0.002, 0.05
+#: How long one look at a reader that does not answer may take.
+LOOK_S: Final = 0.01
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +98,36 @@ class _Target:
     messages: int = 0
     checksum: int = CHECKSUM_BEGIN
     unseen_bytes: int = 0
+
+
+class _Presence:
+    """Whether the reader of a publisher is there, while its answer is waited for."""
+
+    def __init__(self, publisher: Publisher[Any]) -> None:
+        self._publisher = publisher
+        self._gone_since_s: float | None = None
+
+    def check(self) -> None:
+        """Look at the reader.
+
+        Raises:
+            RemoteError: it has failed. NotConnected: it has been away for as long as a reader that
+                is opened anew may take.
+        """
+        publisher, now_s = self._publisher, time.monotonic()
+        publisher.wait_consumed(timeout_s=LOOK_S)  # raises its error
+        if publisher.is_connected:
+            self._gone_since_s = None
+            return
+        if self._gone_since_s is None:
+            self._gone_since_s = now_s
+        limit_s = publisher.connect_timeout_s
+        if limit_s is not None and now_s - self._gone_since_s >= limit_s:
+            raise NotConnected(
+                f"rstream sink: the reader of {publisher.name!r} ({publisher.channel}) is gone, "
+                f"and none was opened at its handle within {limit_s:g} s; the task fails and Spark "
+                "may retry it"
+            )
 
 
 class _Task:
@@ -206,7 +238,7 @@ class _Task:
         began_s, pause_s = time.monotonic(), PAUSE_S
         deadline_s = began_s + self.config.offer_timeout_s
         question = self._question("begin", self._account(target), target)
-        while (answer := self._ask(index, question, deadline_s)).state == "wait":
+        while (answer := self._ask(index, target, question, deadline_s)).state == "wait":
             if time.monotonic() + pause_s >= deadline_s:
                 raise RStreamError(
                     f"rstream sink: {answer.why}; waited {self.config.offer_timeout_s:g} s "
@@ -240,14 +272,16 @@ class _Task:
             session_id=target.publisher.session_id,
         )
 
-    def _ask(self, index: int, question: Ask, deadline_s: float) -> Answer:
-        return ask(self.config, index, question, timeout_s=deadline_s - time.monotonic())
+    def _ask(self, index: int, target: _Target, question: Ask, deadline_s: float) -> Answer:
+        left_s = deadline_s - time.monotonic()
+        check = _Presence(target.publisher).check
+        return ask(self.config, index, question, timeout_s=left_s, check=check)
 
     def _check(self, do: str, target: _Target, wanted: str) -> None:
         index = next(index for index, one in self.targets.items() if one is target)
         question = self._question(do, self._account(target), target)
         deadline_s = time.monotonic() + self.config.offer_timeout_s
-        self._accept(self._ask(index, question, deadline_s), wanted)
+        self._accept(self._ask(index, target, question, deadline_s), wanted)
 
     def _accept(self, answer: Answer, wanted: str) -> None:
         if answer.state != wanted:

@@ -135,6 +135,33 @@ def test_a_commit_ends_by_its_time_out_when_the_reader_is_dead(open_end: OpenEnd
     assert time.monotonic() - began_s < 5
 
 
+@pytest.mark.parametrize("how", ["closed", "failed"])
+def test_a_reader_that_goes_before_it_answers_is_noticed(
+    open_end: OpenEnd, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    """The task ends soon, not after ``offerTimeout``: Spark tries it four times."""
+    end = open_end().start()
+    job = Job(end.end.handle, offerTimeout="60")
+    _ends.publisher_of(job.config, 0).connect_timeout_s = 1.0
+    wait_consumed = _task._Task._wait_consumed
+
+    def wait_and_leave(task: Any, publisher: Any) -> None:
+        wait_consumed(task, publisher)
+        if how == "closed":
+            end.end.close()
+        else:
+            end.end._leave(ValueError("a bug"))
+
+    monkeypatch.setattr(_task._Task, "_wait_consumed", wait_and_leave)
+    began_s = time.monotonic()
+    with pytest.raises(RStreamError, match="is gone" if how == "closed" else "a bug|is gone"):
+        job.write(0, range(10))
+    if how == "failed":  # and another attempt hears of it, too
+        with pytest.raises(RStreamError, match="ValueError: a bug"):
+            job.write(0, range(10))
+    assert time.monotonic() - began_s < 10
+
+
 def test_a_task_ends_by_its_time_out_when_the_reader_does_not_consume(open_end: OpenEnd) -> None:
     end = open_end()
     end.gate.clear()
