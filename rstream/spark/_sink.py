@@ -21,13 +21,14 @@ import dataclasses
 import hashlib
 import importlib
 import uuid
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from pyspark import TaskContext
 from pyspark.sql.datasource import (
     DataSource,
     DataSourceArrowWriter,
     DataSourceStreamArrowWriter,
+    DataSourceStreamReader,
     WriterCommitMessage,
 )
 
@@ -40,7 +41,7 @@ from rstream.spark._source_options import SourceConfig
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
 
-    from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader
+    from pyspark.sql.datasource import DataSourceReader
     from pyspark.sql.types import StructType
 
 SOURCE_NAME = "rstream"
@@ -73,8 +74,11 @@ class RstreamDataSource(DataSource):
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """Spark calls this once per query, and once more for each plan of a micro-batch."""
-        config = SourceConfig.from_options(dict(self.options), is_stream=True)
-        return _source().StreamReader(config, schema)
+        try:
+            config = SourceConfig.from_options(dict(self.options), is_stream=True)
+            return _source().StreamReader(config, schema)
+        except ConfigError as error:
+            return RefusedReader(error)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Spark calls this once per job."""
@@ -98,6 +102,25 @@ def _source() -> Any:
         return importlib.import_module("rstream.spark._source")
     except ImportError as error:
         raise ConfigError(f"rstream source: reading needs pyspark 4.2 or newer: {error}") from error
+
+
+class RefusedReader(DataSourceStreamReader):
+    """Raises a wrong option at Spark's first question.
+
+    Spark's process stops the reader behind any error, also one that made it have no reader
+    (PySpark 4.3): then the user sees the ``UnboundLocalError`` of that stop.
+    """
+
+    def __init__(self, error: ConfigError) -> None:
+        self._error = error
+
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+        raise self._error
+
+    getDefaultReadLimit = initialOffset = latestOffset = partitions = read = commit = _refuse
+
+    def stop(self) -> None:
+        """Nothing is open."""
 
 
 class StreamWriter(DataSourceStreamArrowWriter):

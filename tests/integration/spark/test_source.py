@@ -140,12 +140,23 @@ def test_a_slow_query_slows_the_publisher(spark: Any, driver_dir: str, tmp_path:
     sender.thread.join(TIMEOUT_S)
 
 
-def test_an_unknown_option_ends_the_query(spark: Any, driver_dir: str, tmp_path: Path) -> None:
-    rows = stream(spark, driver_dir, tmp_path, spolBytes="1")
-    with pytest.raises(Exception, match='did you mean "spoolbytes"'):
+@pytest.mark.parametrize(
+    ("option", "text"),
+    [
+        ("spolBytes", 'did you mean "spoolbytes"'),
+        ("spoolBytes", "must be a number above 0"),
+    ],
+)
+def test_a_wrong_option_ends_the_query(
+    spark: Any, driver_dir: str, tmp_path: Path, option: str, text: str
+) -> None:
+    """With our text, not with an error of PySpark's planner."""
+    rows = stream(spark, driver_dir, tmp_path, **{option: "0"})
+    with pytest.raises(Exception, match=text) as raised:
         rows.writeStream.foreachBatch(Batches()).option(
             "checkpointLocation", str(tmp_path / "checkpoint")
         ).start().awaitTermination(TIMEOUT_S)
+    assert "UnboundLocalError" not in str(raised.value)
 
 
 def test_a_batch_ends_with_the_stream(spark: Any, driver_dir: str) -> None:

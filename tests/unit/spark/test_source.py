@@ -520,6 +520,20 @@ def test_the_death_of_a_publisher_fails_a_batch(driver_dir: str) -> None:
 # ---- options ----
 
 
+def test_a_wrong_option_is_raised_by_every_question_but_stop() -> None:
+    """PySpark's planner stops a reader behind any error, and fails itself if there is none."""
+    reader = _sink.RstreamDataSource({"nme": "in"}).streamReader(VALUES)
+    for ask in (
+        reader.initialOffset,
+        reader.getDefaultReadLimit,
+        lambda: reader.latestOffset({}, ALL),
+        lambda: reader.partitions({}, {}),
+    ):
+        with pytest.raises(ConfigError, match='no option "nme"'):
+            ask()
+    reader.stop()
+
+
 def test_errors_of_wrong_options_name_the_option(tmp_path: Path) -> None:
     spool = str(tmp_path)
     for options, what in (
@@ -533,7 +547,7 @@ def test_errors_of_wrong_options_name_the_option(tmp_path: Path) -> None:
         ({"stream": "in", "spoolDir": spool, "idleTimeout": "1"}, "is for read$"),
     ):
         with pytest.raises(ConfigError, match=what):
-            _sink.RstreamDataSource(options).streamReader(VALUES)
+            _sink.RstreamDataSource(options).streamReader(VALUES).initialOffset()
     with pytest.raises(ConfigError, match="is for readStream"):
         _sink.RstreamDataSource({"stream": "in", "spoolDir": spool}).reader(VALUES)
     with pytest.raises(ConfigError, match="needs the columns"):
