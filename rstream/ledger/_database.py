@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 BUSY_S = 5.0
 #: Pause before the next look whether an owner that is about to end has gone.
 OWNER_PAUSE_S = 0.05
+#: SQLite's log: it is written back to the file at so many bytes (1000 pages), and is cut to them
+#: after a larger transaction.
+LOG_BYTES = 4 << 20
 
 
 class Database:
@@ -62,6 +65,7 @@ class Database:
             database = sqlite3.connect(self.path, timeout=BUSY_S, check_same_thread=False)
             database.isolation_level = None
             database.execute("PRAGMA journal_mode=WAL")
+            database.execute(f"PRAGMA journal_size_limit={LOG_BYTES}")
             (version,) = database.execute("PRAGMA user_version").fetchone()
             if version not in (0, self._version):
                 raise ConfigError(

@@ -231,6 +231,9 @@ class Spool:
 def stored(path: str, spool_id: str, begin: int, end: int) -> Iterator[tuple[bytes, int, int]]:
     """Read rows of a spool, in any process of its host.
 
+    All of them are read before the first is handed out: SQLite's log keeps everything that is
+    written while a read is under way, and a slow task would let it grow beyond every bound.
+
     Args:
         path, spool_id: of the spool.
         begin, end: the rows.
@@ -248,17 +251,19 @@ def stored(path: str, spool_id: str, begin: int, end: int) -> Iterator[tuple[byt
         sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=BUSY_S)
     ) as database:
         found: Any = database.execute("SELECT id FROM about").fetchone()
-        next_row = begin
+        entries: list[Any] = []
         if found is not None and found[0] == spool_id:
-            for first, last, data in database.execute(
+            entries = database.execute(
                 "SELECT begin, end, batch FROM entries "
                 f"WHERE {FROM_ROW} AND begin < ? ORDER BY begin",
                 (begin, end),
-            ):
-                if not first <= next_row < last:
-                    break
-                yield data, next_row - first, min(last, end) - first
-                next_row = min(last, end)
+            ).fetchall()
+    next_row = begin
+    for first, last, data in entries:
+        if not first <= next_row < last:
+            break
+        yield data, next_row - first, min(last, end) - first
+        next_row = min(last, end)
     if next_row < end:
         raise StorageError(
             f"spool {path}: rows {next_row} to {end} are not in it",
