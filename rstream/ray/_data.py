@@ -107,12 +107,15 @@ def datasource(
     Args:
         names: of one stream or several. The bounds hold for each.
         type, codec: as for :func:`rstream.ray.reader`. Items are record batches, tables, data
-            frames, dicts (one row) or bytes (one row with the column ``value``).
+            frames, dicts (one row) or bytes (one row with the column ``value``). With the
+            default the writers must send Arrow: record batches, tables or data frames. For dicts
+            give ``codec="msgpack"``, for bytes ``codec="raw"``.
         channel: read the stream of that name in this channel, as :func:`rstream.subscriber` does.
         dir: driver directory of the task's node.
         schema: ``pyarrow.Schema`` of the rows, to which they are cast. Without it,
             ``Dataset.schema()`` reads from the stream.
-        messages_max: read so many messages.
+        messages_max: read so many messages. A message is what a writer gave to one ``send``: with
+            Arrow a whole record batch, not a row. What comes behind them stays unread.
         bytes_max: read until the rows have so many bytes as Arrow; the message that reaches it is
             the last.
         idle_s: end when nothing has come for so many seconds, also when nobody has written.

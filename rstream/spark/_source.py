@@ -15,6 +15,7 @@ their number, and a commit frees them. The feed consumes a message when the spoo
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import logging
 import time
@@ -31,7 +32,7 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
-from rstream.errors import ConfigError, RStreamError
+from rstream.errors import CodecError, ConfigError, RStreamError
 from rstream.ledger._rows import from_bytes
 from rstream.spark._elements import batches_of, codec_of, conformed
 from rstream.spark._feed import Feed
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from rstream.spark._source_options import SourceConfig
+    from rstream.stream import Reader
 
 log = logging.getLogger("rstream")
 
@@ -246,7 +248,7 @@ class BatchReader(DataSourceReader):
             while left != 0:
                 items = source.poll_held(POLL_MAX if left is None else min(left, POLL_MAX))
                 if items:
-                    yield from batches_of(items, self.codec, self.schema)
+                    yield from self._batches(source, items)
                     source.consume(len(items))
                     came_s = time.monotonic()
                     left = None if left is None else left - len(items)
@@ -255,3 +257,39 @@ class BatchReader(DataSourceReader):
                 if source.is_ended or (config.idle_s is not None and silent_s >= config.idle_s):
                     return
                 source.wait(WAIT_S)
+            self._tell_rest(source)
+
+    def _batches(self, source: Reader[Any], items: list[Any]) -> list[Any]:
+        """The rows of a poll.
+
+        Raises:
+            CodecError: the text says which message does not fit the schema.
+        """
+        try:
+            return batches_of(items, self.codec, self.schema)
+        except CodecError:
+            for item, (session_id, position) in zip(items, source.held_places(), strict=True):
+                try:
+                    batches_of([item], self.codec, self.schema)
+                except CodecError as error:
+                    raise CodecError(
+                        f"{WHO}: stream {self.config.stream!r}, session {session_id}, position "
+                        f"{position}: {error}",
+                        hint="the job fails, and what it has read is gone: give a schema that fits "
+                        "all messages, or mend the publisher",
+                    ) from error
+            raise
+
+    def _tell_rest(self, source: Reader[Any]) -> None:
+        """Log that the bound leaves messages unread: they were sent, and this job has not them."""
+        rest: list[Any] = []
+        with contextlib.suppress(RStreamError):  # the job has all that it wants
+            rest = source.poll_held(1)  # nobody consumes it, so closing gives it back
+        if rest:
+            log.warning(
+                "%s: stream %r: ends at maxMessages=%d, and more has arrived. In shared memory it "
+                "waits for the next reader; over UDP it is lost",
+                WHO,
+                self.config.stream,
+                self.config.messages_max,
+            )

@@ -479,13 +479,21 @@ def send_later(directory: str, count: int, *, closes: bool = True) -> threading.
     return thread
 
 
-def test_a_batch_ends_with_the_stream_or_at_its_bound(driver_dir: str) -> None:
+def test_a_batch_ends_with_the_stream_or_at_its_bound(
+    driver_dir: str, caplog: pytest.LogCaptureFixture
+) -> None:
     with rstream.Driver(dir=driver_dir):
-        for options in ({}, {"maxMessages": "40"}, {"idleTimeout": "20"}):
+        for options, wanted in (
+            ({}, 100),
+            ({"maxMessages": "40"}, 40),
+            ({"maxMessages": "100"}, 100),
+            ({"idleTimeout": "20"}, 100),
+        ):
             thread = send_later(driver_dir, 100)
             rows = read(driver_dir, **options)
-            wanted = 40 if "maxMessages" in options else 100
             assert [row["value"] for row in rows] == list(range(wanted)), options
+            assert wanted == 40 or "maxMessages" not in caplog.text
+            caplog.clear()
             if wanted == 40:  # what a bound leaves waits for the next reader
                 rows = read(driver_dir)
                 assert [row["value"] for row in rows] == list(range(40, 100))
@@ -493,11 +501,29 @@ def test_a_batch_ends_with_the_stream_or_at_its_bound(driver_dir: str) -> None:
         assert read(driver_dir, idleTimeout="0.2") == []
 
 
+def test_what_a_bound_leaves_is_logged_and_stays(
+    driver_dir: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    options = {"stream": "in", "driverDir": driver_dir, "maxMessages": "40"}
+    batch_reader: Any = _sink.RstreamDataSource(options).reader(VALUES)
+    with rstream.Driver(dir=driver_dir):
+        source: Any = rstream.stream.reader("in", codec="msgpack", dir=driver_dir)
+        with publisher(driver_dir) as pub:
+            pub.send_many([{"value": 1}, {"value": 2}])
+            assert source.poll(1)
+            batch_reader._tell_rest(source)
+            assert "stream 'in': ends at maxMessages=40, and more has arrived" in caplog.text
+            source.close()
+            assert [row["value"] for row in read(driver_dir, maxMessages="1")] == [2]
+
+
 def test_a_batch_is_not_cut_short_silently(driver_dir: str) -> None:
     with rstream.Driver(dir=driver_dir):
-        with publisher(driver_dir) as pub, pytest.raises(CodecError, match="none of the columns"):
-            threading.Timer(0.1, lambda: pub.send({"other": 1})).start()
-            read(driver_dir)
+        with publisher(driver_dir) as pub:
+            where = rf"'in', session {pub.session_id}, position 128: .*none of the columns"
+            threading.Timer(0.1, lambda: pub.send_many([{"value": 1}, {"other": 1}])).start()
+            with pytest.raises(CodecError, match=where):
+                read(driver_dir)
 
 
 DYING = """

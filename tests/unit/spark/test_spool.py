@@ -75,7 +75,7 @@ def log_bytes(spool: Spool) -> int:
 
 
 def test_a_slow_task_does_not_let_the_log_grow(tmp_path: Path) -> None:
-    """SQLite's log keeps what is written while a read is open: 30 MB here, for 200 kB of rows."""
+    """SQLite's log keeps what is written while a read is open: 25 MB here, for 200 kB of rows."""
     spool = Spool(str(tmp_path), 1 << 20)
     spool.add(entries(3, 4), {})
     task = stored(spool.path, spool.id, 0, 7)
