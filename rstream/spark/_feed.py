@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from rstream.errors import CodecError, MessagesLost
 from rstream.ledger._rows import to_bytes
 from rstream.spark._elements import batches_of
+from rstream.spark._source_options import WHO
 from rstream.stream import Available, Gap, Refused, reader
 
 if TYPE_CHECKING:
@@ -61,12 +62,14 @@ class Feed:
 
     def __init__(self, config: SourceConfig, codec: str, schema: Any, spool: Spool) -> None:
         self._config, self._codec, self._schema, self._spool = config, codec, schema, spool
-        self._title = f"rstream source: stream {config.stream!r}"
+        self._title = f"{WHO}: stream {config.stream!r}"
         self._error: Exception | None = None
         self._passed: dict[int, int] = {}  # session -> position, to be noted with the error
         self._closed = False
         self._quiet_at_s = 0.0
         self._began_s = time.monotonic()
+        if spool.failure:
+            self._fail(CodecError(f"{spool.failure} (an earlier run ended before it told this)"))
         self._reader = open_reader(config, codec)
         self._thread = threading.Thread(
             target=self._run, name=f"rstream-spool-{config.stream}", daemon=True
@@ -88,6 +91,7 @@ class Feed:
         if self._error is not None:
             for session_id, position in self._passed.items():
                 self._spool.note(session_id, position)
+            self._spool.forget_failure()
             raise self._error
 
     def await_quiet(self, timeout_s: float) -> None:
@@ -120,12 +124,14 @@ class Feed:
             while not self._is_stopped():
                 self._spool.await_room(self._is_stopped)
                 items = self._reader.poll_held(POLL_MAX)
-                self._take_events(self._reader.taken_events())
+                events = self._reader.taken_events()
+                self._take_events(events)
                 if items:
                     self._store(items, self._reader.held_places())
                     # Not when storing has failed: then a close gives them back.
                     self._reader.consume(len(items))
-                else:
+                self._take_refused(events)
+                if not items:
                     self._quiet_at_s = time.monotonic()
                     self._reader.wait(WAIT_S)
         except Exception as error:
@@ -134,7 +140,9 @@ class Feed:
 
     def _fail(self, error: Exception) -> None:
         if self._error is None:
-            log.warning("%s: %s; the query fails", self._title, error)
+            text = str(error)
+            text = text if text.startswith(WHO) else f"{self._title}: {text}"
+            log.warning("%s; the query fails", text)
             self._error = error
 
     def _store(self, items: list[Any], places: list[tuple[int, int]]) -> None:
@@ -150,27 +158,32 @@ class Feed:
             items, places = [items[index] for index in new], [places[index] for index in new]
         if not items:
             return
+        failure: CodecError | None = None
         try:
             batches = batches_of(items, self._codec, self._schema)
         except CodecError:
-            batches = self._sift(items, places)
-        self._spool.add([(batch.num_rows, to_bytes(batch)) for batch in batches], dict(places))
+            batches, failure = self._sift(items, places)
+        rows = [(batch.num_rows, to_bytes(batch)) for batch in batches]
+        self._spool.add(rows, dict(places), "" if failure is None else str(failure))
+        if failure is not None:
+            self._fail(failure)
 
-    def _sift(self, items: list[Any], places: list[tuple[int, int]]) -> list[Any]:
-        """The rows of what can be used; the first of the rest is the error."""
+    def _sift(
+        self, items: list[Any], places: list[tuple[int, int]]
+    ) -> tuple[list[Any], CodecError | None]:
+        """The rows of what can be used, and the error of the first message of the rest."""
         batches: list[Any] = []
+        failure: CodecError | None = None
         for item, (session_id, position) in zip(items, places, strict=True):
             try:
                 batches += batches_of([item], self._codec, self._schema)
             except CodecError as error:
-                self._fail(
-                    CodecError(
-                        f"{self._title}, session {session_id}, position {position}: a message is "
-                        f"skipped: {error}",
-                        hint="start the query again, and it goes on behind the message",
-                    )
+                failure = failure or CodecError(
+                    f"{self._title}, session {session_id}, position {position}: a message is "
+                    f"skipped: {error}",
+                    hint="start the query again, and it goes on behind the message",
                 )
-        return batches
+        return batches, failure
 
     # ---- what is told beside objects ----
 
@@ -180,9 +193,16 @@ class Feed:
                 self._on_available(event.session_id, event.position)
             elif isinstance(event, Gap):
                 self._on_gap(event)
-            elif isinstance(event, Refused):
-                self._passed[event.session_id] = event.position
-                self._fail(CodecError(f"{self._title}: {event.reason}"))
+
+    def _take_refused(self, events: Sequence[StreamEvent]) -> None:
+        """Note messages that could not be read; call it when the messages before them are stored,
+        which would else count as known.
+        """
+        for event in events:
+            if isinstance(event, Refused):
+                error = CodecError(f"{WHO}: {event.reason}")
+                self._spool.note(event.session_id, event.position, str(error))
+                self._fail(error)
 
     def _on_available(self, session_id: int, position: int) -> None:
         """A publisher is there: compare where this reader joined with what the spool has."""

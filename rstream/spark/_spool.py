@@ -33,6 +33,7 @@ CREATE TABLE IF NOT EXISTS about (
 CREATE TABLE IF NOT EXISTS entries (
     begin INTEGER PRIMARY KEY, end INTEGER NOT NULL, bytes INTEGER NOT NULL, batch BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS sessions (session INTEGER PRIMARY KEY, position INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS failures (only INTEGER PRIMARY KEY CHECK (only = 0), text TEXT NOT NULL);
 """
 #: The entry that has a row, and those behind it; by the key, so that no other one is looked at.
 FROM_ROW: Final = "begin >= coalesce((SELECT max(begin) FROM entries WHERE begin <= ?), 0)"
@@ -58,6 +59,7 @@ class Spool:
         is_reopened: an earlier run has used it.
         freed, last: rows 0 to ``freed`` are processed and gone; rows up to ``last`` are there.
         length_bytes: of the entries that are there.
+        failure: the text of an error about skipped messages that Spark has not heard; empty: none.
     """
 
     def __init__(self, folder: str, bytes_max: int) -> None:
@@ -87,6 +89,8 @@ class Spool:
         (self.length_bytes,) = database.execute(
             "SELECT coalesce(sum(bytes), 0) FROM entries"
         ).fetchone()
+        untold = database.execute("SELECT text FROM failures").fetchone()
+        self.failure: str = "" if untold is None else untold[0]
 
     def __repr__(self) -> str:
         return f"<spool {self.path!r}, rows {self.freed} to {self.last}>"
@@ -112,7 +116,12 @@ class Spool:
         """Up to where the spool has a publisher's stream; None: it knows nothing of it."""
         return self._positions.get(session_id)
 
-    def add(self, batches: Sequence[tuple[int, bytes]], positions: Mapping[int, int]) -> None:
+    def add(
+        self,
+        batches: Sequence[tuple[int, bytes]],
+        positions: Mapping[int, int],
+        failure: str = "",
+    ) -> None:
         """Append rows, and note up to where they are the publishers' streams.
 
         When it returns, the rows survive the process. That they survive the machine is what
@@ -121,6 +130,8 @@ class Spool:
         Args:
             batches: number of rows (at least 1) and bytes of each record batch.
             positions: for each session the position behind its last message.
+            failure: why messages before these positions are skipped. It is kept, if none is, until
+                :meth:`forget_failure`.
         Raises:
             StorageError: the disk is full, or fails; nothing was appended.
         """
@@ -134,7 +145,10 @@ class Spool:
                 database.executemany("INSERT INTO entries VALUES (?, ?, ?, ?)", entries)
                 database.execute("UPDATE about SET last = ?", (last,))
                 self._write_positions(database, positions)
+                if failure:
+                    database.execute("INSERT OR IGNORE INTO failures VALUES (0, ?)", (failure,))
             self.last = last
+            self.failure = self.failure or failure
             self.length_bytes += sum(entry[2] for entry in entries)
             for session_id, position in positions.items():
                 self._positions.pop(session_id, None)  # the dict is in the order of use
@@ -148,10 +162,22 @@ class Spool:
             del self._positions[session_id]
             database.execute("DELETE FROM sessions WHERE session = ?", (session_id,))
 
-    def note(self, session_id: int, position: int) -> None:
-        """Note a position up to which nothing more is wanted of a publisher."""
+    def note(self, session_id: int, position: int, failure: str = "") -> None:
+        """Note a position up to which nothing more is wanted of a publisher; as :meth:`add`."""
         if position > self._positions.get(session_id, -1):
-            self.add((), {session_id: position})
+            self.add((), {session_id: position}, failure)
+
+    def forget_failure(self) -> None:
+        """Note that Spark hears the failure.
+
+        Raises:
+            StorageError: the file cannot be written.
+        """
+        with self._changed:
+            if self.failure:
+                with self._file.transaction("NORMAL") as database:
+                    database.execute("DELETE FROM failures")
+                self.failure = ""
 
     # ---- what Spark asks for ----
 

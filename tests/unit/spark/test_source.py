@@ -23,6 +23,7 @@ import rstream
 import rstream.spark
 from rstream.errors import CodecError, ConfigError, MessagesLost, PublisherLost, StorageError
 from rstream.spark import _sink
+from rstream.stream._publisher import send_encoded
 from tests.support import free_port
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
@@ -177,8 +178,8 @@ def test_a_message_that_was_stored_and_not_consumed_comes_once(
     feed, spool = query.reader._feed, query.reader._spool
     add = spool.add
 
-    def die_after_adding(batches: Any, positions: Any) -> None:
-        add(batches, positions)
+    def die_after_adding(*args: Any) -> None:
+        add(*args)
         feed._closed = True
 
     monkeypatch.setattr(spool, "add", die_after_adding)
@@ -376,6 +377,56 @@ def test_a_message_that_does_not_fit_fails_the_query_once(
         query.start().step()
         pub.send({"value": 4})
         assert query.read_until(3) == [1, 3, 4]
+
+
+def test_a_message_that_cannot_be_read_takes_no_other_one_along(
+    make_query: Callable[..., Query], driver_dir: str
+) -> None:
+    """Those before and behind it in the same poll are stored."""
+    pack = rstream.codecs.msgpack().encode
+    query = make_query()
+    with publisher(driver_dir, connect_timeout_s=None) as pub:
+        messages = [pack({"value": 1}), b"\xc1", pack({"value": 2}), b"\xc1", pack({"value": 3})]
+        thread = threading.Thread(
+            target=lambda: [send_encoded(pub, message, None) for message in messages]
+        )
+        thread.start()
+        failures = 0
+        while len(query.rows) < 3:
+            assert failures < 3
+            query.start()
+            try:
+                query.read_until(3)
+            except CodecError:
+                failures += 1
+                query.stop()
+        thread.join()
+    assert query.read_until(3) == [1, 2, 3]
+    assert failures >= 1
+
+
+@pytest.mark.parametrize("kind", ["schema", "codec"])
+def test_a_failure_that_nobody_has_seen_is_told_by_the_next_run(
+    make_query: Callable[..., Query], driver_dir: str, kind: str
+) -> None:
+    """The query is stopped between the message and Spark's next question."""
+    query = make_query(onGap="report").start()
+    with publisher(driver_dir) as pub, publisher(driver_dir, "raw") as other:
+        if kind == "schema":
+            pub.send_many([{"value": 1}, {"valeu": 2}])
+        else:
+            pub.send({"value": 1})
+            wait_until(lambda: query.reader._spool.last == 1)
+            other.send(b"2")
+        wait_until(lambda: query.reader._feed._error is not None)
+        query.stop()
+        query.start()
+        with pytest.raises(CodecError, match=r"session .*\(an earlier run"):
+            query.step()
+        query.stop()
+        query.start().step()
+        pub.send({"value": 3})
+        assert query.read_until(2) == [1, 3]
 
 
 def test_another_codec_fails_the_query(make_query: Callable[..., Query], driver_dir: str) -> None:
