@@ -117,6 +117,13 @@ class Broken(Reader):
         if item["n"] == 2:
             raise ZeroDivisionError("a bug in the actor")
 
+    def open_again(self, name: str, directory: str) -> Any:
+        import rstream.ray
+
+        self.end = rstream.ray.reader(name, dir=directory, host="127.0.0.1")
+        self.end.start(self.got.append)
+        return self.end.handle
+
 
 def test_a_bug_in_an_actor_reaches_its_writers(
     ray_session: Any, driver_dir: str, make_driver_dir: Any
@@ -141,6 +148,17 @@ def test_a_bug_in_an_actor_reaches_its_writers(
             for publisher in (near_pub, far_pub):
                 with pytest.raises(RemoteError, match="ZeroDivisionError: a bug in the actor"):
                     until(lambda: publisher.send({"n": 1}) and False, 30)  # noqa: B023 - at once
+        for directory in (driver_dir, far):  # and those that come later
+            with (
+                pytest.raises(RemoteError, match="ZeroDivisionError: a bug in the actor"),
+                handle.publisher(driver_dir=directory) as late,
+            ):
+                late.send({"n": 3})
+        assert ray.get(reader.open_again.remote("ray-bug", driver_dir)) == handle
+        for directory in (driver_dir, far):
+            with handle.publisher(driver_dir=directory, linger_s=10) as late:
+                late.send({"n": 4})
+        until(lambda: ray.get(reader.items.remote()) == [{"n": 4}] * 2, 20)
         ray.kill(reader)
 
 
