@@ -236,7 +236,12 @@ class Feed(Generic[T]):
             return
         self._closed = self._is_leaving = True
         self.source.stop_joining()
-        await ThreadCall(self._leave).result()  # telling the publishers may take seconds
+        call = ThreadCall(self._leave)  # telling the publishers may take seconds
+        try:
+            await call.result()
+        finally:
+            if not (self.has_left or call.is_running):  # cancelled before the thread began
+                self._leave_in_thread()
 
     def _let_go(self) -> None:
         if self.is_reading and self.sleeper.is_sleeping:
@@ -246,9 +251,12 @@ class Feed(Generic[T]):
         if self.join_call is not None and self.join_call.when_done(self._leave):
             return
         if self.source.closes_slowly:
-            threading.Thread(target=self._leave, name="rstream-leave", daemon=True).start()
+            self._leave_in_thread()
         else:
             self._leave()
+
+    def _leave_in_thread(self) -> None:
+        threading.Thread(target=self._leave, name="rstream-leave", daemon=True).start()
 
     def _leave(self) -> None:
         try:

@@ -84,7 +84,8 @@ class Refusal:
     def start(self) -> None:
         """Begin to refuse; call it when the reader has left."""
         with _lock:
-            _open.append(self)
+            # In a forked child the others may be the parent's.
+            _open[:] = [one for one in _open if one._pid == self._pid] + [self]
             oldest = _open[0] if len(_open) > REFUSALS_MAX else None
             self.thread.start()
         watch_loop(self)
@@ -116,15 +117,14 @@ class Refusal:
             self._close()
 
     def _refuse(self, refused: set[int]) -> set[int]:
-        """Reject the images that are new; returns those that are there."""
+        """Reject the images that are new; returns the rejected ones that are there."""
         present: set[int] = set()
         for subscription in self._subscriptions:
             for image_id, *_ in subscription.images():
-                present.add(image_id)
-                if image_id in refused:
-                    continue
                 try:
-                    subscription.reject(image_id, self._reason, REJECT_S)
+                    if image_id not in refused:
+                        subscription.reject(image_id, self._reason, REJECT_S)
+                    present.add(image_id)
                 except RStreamError as error:  # the publisher has just gone, or was told already
                     log.debug("stream %r: image %d: %s", self.handle.name, image_id, error)
         return present

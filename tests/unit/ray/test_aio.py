@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 
 import anyio
 import pytest
 
 import rstream
 from rstream import policy
+from rstream.aio._thread_call import ThreadCall
 from rstream.errors import ConfigError, RemoteError
 from rstream.ray import reader
 from rstream.stream import Lost
@@ -178,8 +180,17 @@ async def test_the_handle_is_that_of_the_plain_publisher(end, driver_dir, make_d
         alone.close()
 
 
+@pytest.mark.parametrize("begins_s", [0.0, 0.3])
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
-async def test_a_cancelled_exit_still_tells_the_writers(end):
+async def test_a_cancelled_exit_still_tells_the_writers(end, begins_s, monkeypatch):
+    """Also when the thread that tells them has not begun by then."""
+    run = ThreadCall._run
+
+    def begin_later(call):
+        time.sleep(begins_s)
+        run(call)
+
+    monkeypatch.setattr(ThreadCall, "_run", begin_later)
     pub = await end.handle.aio_publisher(linger_s=0)
 
     async def fail():
