@@ -96,6 +96,14 @@ def read_demand(dir: str, registration_id: int, /) -> int:
     2**63 - 1: no limit, or they do not tell. Raises SystemCallError when its log file is missing.
     """
 
+def read_segments(dir: str, registration_id: int, /) -> tuple[int, int, list[tuple[int, int]]]:
+    """Of a publication's messages in shared segments: the bytes of all; the bytes of one that waits
+    until readers have consumed earlier ones, or 0; and for the newest one of each segment, in no
+    order, (the position behind it, the bytes of all that were sent before it).
+
+    Raises SystemCallError when its log file is missing.
+    """
+
 def terminate(dir: str, token: bytes, /) -> None:
     """Ask the driver to end; it ends if its ``termination-validator`` allows it."""
 
@@ -244,7 +252,13 @@ class Publication:
     def channel_status(self) -> int:
         """-1 errored, 0 initialising, 1 active, 2 closing; CLOSED after the end."""
     @property
-    def segment_bytes(self) -> int: ...
+    def segment_bytes(self) -> int:
+        """Bytes of memory of its shared segments."""
+    @property
+    def unread_bytes(self) -> int:
+        """Bytes that were sent and that the slowest reader has not consumed, in the log and in
+        shared segments; 0 after the end.
+        """
     @property
     def local_addresses(self) -> list[str]: ...
     @property
@@ -280,6 +294,8 @@ class Publication:
     def offer_segment(self, number: int, reserved_value: int, /) -> int:
         """Append the message in the segment; after a reason it may be offered again."""
     def drop_segment(self, number: int, /) -> None: ...
+    def note_segment_wait(self, length: int, /) -> None:
+        """Tell tools that a message waits until readers have consumed earlier ones; 0: none."""
     def append_padding(self, length: int, /) -> int: ...
     def add_destination(self, uri: str, timeout_s: float, /) -> int: ...
     def remove_destination(self, destination: str | int, timeout_s: float, /) -> None: ...
@@ -338,6 +354,11 @@ class Subscription:
     def fill(self) -> tuple[int, int]:
         """(bytes received and not consumed, window) of the fullest image."""
     @property
+    def segments(self) -> tuple[int, int, int, int]:
+        """(bytes, messages) in shared segments that were sent and not consumed, and (bytes,
+        messages) that leases and views hold; each of the image that has most.
+        """
+    @property
     def partial_bytes(self) -> int:
         """Bytes held of messages whose last part has not come."""
     @property
@@ -358,9 +379,10 @@ class Subscription:
     def reject(self, image_id: int, reason: str, timeout_s: float, /) -> None: ...
     def images(
         self,
-    ) -> list[tuple[int, int, int, int, int, int, int, int, int | None, bool, str]]:
+    ) -> list[tuple[int, int, int, int, int, int, int, int, int | None, bool, str, int]]:
         """(correlation_id, session_id, initial_term_id, term_length, mtu, active_transports,
-        join_position, position, end_position or None, is_revoked, source) of each image.
+        join_position, position, end_position or None, is_revoked, source, bytes of messages in
+        shared segments that were consumed since it joined) of each image.
         """
     def request(self, n: int, /) -> None:
         """Add to the demand, which saturates at 2**63 - 1; ``n`` < 1 raises ValueError."""

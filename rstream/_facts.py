@@ -4,18 +4,62 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rstream import _core
 
 __all__ = (
     "ChannelStatus",
     "CounterEvent",
     "CounterReading",
+    "Fill",
     "Image",
     "ImageEvent",
     "ReceiverError",
     "SlowestReader",
+    "fullest",
+    "segment_fill",
     "slowest_reader_of",
 )
+
+#: What a publisher may have in shared segments that a reader has not consumed: bytes, messages.
+SEGMENT_BYTES_MAX: Final = 260 << 20
+SEGMENTS_MAX: Final = 32
+
+
+class Fill(NamedTuple):
+    """What waits for a reader.
+
+    Attributes:
+        fill_bytes: received and not consumed. A message in a shared segment counts with its bytes.
+        window_bytes: how much of it the log may hold. Segments hold 260 MiB beside it.
+        ratio: how full the log is, or the segments if they are fuller: 0 to 1.
+    """
+
+    fill_bytes: int
+    window_bytes: int
+    ratio: float
+
+
+def segment_fill(length_bytes: int, messages: int) -> float:
+    """How much is used of what a publisher may have in shared segments, 0 to 1."""
+    return min(1.0, max(length_bytes / SEGMENT_BYTES_MAX, messages / SEGMENTS_MAX))
+
+
+def fullest(subscriptions: Iterable[_core.Subscription]) -> Fill:
+    """What waits in the fullest of these subscriptions; all 0 without any."""
+    return max(map(_fill_of, subscriptions), key=lambda fill: fill.ratio, default=Fill(0, 0, 0.0))
+
+
+def _fill_of(core: _core.Subscription) -> Fill:
+    log_bytes, window_bytes = core.fill
+    segment_bytes, messages, _, _ = core.segments
+    log_ratio = min(1.0, log_bytes / window_bytes) if window_bytes else 0.0
+    ratio = max(log_ratio, segment_fill(segment_bytes, messages))
+    return Fill(log_bytes + segment_bytes, window_bytes, ratio)
 
 
 class ChannelStatus(enum.IntEnum):

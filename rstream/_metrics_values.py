@@ -6,6 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING, Final
 
 from rstream._channel_uri import name_of
+from rstream._facts import segment_fill
 from rstream._held_by import HeldBy
 
 if TYPE_CHECKING:
@@ -140,6 +141,11 @@ class PublicationState:
         rate: its rate; None: unlimited, or an Aeron driver.
         demand: messages that its readers want beyond what they have consumed (``request(n)``);
             None: no limit, or they do not tell.
+        large_bytes: bytes of all large messages that were sent in shared memory. Positions count
+            64 bytes of each.
+        waiting_bytes: bytes of one that waits until readers have consumed earlier ones; 0: none.
+        segments: of the newest of them, in order: the position behind it, and the bytes of all
+            that were sent before it.
     """
 
     registration_id: int
@@ -161,13 +167,29 @@ class PublicationState:
     storage_usable: int = 0
     rate: RateState | None = None
     demand: int | None = None
+    large_bytes: int = 0
+    waiting_bytes: int = 0
+    segments: tuple[tuple[int, int], ...] = ()
 
     @property
     def fill(self) -> float:
-        """How full the buffer of the slowest reader is, 0 to 1; 0 when no reader is known."""
-        if self.slowest is None:
+        """How full the buffer of the slowest reader is, 0 to 1; 0 when no reader is known.
+
+        Of a reader in shared memory also how much it has not consumed of the large messages that
+        its publisher may have there: 32, and 260 MiB.
+        """
+        position = self._consumed_position
+        if position is None:
             return 0.0
-        return self.slowest.fill(self.sent)
+        unread = sum(end > position for end, _ in self.segments)
+        unread_bytes = self.large_bytes - self._large_bytes_below(position)
+        log_fill = 0.0 if self.slowest is None else self.slowest.fill(self.sent)
+        return max(log_fill, segment_fill(unread_bytes, unread))
+
+    @property
+    def _consumed_position(self) -> int | None:
+        """Up to where the slowest reader has consumed; None: no reader."""
+        return self.consumed if self.slowest is None else self.slowest.position
 
     @property
     def name(self) -> str | None:
@@ -187,11 +209,34 @@ class PublicationState:
         """Everything below has left the publisher: in shared memory :attr:`position`."""
         return self.position if self.sender_position is None else self.sender_position
 
+    def _large_bytes_below(self, position: int) -> int:
+        return next((before for end, before in self.segments if end > position), self.large_bytes)
+
+    def bytes_below(self, position: int) -> int:
+        """The bytes of the stream below a position, with those of large messages in shared memory.
+
+        Exact where some reader has not consumed the stream beyond it.
+        """
+        return position + self._large_bytes_below(position)
+
+    @property
+    def sent_bytes(self) -> int:
+        """As :attr:`sent`, with the bytes of large messages in shared memory."""
+        return self.sent + self.large_bytes
+
+    @property
+    def consumed_bytes(self) -> int | None:
+        """The bytes that the slowest reader has consumed, counted alike; None: no reader."""
+        position = self._consumed_position
+        return None if position is None else min(self.bytes_below(position), self.sent_bytes)
+
     @property
     def queued_bytes(self) -> int | None:
-        """Bytes that were sent and that the slowest reader has not consumed; None: no reader."""
-        consumed = self.consumed if self.slowest is None else self.slowest.position
-        return None if consumed is None else max(0, self.sent - consumed)
+        """Bytes that were sent and that the slowest reader has not consumed, counted alike; None:
+        no reader.
+        """
+        consumed = self.consumed_bytes
+        return None if consumed is None else self.sent_bytes - consumed
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

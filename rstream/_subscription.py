@@ -158,7 +158,7 @@ def _image_id(image: Image | ImageEvent | int) -> int:
 
 
 def _image(
-    facts: tuple[int, int, int, int, int, int, int, int, int | None, bool, str],
+    facts: tuple[int, int, int, int, int, int, int, int, int | None, bool, str, int],
 ) -> Image:
     return Image(
         correlation_id=facts[0],

@@ -31,6 +31,9 @@ HELD_BY: Final = {
     HeldBy.SUBSCRIBER: "waits: no subscriber (same directory? same name or stream id?)",
     HeldBy.STORAGE: "waits: no room in the driver directory for the next term of its log",
 }
+WAITING: Final = (
+    "waits: a message of {:,} bytes waits until readers have consumed earlier ones in shared memory"
+)
 ENDED: Final = "ended: its publisher has closed it, and a reader has not consumed everything yet"
 NO_RECEIVER: Final = "waits: no receiver has answered (the endpoint must be the reader's address)"
 INCOMPLETE: Final = (
@@ -77,10 +80,12 @@ def screen(
     now = {counter.id: counter.value for counter in counters}
     pid, age_ms = _core.driver_info(driver_dir)
     lines = [f"{driver_dir}: {DRIVER_STATES[life]}, pid {pid}, last heartbeat {age_ms} ms ago", ""]
-    lines += publication_lines(metrics.publications(driver_dir), driver_dir)
+    published = metrics.publications(driver_dir)
+    lines += publication_lines(published, driver_dir)
     lines += destination_lines(counters)
     waiting = [state for state in metrics.subscriptions(driver_dir) if state.images == 0]
-    lines += ["", *image_lines(metrics.images(driver_dir)), *waiting_lines(waiting, driver_dir)]
+    lines += ["", *image_lines(metrics.images(driver_dir), published)]
+    lines += waiting_lines(waiting, driver_dir)
     lines += ["", "counters: number: value - label"]
     for counter in counters:
         if counter.value == 0 and not show_all:
@@ -103,7 +108,8 @@ def publication_lines(states: list[metrics.PublicationState], driver_dir: str = 
             f"  {_stream(state)}",
             f"    {_what_it_waits_for(state)}",
             *_hint_lines(hint_for_publisher, driver_dir, state, _is_alone(state)),
-            f"    sent {state.position:,} bytes; room for {room:,} bytes more{readers}",
+            f"    sent {state.position + state.large_bytes:,} bytes; "
+            f"room for {room:,} bytes more{readers}",
         ]
         if state.demand is not None:
             lines.append(f"    demand: readers want {state.demand:,} messages more")
@@ -112,7 +118,7 @@ def publication_lines(states: list[metrics.PublicationState], driver_dir: str = 
         if state.slowest is not None:
             lines.append(
                 f"    slowest reader: {state.slowest.name}, buffer {state.fill:.0%} full, "
-                f"consumed {state.slowest.position:,} bytes, "
+                f"consumed {state.bytes_below(state.slowest.position):,} bytes, "
                 f"slowest for {_age(state.slowest.since_ms)}"
             )
         lines.append(f"    channel: {state.channel}")
@@ -174,6 +180,8 @@ def _what_it_waits_for(state: metrics.PublicationState) -> str:
             f"{HELD_BY[state.held_by]}: it needs {state.storage_needed:,} bytes, "
             f"{state.storage_usable:,} are usable (enlarge the file system, or use smaller terms)"
         )
+    if state.waiting_bytes and state.held_by is HeldBy.WINDOW:
+        return WAITING.format(state.waiting_bytes)
     is_unnamed = state.slowest is None and state.held_by is HeldBy.WINDOW
     return HELD_BY[state.held_by] + (
         " (only rstream's own driver tells which one)" if is_unnamed else ""
@@ -207,11 +215,16 @@ def _age(since_ms: int) -> str:
     return f"{age_s:.0f} s"
 
 
-def image_lines(states: list[metrics.ImageState]) -> list[str]:
+def image_lines(
+    states: list[metrics.ImageState], published: list[metrics.PublicationState]
+) -> list[str]:
     """A few lines for each subscriber of each session."""
     lines = ["readers" if states else "readers: none"]
+    local = {state.session_id: state for state in published if state.is_ipc}
     for state in states:
-        text = f"    consumed {state.consumed:,} bytes"
+        publication = local.get(state.session_id) if state.received is None else None
+        consumed = publication.bytes_below(state.consumed) if publication else state.consumed
+        text = f"    consumed {consumed:,} bytes"
         if state.received is not None:
             text += f"; {state.received - state.consumed:,} bytes received and not yet consumed"
             if state.highest is not None and state.highest > state.received:

@@ -56,6 +56,8 @@ def _publication(state: metrics.PublicationState) -> dict[str, Any]:
     return found | {
         "name": state.name,
         "sent": state.sent,
+        "sent_bytes": state.sent_bytes,
+        "consumed_bytes": state.consumed_bytes,
         "queued_bytes": state.queued_bytes,
         "fill": state.fill,
         "waits_for": state.waits_for,

@@ -104,21 +104,17 @@ def _published(before: Look | None, now: Look, state: metrics.PublicationState) 
         ),
         None,
     )
-    drain = _per_s(before, now, old and _consumed(old), _consumed(state))
+    drain = _per_s(before, now, old and old.consumed_bytes, state.consumed_bytes)
     return Row(
         stream=state.name or str(state.stream_id),
         session_id=state.session_id,
         way="ipc" if state.is_ipc else f"to {_address(state.channel)}",
-        bytes_per_s=_per_s(before, now, old and old.sent, state.sent),
+        bytes_per_s=_per_s(before, now, old and old.sent_bytes, state.sent_bytes),
         limit_bytes_per_s=state.rate and state.rate.limit_bytes_per_s,
         fill=None if state.slowest is None else state.fill,
         delay_s=_delay_s(state.queued_bytes, drain),
         state=_state(state),
     )
-
-
-def _consumed(state: metrics.PublicationState) -> int | None:
-    return None if state.queued_bytes is None else state.sent - state.queued_bytes
 
 
 def _state(state: metrics.PublicationState) -> str:

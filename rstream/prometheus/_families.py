@@ -184,13 +184,20 @@ def _publications(look: Look) -> list[Family]:
     states = look.publications
     rates = [state.rate for state in states]
     return [
-        of("offered_bytes", "counter", "Bytes offered", [s.position for s in states]),
-        of("sent_bytes", "counter", "Bytes that left the publisher", [s.sent for s in states]),
+        of(
+            "offered_bytes",
+            "counter",
+            "Bytes offered",
+            [s.position + s.large_bytes for s in states],
+        ),
+        of(
+            "sent_bytes", "counter", "Bytes that left the publisher", [s.sent_bytes for s in states]
+        ),
         of(
             "consumed_bytes",
             "counter",
             "Bytes that the slowest reader has consumed",
-            [None if s.queued_bytes is None else s.sent - s.queued_bytes for s in states],
+            [s.consumed_bytes for s in states],
         ),
         of(
             "queued_bytes",
@@ -255,16 +262,19 @@ def _held(states: Sequence[metrics.PublicationState]) -> Family:
 
 
 def _readers(look: Look) -> list[Family]:
-    sent = {state.session_id: state.sent for state in look.publications if state.is_ipc}
+    local = {state.session_id: state for state in look.publications if state.is_ipc}
     consumed: list[tuple[tuple[str, ...], float]] = []
     queued: list[tuple[tuple[str, ...], float]] = []
     gaps: list[tuple[tuple[str, ...], float]] = []
     for state in look.images:
         labels = (*_labels(state), str(state.registration_id))
-        consumed.append((labels, float(state.consumed)))
-        received = sent.get(state.session_id) if state.received is None else state.received
-        if received is not None:
-            queued.append((labels, float(max(0, received - state.consumed))))
+        consumed_bytes, received_bytes = state.consumed, state.received
+        if received_bytes is None and (publication := local.get(state.session_id)) is not None:
+            consumed_bytes = publication.bytes_below(consumed_bytes)
+            received_bytes = publication.sent_bytes
+        consumed.append((labels, float(consumed_bytes)))
+        if received_bytes is not None:
+            queued.append((labels, float(max(0, received_bytes - consumed_bytes))))
         if state.received is not None and state.highest is not None:
             gaps.append((labels, float(max(0, state.highest - state.received))))
     return [

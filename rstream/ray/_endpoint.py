@@ -12,6 +12,7 @@ import threading
 from collections import deque
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
+from rstream._facts import fullest
 from rstream.driver import watch_loop
 from rstream.errors import ClosedError, ConfigError
 from rstream.stream import Failed, Lost
@@ -112,9 +113,12 @@ class Endpoint:
 
     @property
     def fill(self) -> tuple[int, int]:
-        """(bytes received and not yet consumed, window in bytes) of the fullest channel."""
-        fills = [subscription.fill for subscription in self.reader.subscriptions]
-        return max(fills, key=lambda pair: pair[0] / pair[1] if pair[1] else 0.0, default=(0, 0))
+        """(bytes received and not yet consumed, window in bytes) of the fullest channel.
+
+        A large message that lies in shared memory counts with its bytes; the window is that of the
+        log, which has 64 bytes of it.
+        """
+        return fullest(self.reader.subscriptions)[:2]
 
     def start(
         self,

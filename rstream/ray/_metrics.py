@@ -19,6 +19,7 @@ import time
 import weakref
 from typing import TYPE_CHECKING, Any, Final
 
+from rstream._facts import fullest
 from rstream.driver import watch_loop
 from rstream.errors import ConfigError, RStreamError
 from rstream.ray._cluster import ID_SHOWN, class_name, running_ray, this_process
@@ -43,7 +44,7 @@ COUNTERS: Final = {
 GAUGES: Final = {
     "messages_per_second": "Messages handed out, over the last second",
     "bytes_per_second": "Bytes consumed, over the last second",
-    "fill_ratio": "How full the window of the fullest channel is, 0 to 1",
+    "fill_ratio": "How full the fullest channel is, 0 to 1: its window, or its shared memory",
     "queue_delay_seconds": "How long what waits takes at the rate of the last second; "
     "while nothing is consumed, how long that has been so",
     "publishers": "Writers that are there",
@@ -57,7 +58,8 @@ class Progress:
     Attributes:
         at_s: when.
         totals: the values of :data:`COUNTERS`.
-        positions: of each image, by the driver's number: consumed up to there.
+        positions: of each image, by the driver's number: consumed up to there, and with the bytes
+            of large messages in shared memory.
         moved_s: when something was consumed last, or nothing waited.
     """
 
@@ -86,20 +88,21 @@ def look(end: Endpoint, before: Progress, now_s: float) -> tuple[Progress, dict[
     found: set[int] = set()
     for subscription in end.reader.subscriptions:
         for image in subscription.images():
-            number, joined, position = image[0], image[6], image[7]
-            read_bytes += max(0, position - positions.get(number, joined))
-            positions[number] = position
+            number, joined = image[0], image[6]
+            consumed = image[7] + image[11]  # large messages in shared memory with their bytes
+            read_bytes += max(0, consumed - positions.get(number, joined))
+            positions[number] = consumed
             found.add(number)
     totals = {name: float(statistics.get(name, 0)) for name in COUNTERS}
     totals["bytes"] = before.totals["bytes"] + read_bytes
-    fill, window = end.fill
+    fill, _, ratio = fullest(end.reader.subscriptions)
     moved_s = now_s if read_bytes or not fill else before.moved_s
     took_s = max(now_s - before.at_s, 1e-9)
     bytes_per_s = read_bytes / took_s
     gauges = {
         "messages_per_second": (totals["messages"] - before.totals["messages"]) / took_s,
         "bytes_per_second": bytes_per_s,
-        "fill_ratio": fill / window if window else 0.0,
+        "fill_ratio": ratio,
         "queue_delay_seconds": fill / bytes_per_s if read_bytes else now_s - moved_s,
         "publishers": float(statistics["publishers"]),
     }

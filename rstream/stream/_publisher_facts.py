@@ -107,7 +107,8 @@ class PublisherFacts(_core.SendPath, Generic[T]):
         added = link.client.add_publication(channel, self.stream_id, exclusive=True)
         self._left_count = 0
         self._core: _core.Publication = added.core
-        self._positions = (0, 0, 0)  # sent, limit, consumed, as they were seen last
+        # Sent, limit, consumed, and bytes that were not consumed, as they were seen last.
+        self._positions = (0, 0, 0, 0)
         self._accept()
         self._is_gated = self.wait_for > 1  # no message before so many readers are there
         if self._is_gated:
@@ -160,10 +161,12 @@ class PublisherFacts(_core.SendPath, Generic[T]):
         position = self._core.position
         return position if position >= 0 else max(self._reached, self._positions[0])
 
-    def _see_positions(self) -> tuple[int, int, int]:
-        """What was sent, the limit and what was consumed; of a session that is over the last."""
+    def _see_positions(self) -> tuple[int, int, int, int]:
+        """What was sent, the limit, what was consumed, and the bytes that were not; of a session
+        that is over the last.
+        """
         core = self._core
-        now = (core.position, core.position_limit, core.consumed_position)
+        now = (core.position, core.position_limit, core.consumed_position, core.unread_bytes)
         if not core.is_closed:  # nor was it while they were read
             self._positions = now
         return self._positions
@@ -254,13 +257,19 @@ class PublisherFacts(_core.SendPath, Generic[T]):
         return None if demand is None else ReadersDemand(*demand)
 
     def statistics(self) -> dict[str, int | float | bool]:
-        """Counts since the start; positions in bytes of the stream, the last ones when closed."""
-        _, limit, consumed = self._see_positions()
+        """Counts since the start; positions in bytes of the stream, the last ones when closed.
+
+        ``unread_bytes`` were sent, and the slowest reader has not consumed them. Large messages in
+        shared memory count with their bytes there, and with 64 bytes in positions.
+        ``segment_bytes``: the memory that this publisher has for them.
+        """
+        _, limit, consumed, unread = self._see_positions()
         return {
             "messages": self._sent,
             "position": self.position,
             "position_limit": limit,
             "consumed_position": consumed,
+            "unread_bytes": unread,
             "is_connected": self.is_connected,
             "is_rate_limited": self.is_rate_limited,
             "waits": self._waits,

@@ -34,6 +34,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from rstream._checks import check_timeout
+from rstream._facts import fullest
 from rstream._neighbours import hint_for_reader
 from rstream._unclosed import call_site
 from rstream.abc import UNBOUNDED
@@ -203,15 +204,14 @@ class Reader(Subscriber[T], Generic[T]):
 
     def statistics(self) -> dict[str, int | float | bool]:
         inputs, report = self._inputs, self._report
-        fills = [] if self._closed else [source.core.fill for source in inputs.joined]
-        fill_bytes, window_bytes = max(fills, default=(0, 0))
+        fill = fullest([] if self._closed else self.subscriptions)
         return {
             "messages": self._messages,
             "polls": self._polls,
             "refused": report.refused,
             "rejoins": inputs.rejoins,
-            "fill_bytes": fill_bytes,
-            "window_bytes": window_bytes,
+            "fill_bytes": fill.fill_bytes,
+            "window_bytes": fill.window_bytes,
             "demand": self.demand,
             "publishers": sum(len(source.peers.by_session) for source in inputs.joined),
             "completed": inputs.all_completed_count,

@@ -118,6 +118,10 @@ class SegmentSender(LargeSender[T]):
                 yield from self._cause_steps(waiting, position, 0)
         return 0
 
+    def _put_down(self, message: PartedMessage) -> None:
+        self._core.note_segment_wait(0)
+        super()._put_down(message)
+
     def _note_segment_sent(self, message: PartedMessage, position: int) -> None:
         message.sent = message.total
         if self._unread is not None:
@@ -138,6 +142,8 @@ class SegmentSender(LargeSender[T]):
             yield from self._wait_reader_steps(waiting.deadline_ns)
             return
         self._note_consumed()
+        if not waiting.rounds and self._large is not None:
+            self._core.note_segment_wait(self._large.total)
         if waiting.deadline_ns is not None and time.monotonic_ns() >= waiting.deadline_ns:
             raise self._held_error()
         yield Pause(min(FREE_PAUSE_MAX_S, FREE_PAUSE_S * 1.5 ** min(waiting.rounds, 20)))
@@ -148,5 +154,5 @@ class SegmentSender(LargeSender[T]):
                 "%s: a large message waits: %d bytes of earlier ones are not consumed, or held by "
                 "views that readers keep (view=True); a kept view holds all that came after it",
                 self._where(),
-                self._core.segment_bytes,
+                self._core.unread_bytes,
             )

@@ -449,7 +449,8 @@ class Sender(PublisherFacts[T]):
         more, hint = HELD_TEXTS.get(held_by, HELD_TEXTS[HeldBy.WINDOW])
         error = BackPressured(
             f"{self._where()}: no room; the readers have consumed up to "
-            f"{self._core.consumed_position} of {self._core.position}{more}",
+            f"{self._core.consumed_position} of {self._core.position}, "
+            f"{self._core.unread_bytes} bytes are unread{more}",
             hint=hint,
             **self._place(),
         )
@@ -570,12 +571,13 @@ class Sender(PublisherFacts[T]):
                     all_sent = self._core.position
                     yield from self._wait_consumed_steps(all_sent, soon_s, give_up_alone=True)
                 elif self._core.is_connected and linger_s > 0:
+                    end_bytes = self._core.position - data_end  # of what was sent just now
                     self._log(
                         "%s: closed after linger_s=%g with %d bytes unread; readers get them while "
                         "the driver lives",
                         self._where(),
                         linger_s,
-                        data_end - self._core.consumed_position,
+                        self._core.unread_bytes - end_bytes,
                     )
             self._look()
             if linger_s > 0:

@@ -119,13 +119,15 @@ class Subscriber(ABC, Generic[T]):
     @abstractmethod
     def statistics(self) -> dict[str, int | float | bool]:
         """Counts since the start; fill and window of the fullest image, in bytes; and ``demand``:
-        messages that publishers were asked for and that no poll has taken.
+        messages that publishers were asked for and that no poll has taken. A large message in
+        shared memory counts with its bytes in ``fill_bytes`` and ``view_bytes``; ``window_bytes``
+        is what the log may hold beside it.
 
         Of the policy for a slow consumer: ``waiting`` and ``capacity`` of its queue (0: it has
         none), ``dropped``, ``conflated``, ``evicted``, ``overruns``, ``gaps`` and
         ``skipped_bytes`` (docs/how-to/slow-consumers.md). Of a codec with ``view=True``:
         ``view_bytes`` that kept views hold back from a publisher, and ``view_holds``, how often
-        these came to be more than half of its window.
+        these came to be more than half of its window, or of its shared memory.
         """
 
     @abstractmethod

@@ -1,9 +1,10 @@
 """Objects that are views of the transport's memory: what they hold is watched, counted and told.
 
 A view of a message that came in several frames has memory of its own. A view of one frame lies in
-the log, where the position of its reader cannot move over it. So publishers may write as far as
-their window behind the oldest view that is kept, and then wait. That is right, because the view
-must stay valid, but nobody should have to guess it.
+the log, or in a shared segment that the log names, where the position of its reader cannot move
+over it. So publishers may write as far as their window behind the oldest view that is kept, or
+until all segments are in use, and then wait. That is right, because the view must stay valid, but
+nobody should have to guess it.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any, Final
 
+from rstream._facts import SEGMENT_BYTES_MAX, SEGMENTS_MAX, segment_fill
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
     from rstream.codecs import Codec
     from rstream.stream._input import Input
@@ -45,9 +48,10 @@ class Views:
     """What the views of one reader hold. The thread that reads uses it.
 
     Attributes:
-        held_bytes: bytes of the stream that its publisher cannot reuse, as last seen; of several
-            publishers the most.
-        holds: how often that has come to be more than half of the window.
+        held_bytes: bytes that its publisher cannot reuse, as last seen, in the log and in shared
+            segments; of several publishers the most.
+        holds: how often that has come to be more than half of the window, or of what segments may
+            hold.
         bytes_max: most bytes of one poll; 0: no limit. A loop refers to what it was given last
             while it waits for more. If that could fill the window, both ends would wait for each
             other.
@@ -60,17 +64,19 @@ class Views:
         self._title = title
         self._is_holding = False
 
-    def look(self, sources: Iterable[Input]) -> None:
+    def look(self, sources: Sequence[Input]) -> None:
         """Look at what is held. Call it between two polls, when no batch is open."""
         held, window, mtu = _most_held(sources)
-        self.held_bytes = held
+        segment_bytes, messages = _most_in_segments(sources) if held else (0, 0)
+        self.held_bytes = held + segment_bytes
         self.bytes_max = BYTES_AT_FIRST
         if window > 0:  # only with larger frames a view can lie in the log
             self.bytes_max = window // WINDOW_PARTS if mtu > COPIED_BELOW else 0
-        is_holding = 2 * held > window
+        fills_log = 2 * held > window
+        is_holding = fills_log or 2 * segment_fill(segment_bytes, messages) > 1
         if is_holding and not self._is_holding:
             self.holds += 1
-            if self.holds == 1:
+            if self.holds == 1 and fills_log:
                 log.warning(
                     "%s: views that are kept hold %d bytes of the stream, more than half of the "
                     "window of %d bytes; when it is full the publisher waits for them; %s",
@@ -79,12 +85,23 @@ class Views:
                     window,
                     _HINT,
                 )
+            elif self.holds == 1:
+                log.warning(
+                    "%s: views that are kept hold %d large messages of %d bytes in shared memory; "
+                    "the publisher waits for them when it has %d, or %d bytes; %s",
+                    self._title,
+                    messages,
+                    segment_bytes,
+                    SEGMENTS_MAX,
+                    SEGMENT_BYTES_MAX,
+                    _HINT,
+                )
         self._is_holding = is_holding
 
-    def look_at_the_end(self, sources: Iterable[Input]) -> None:
+    def look_at_the_end(self, sources: Sequence[Input]) -> None:
         """Say that a subscription stays for its views, though its reader was closed."""
         held, window, _ = _most_held(sources)
-        self.held_bytes = held
+        self.held_bytes = held + (_most_in_segments(sources)[0] if held else 0)
         if held > 0:
             log.warning(
                 "%s: closed while views of it are kept; they stay valid, and until they are gone "
@@ -95,10 +112,17 @@ class Views:
             )
 
 
-def _most_held(sources: Iterable[Input]) -> tuple[int, int, int]:
+def _most_held(sources: Sequence[Input]) -> tuple[int, int, int]:
     """What the views hold of the source of which they hold most, its window, and the largest MTU
     of all.
     """
     facts = [source.core.held for source in sources]
     held, window, _ = max(facts, default=(0, 0, 0))
     return held, window, max((mtu for _, _, mtu in facts), default=0)
+
+
+def _most_in_segments(sources: Sequence[Input]) -> tuple[int, int]:
+    """Bytes and number of the messages in shared segments that views hold, of the source of which
+    they hold most.
+    """
+    return max((source.core.segments[2:] for source in sources), default=(0, 0))

@@ -125,7 +125,7 @@ def test_json_has_the_documented_keys(ends: tuple[Any, Any], driver_dir: str) ->
     (publication,), (reader,), (subscription,) = (
         found[key] for key in ("publications", "readers", "subscriptions")
     )
-    more = ("name", "sent", "queued_bytes", "fill", "waits_for")
+    more = ["name", "sent", "sent_bytes", "consumed_bytes", "queued_bytes", "fill", "waits_for"]
     assert set(publication) == keys(metrics.PublicationState, *more)
     assert set(reader) == keys(metrics.ImageState, "name")
     assert set(subscription) == keys(metrics.SubscriptionState, "name")

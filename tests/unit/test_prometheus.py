@@ -96,6 +96,26 @@ def test_a_publication_with_its_labels() -> None:
     }
 
 
+def test_large_messages_in_shared_memory_count_with_their_bytes() -> None:
+    """Two of 10 000 bytes, of which the slower reader has consumed one."""
+    segments = ((400, 0), (900, 10_000))
+    state = publication(large_bytes=20_000, segments=segments)
+    readers = [image(registration_id=9, consumed=600), image(registration_id=10, consumed=1000)]
+    look = Look(dir="/none", is_alive=True, publications=[state], images=readers)
+    for name, bytes_of in {
+        "offered": 21_000, "sent": 21_000, "consumed": 10_600, "queued": 10_400,
+    }.items():  # fmt: skip
+        assert values(look, f"rstream_publication_{name}_bytes") == {LABELS: bytes_of}
+    assert values(look, "rstream_reader_consumed_bytes") == {
+        (*LABELS, "9"): 10_600,
+        (*LABELS, "10"): 21_000,
+    }
+    assert values(look, "rstream_reader_queued_bytes") == {
+        (*LABELS, "9"): 10_400,
+        (*LABELS, "10"): 0,
+    }
+
+
 def test_a_rate_that_does_not_limit_yet_is_left_out() -> None:
     def rate(bytes_per_s: int) -> dict[tuple[str, ...], float]:
         state = metrics.RateState(bytes_per_s=bytes_per_s, fill_naks=5, headroom=None)

@@ -37,6 +37,22 @@ def test_rate_fill_and_delay_of_a_publication() -> None:
     assert found.state == "flows"
 
 
+def test_a_large_message_in_shared_memory_counts_with_its_bytes() -> None:
+    """The log has 64 bytes of each: one of 3000 bytes was sent, then two of 1000."""
+    found = row(
+        publication(position=64, slowest=slowest(3, 0), large_bytes=3000, segments=((64, 0),)),
+        publication(
+            position=192,
+            slowest=slowest(3, 64),
+            large_bytes=5000,
+            segments=((64, 0), (128, 3000), (192, 4000)),
+        ),
+    )
+    assert found.bytes_per_s == (2000 + 128) / 2
+    assert found.fill == pytest.approx(128 / 800)  # of the log, which is fuller
+    assert found.delay_s == pytest.approx((2000 + 128) / ((3000 + 64) / 2))
+
+
 def test_a_reader_that_stands_still_holds_the_stream() -> None:
     state = publication(position=1400, slowest=slowest(3, 600), held_by=HeldBy.WINDOW)
     found = row(state, state)

@@ -2,6 +2,7 @@
 #include "client/image.h"
 
 #include "client/image_gaps.h"
+#include "client/segments.h"
 #include "concurrent/eviction.h"
 #include "util/alloc.h"
 #include "util/error.h"
@@ -65,6 +66,8 @@ rst_image_t *rsti_image_create(rst_subscription_t *subscription, const rsti_resp
     image->session_id = response->session_id;
     image->scan_position = rsti_load_acquire_i64(&image->counter->value);
     image->join_position = image->scan_position;
+    image->joined_bytes = rsti_segments_below(rsti_shared_log_ext(image->log),
+        image->join_position);
     image->delivered_position = image->scan_position;
     image->released_position = image->scan_position;
     image->lease_index = -1;

@@ -60,6 +60,7 @@ struct rst_image_t {
     int64_t goes_on_at; /* where the stream goes on after an overrun; 0: it was not overrun */
     bool is_let_go;     /* ends after the message handed out last, whatever the log still holds */
     int64_t join_position;
+    int64_t joined_bytes;       /* of messages in segments below it */
     int64_t scan_position;      /* of the next frame to read */
     int64_t delivered_position; /* behind the last message handed out and its padding */
     int64_t released_position;  /* as last stored for the driver */

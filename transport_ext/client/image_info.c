@@ -1,5 +1,6 @@
 /* image_info.c: the handles of images that the API gives, and the facts of an image. */
 #include "client/image.h"
+#include "client/segments.h"
 #include "util/error.h"
 
 #include <inttypes.h>
@@ -22,6 +23,9 @@ static void fill(const rst_image_t *image, rst_image_info_t *info)
             - image->subscription->client->counters.values),
         .join_position = image->join_position,
         .position = image->released_position,
+        .segment_bytes = rsti_max_i64(0,
+            rsti_segments_below(rsti_shared_log_ext(image->log), image->released_position)
+                - image->joined_bytes),
         .end_of_stream_position = end,
         .is_end_of_stream = image->released_position >= end,
         .is_revoked = rsti_load_acquire_u8(&metadata->is_publication_revoked) != 0,

@@ -61,6 +61,45 @@ int32_t rsti_segments_choose(const rsti_segments_t *segments, int64_t length, in
         : best;
 }
 
+/* ---- how many bytes wait: pure ---- */
+
+int64_t rsti_segments_below(const rsti_log_ext_t *ext, int64_t position)
+{
+    if (ext->magic != RSTI_EXT_MAGIC) {
+        return 0;
+    }
+    /* The sum first: then the entry of each message in it is there, and a message that comes
+     * between the loads makes no difference. */
+    int64_t bytes = rsti_load_acquire_i64(&ext->segment_bytes_sent);
+    for (int32_t i = 0; bytes > 0 && i < RSTI_LOG_SEGMENTS; i++) {
+        const rsti_log_segment_t *segment = &ext->segments[i];
+        if (rsti_load_acquire_i64(&segment->end_position) > position) {
+            bytes = rsti_min_i64(bytes, rsti_load_relaxed_i64(&segment->bytes_before));
+        }
+    }
+    return rsti_max_i64(0, bytes);
+}
+
+int32_t rsti_segments_count(const rsti_log_ext_t *ext, int64_t from, int64_t to)
+{
+    int32_t count = 0;
+    for (int32_t i = 0; ext->magic == RSTI_EXT_MAGIC && i < RSTI_LOG_SEGMENTS; i++) {
+        const int64_t end = rsti_load_relaxed_i64(&ext->segments[i].end_position);
+        count += end > from && end <= to ? 1 : 0;
+    }
+    return count;
+}
+
+/* Tells everyone what lies in the segment from now on. What lay there before is consumed, so for a
+ * reader's position the old end with the new bytes counts as nothing. */
+static void tell(rsti_log_ext_t *ext, int64_t number, const rsti_segment_t *segment)
+{
+    const int64_t before = rsti_load_relaxed_i64(&ext->segment_bytes_sent);
+    rsti_store_relaxed_i64(&ext->segments[number].bytes_before, before);
+    rsti_store_release_i64(&ext->segments[number].end_position, segment->end_position);
+    rsti_store_release_i64(&ext->segment_bytes_sent, before + segment->length);
+}
+
 /* ---- publisher ---- */
 
 void rsti_segments_free(rsti_segments_t *segments)
@@ -179,6 +218,7 @@ RST_API int64_t rst_publication_offer_segment(rst_publication_t *publication, in
     if (position > 0) {
         segment->end_position = position;
         segment->is_claimed = false;
+        tell(rsti_shared_log_ext(publication->log), number, segment);
     }
     return position;
 }
@@ -193,10 +233,31 @@ RST_API void rst_publication_drop_segment(rst_publication_t *publication, int64_
     }
 }
 
+RST_API void rst_publication_note_segment_wait(rst_publication_t *publication, int64_t length)
+{
+    if (publication != NULL && publication->is_ipc && publication->is_rstream
+        && rsti_publication_is_usable(publication)) {
+        rsti_store_relaxed_i64(&rsti_shared_log_ext(publication->log)->segment_wait, length);
+    }
+}
+
 RST_API int64_t rst_publication_segment_bytes(const rst_publication_t *publication)
 {
     return publication != NULL && publication->segments != NULL ? publication->segments->reserved
                                                                 : 0;
+}
+
+RST_API int64_t rst_publication_unread_bytes(const rst_publication_t *publication)
+{
+    const int64_t consumed = rst_publication_consumed_position(publication);
+    if (consumed < 0) {
+        return consumed;
+    }
+    const rsti_log_t *log = &publication->log->file.log;
+    const rsti_log_ext_t *ext = &log->metadata->ext;
+    const int64_t below = rsti_segments_below(ext, consumed); /* first: the sums grow meanwhile */
+    return rsti_max_i64(0, rsti_log_producer_position(log) - consumed)
+        + rsti_segments_below(ext, INT64_MAX) - below;
 }
 
 /* ---- reader ---- */

@@ -17,6 +17,7 @@
 #include "cnc/segment_file.h"
 
 #define RSTI_SEGMENT_BYTES_MAX (4 * RSTI_SEGMENT_LENGTH)
+_Static_assert(RSTI_SEGMENTS_MAX == RSTI_LOG_SEGMENTS, "segments of a log");
 
 typedef struct rsti_segment_t {
     rsti_segment_file_t file;
@@ -41,6 +42,15 @@ typedef struct rsti_segments_t {
 int32_t rsti_segments_choose(const rsti_segments_t *segments, int64_t length, int64_t consumed);
 /* Unmaps all. */
 void rsti_segments_free(rsti_segments_t *segments);
+
+/* What the log's metadata tells of messages in segments; another process wrote it. Pure.
+ *
+ * Bytes of all whose frames end at or below the position, since the session began. It counts what
+ * some reader has not consumed exactly, and never falls. */
+int64_t rsti_segments_below(const rsti_log_ext_t *ext, int64_t position);
+/* How many have frames that end in (from, to]; of those that all readers have consumed some are
+ * missing. */
+int32_t rsti_segments_count(const rsti_log_ext_t *ext, int64_t from, int64_t to);
 
 /* Whether a message says only where it lies. */
 static inline bool rsti_segments_take(const rst_image_t *image, int64_t reserved_value)

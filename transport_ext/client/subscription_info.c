@@ -2,6 +2,7 @@
 #include "client/channel_status.h"
 #include "client/image.h"
 #include "client/image_events.h"
+#include "client/segments.h"
 #include "client/subscription.h"
 #include "client/subscription_images.h"
 #include "util/error.h"
@@ -168,6 +169,53 @@ RST_API void rst_subscription_held(const rst_subscription_t *subscription, int64
     }
     if (window_bytes != NULL) {
         *window_bytes = window;
+    }
+}
+
+/* The messages in segments whose frames end in (from, to]. */
+static int64_t segment_bytes(const rst_image_t *image, int64_t from, int64_t to, int32_t *count)
+{
+    const rsti_log_ext_t *ext = rsti_shared_log_ext(image->log);
+    const int64_t below = rsti_segments_below(ext, from); /* first: the sum grows meanwhile */
+    *count = rsti_segments_count(ext, from, to);
+    return rsti_segments_below(ext, to) - below;
+}
+
+static void add_use(rst_image_t *image, rst_segment_use_t *use)
+{
+    int32_t count = 0;
+    const int64_t unread = segment_bytes(image, image->released_position, received_position(image),
+        &count);
+    if (unread > use->unread_bytes) {
+        use->unread_bytes = unread;
+        use->unread_count = count;
+    }
+    const int64_t held = image->oldest_lease == NULL
+        ? 0
+        : segment_bytes(image, image->oldest_lease->begin, image->scan_position, &count);
+    if (held > use->held_bytes) {
+        use->held_bytes = held;
+        use->held_count = count;
+    }
+}
+
+RST_API void rst_subscription_segments(const rst_subscription_t *subscription,
+    rst_segment_use_t *use)
+{
+    if (use == NULL) {
+        return;
+    }
+    *use = (rst_segment_use_t){0};
+    if (rsti_subscription_is_usable(subscription)) {
+        pthread_mutex_t *lock = (pthread_mutex_t *)&subscription->lock;
+        pthread_mutex_lock(lock);
+        for (size_t i = 0; i < subscription->images.count; i++) {
+            rst_image_t *image = subscription->images.items[i];
+            if (rsti_load_relaxed_i64(&rsti_shared_log_ext(image->log)->segment_bytes_sent) > 0) {
+                add_use(image, use);
+            }
+        }
+        pthread_mutex_unlock(lock);
     }
 }
 

@@ -4,6 +4,7 @@
 
 #include "cnc/cnc_file.h"
 #include "cnc/driver_dir.h"
+#include "cnc/files.h"
 #include "cnc/loss_report_file.h"
 #include "cnc/wake_fifo.h"
 #include "concurrent/error_log.h"
@@ -15,6 +16,7 @@
 #include "util/int_math.h"
 
 #include <stdio.h>
+#include <string.h>
 
 struct rst_tool_t {
     rsti_cnc_t cnc;
@@ -78,9 +80,12 @@ const rsti_counters_t *rsti_tool_counters(const rst_tool_t *tool)
     return &tool->counters;
 }
 
-const char *rsti_tool_dir(const rst_tool_t *tool)
+int rsti_tool_open_log(const rst_tool_t *tool, int64_t registration_id, rsti_log_file_t *file)
 {
-    return tool->dir;
+    char path[RSTI_PATH_MAX];
+    const int result = rsti_path_format(path, sizeof path, "%s/publications/%lld.logbuffer",
+        tool->dir, (long long)registration_id);
+    return result < 0 ? result : rsti_log_file_open(file, tool->dir, path, strlen(path));
 }
 
 typedef struct collect_t {

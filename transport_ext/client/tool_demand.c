@@ -2,9 +2,6 @@
  * come from other processes: they are shown as they are. */
 #include "client/tool.h"
 
-#include "cnc/driver_dir.h"
-#include "cnc/files.h"
-#include "cnc/log_file.h"
 #include "concurrent/sequence.h"
 #include "concurrent/wake.h"
 #include "protocol/command.h"
@@ -63,14 +60,8 @@ RST_API int64_t rst_tool_demand(rst_tool_t *tool, int64_t registration_id)
     if (local.is_found) {
         return local.least;
     }
-    const char *dir = rsti_tool_dir(tool);
-    char path[RSTI_PATH_MAX];
     rsti_log_file_t file;
-    int result = rsti_path_format(path, sizeof path, "%s/publications/%lld.logbuffer", dir,
-        (long long)registration_id);
-    if (result == 0) {
-        result = rsti_log_file_open(&file, dir, path, strlen(path));
-    }
+    const int result = rsti_tool_open_log(tool, registration_id, &file);
     if (result < 0) {
         return result;
     }

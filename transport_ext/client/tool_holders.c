@@ -4,9 +4,6 @@
 
 #include "client/held_by.h"
 #include "cnc/cnc_file.h"
-#include "cnc/driver_dir.h"
-#include "cnc/files.h"
-#include "cnc/log_file.h"
 #include "concurrent/holder.h"
 #include "protocol/command.h"
 #include "util/error.h"
@@ -87,14 +84,8 @@ RST_API int64_t rst_tool_held_by(rst_tool_t *tool, int64_t registration_id, rst_
     if (storage != NULL) {
         *storage = (rst_storage_t){0};
     }
-    const char *dir = rsti_tool_dir(tool);
-    char path[RSTI_PATH_MAX];
     rsti_log_file_t file;
-    int result = rsti_path_format(path, sizeof path, "%s/publications/%lld.logbuffer", dir,
-        (long long)registration_id);
-    if (result == 0) {
-        result = rsti_log_file_open(&file, dir, path, strlen(path));
-    }
+    const int result = rsti_tool_open_log(tool, registration_id, &file);
     if (result < 0) {
         return result;
     }

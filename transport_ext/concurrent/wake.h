@@ -83,6 +83,14 @@ typedef struct rsti_log_left_t {
     int64_t joined; /* here the next one began; -1: there is none yet */
 } rsti_log_left_t;
 
+/* The message that was sent last in a shared segment (client/segments.h). */
+typedef struct rsti_log_segment_t {
+    int64_t bytes_before; /* of all messages in segments that were sent before it */
+    int64_t end_position; /* behind the frame that says where it lies; 0: none was sent. Written
+                           * last */
+} rsti_log_segment_t;
+#define RSTI_LOG_SEGMENTS 32
+
 /* At byte 512 of the log metadata. */
 typedef struct rsti_log_ext_t {
     int32_t magic;
@@ -109,12 +117,23 @@ typedef struct rsti_log_ext_t {
     int64_t
         noop; /* written by: driver's receiver. Number of the newest NOOP of its source; 0: none */
     rsti_wake_slot_t slots[RSTI_WAKE_SLOTS];
+    /* offset 1600 in here, own cache lines. written by: publisher, of an IPC log. The log has 64
+     * bytes of a message in a segment: with these and the position of a reader everyone knows how
+     * many bytes wait for it. */
+    int64_t segment_bytes_sent; /* of all messages in segments. Written after the entry of the last
+                                 * one */
+    int64_t segment_wait; /* bytes of a message that waits until readers consume earlier ones; 0:
+                           * none does */
+    uint8_t pad_b[48];
+    rsti_log_segment_t segments[RSTI_LOG_SEGMENTS];
 } rsti_log_ext_t;
 _Static_assert(offsetof(rsti_log_ext_t, storage) == 256, "log extension");
 _Static_assert(offsetof(rsti_log_ext_t, data_armed) == 512, "log extension");
 _Static_assert(offsetof(rsti_log_ext_t, demand) == 536, "log extension");
 _Static_assert(offsetof(rsti_log_ext_t, slots) == 576, "log extension");
-_Static_assert(sizeof(rsti_log_ext_t) == 1600, "log extension");
+_Static_assert(offsetof(rsti_log_ext_t, segment_bytes_sent) == 1600, "log extension");
+_Static_assert(offsetof(rsti_log_ext_t, segments) == 1664, "log extension");
+_Static_assert(sizeof(rsti_log_ext_t) == 2176, "log extension");
 #define RSTI_LOG_EXT_OFFSET 512
 
 /* At byte 32 of the value record of a subscriber position counter: the demand of its reader. The

@@ -121,6 +121,20 @@ PyObject *rsti_py_publication_drop_segment(PyObject *object, PyObject *number)
     Py_RETURN_NONE;
 }
 
+PyObject *rsti_py_publication_note_segment_wait(PyObject *object, PyObject *length)
+{
+    rsti_py_publication_t *self = (rsti_py_publication_t *)object;
+    int64_t wanted;
+
+    if (!rsti_py_get_int64(length, &wanted)) {
+        return NULL;
+    }
+    if (!self->handle.is_closed) {
+        rst_publication_note_segment_wait(self->publication, wanted);
+    }
+    Py_RETURN_NONE;
+}
+
 PyObject *rsti_py_publication_get_segment_bytes(PyObject *object, void *closure)
 {
     const rsti_py_publication_t *self = (const rsti_py_publication_t *)object;
@@ -129,4 +143,14 @@ PyObject *rsti_py_publication_get_segment_bytes(PyObject *object, void *closure)
     return PyLong_FromLongLong(self->handle.is_closed
             ? 0
             : rst_publication_segment_bytes(self->publication));
+}
+
+PyObject *rsti_py_publication_get_unread_bytes(PyObject *object, void *closure)
+{
+    const rsti_py_publication_t *self = (rsti_py_publication_t *)object;
+    const int64_t unread = self->handle.is_closed ? 0
+                                                  : rst_publication_unread_bytes(self->publication);
+
+    (void)closure;
+    return PyLong_FromLongLong(unread > 0 ? unread : 0);
 }

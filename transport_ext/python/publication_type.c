@@ -393,6 +393,8 @@ static PyMethodDef publication_methods[] = {
         "Append the message that was copied into a segment."},
     {"drop_segment", rsti_py_publication_drop_segment, METH_O,
         "drop_segment($self, number, /)\n--\n\nGive up a segment that was not offered."},
+    {"note_segment_wait", rsti_py_publication_note_segment_wait, METH_O,
+        "note_segment_wait($self, length, /)\n--\n\nTell tools that a message waits; 0: none."},
     {"append_padding", rsti_py_publication_append_padding, METH_O,
         "append_padding($self, length, /)\n--\n\n"
         "Append a padding frame, which readers skip (exclusive publications)."},
@@ -445,6 +447,9 @@ static PyGetSetDef publication_getset[] = {
         "-1 errored, 0 initialising, 1 active, 2 closing.", NULL},
     {"segment_bytes", rsti_py_publication_get_segment_bytes, NULL,
         "Bytes of memory of its shared segments.", NULL},
+    {"unread_bytes", rsti_py_publication_get_unread_bytes, NULL,
+        "Bytes sent and not consumed by the slowest reader, in the log and in shared segments.",
+        NULL},
     {"local_addresses", rsti_py_handle_get_local_addresses, NULL, "Bound UDP addresses.", NULL},
     {"next_frame", rsti_py_publication_get_next_frame, NULL,
         "(term id, term offset) of the next frame; None after the end.", NULL},

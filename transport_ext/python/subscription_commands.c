@@ -36,7 +36,7 @@ static PyObject *end_or_none(int64_t position)
 
 static PyObject *image_tuple(const rst_image_info_t *image)
 {
-    PyObject *tuple = PyTuple_New(11);
+    PyObject *tuple = PyTuple_New(12);
 
     if (tuple != NULL && rsti_py_put(tuple, 0, PyLong_FromLongLong(image->correlation_id))
         && rsti_py_put(tuple, 1, PyLong_FromLong(image->session_id))
@@ -50,7 +50,8 @@ static PyObject *image_tuple(const rst_image_info_t *image)
         && rsti_py_put(tuple, 9, PyBool_FromLong(image->is_revoked))
         && rsti_py_put(tuple, 10,
             PyUnicode_DecodeUTF8(image->source,
-                (Py_ssize_t)strnlen(image->source, sizeof(image->source)), "replace"))) {
+                (Py_ssize_t)strnlen(image->source, sizeof(image->source)), "replace"))
+        && rsti_py_put(tuple, 11, PyLong_FromLongLong(image->segment_bytes))) {
         return tuple;
     }
     Py_XDECREF(tuple);

@@ -299,6 +299,19 @@ static PyObject *subscription_get_held(PyObject *object, void *closure)
     return Py_BuildValue("(LLi)", (long long)held_bytes, (long long)window_bytes, (int)mtu_max);
 }
 
+static PyObject *subscription_get_segments(PyObject *object, void *closure)
+{
+    rsti_py_subscription_t *self = (rsti_py_subscription_t *)object;
+    rst_segment_use_t use = {0};
+
+    (void)closure;
+    if (self->subscription != NULL) { /* also after close(), while views are alive */
+        rst_subscription_segments(self->subscription, &use);
+    }
+    return Py_BuildValue("(LiLi)", (long long)use.unread_bytes, (int)use.unread_count,
+        (long long)use.held_bytes, (int)use.held_count);
+}
+
 static PyObject *subscription_get_events_lost(PyObject *object, void *closure)
 {
     rsti_py_subscription_t *self = (rsti_py_subscription_t *)object;
@@ -369,6 +382,8 @@ static PyGetSetDef subscription_getset[] = {
         "(bytes from the oldest lease on, window) of the image that is held most, and the largest "
         "MTU of all.",
         NULL},
+    {"segments", subscription_get_segments, NULL,
+        "Bytes and number of messages in shared segments: unread, and then held.", NULL},
     {"fill", subscription_get_fill, NULL,
         "(bytes received and not consumed, window) of the fullest image.", NULL},
     {"partial_bytes", subscription_get_partial_bytes, NULL,

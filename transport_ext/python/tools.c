@@ -393,6 +393,38 @@ static PyObject *read_demand(PyObject *module, PyObject *const *args, Py_ssize_t
                       : PyLong_FromLongLong(wanted);
 }
 
+static void on_segment(void *arg, int64_t end_position, int64_t bytes_before)
+{
+    if (PyErr_Occurred() == NULL) {
+        (void)append(arg, Py_BuildValue("(LL)", (long long)end_position, (long long)bytes_before));
+    }
+}
+
+static PyObject *read_segments(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    rst_tool_t *tool;
+    int64_t registration_id, bytes;
+    int64_t wait = 0;
+    PyObject *list;
+
+    if (!rsti_py_check_count("read_segments", count, 2, 2)
+        || !rsti_py_get_int64(args[1], &registration_id)
+        || open_tool(module, args[0], &tool) == NULL) {
+        return NULL;
+    }
+    list = PyList_New(0);
+    bytes = list == NULL ? 0 : rst_tool_segments(tool, registration_id, &wait, on_segment, list);
+    rst_tool_close(tool);
+    if (bytes < 0) {
+        (void)rsti_py_raise(rsti_py_state_of_module(module), (int)bytes);
+    }
+    if (list == NULL || PyErr_Occurred() != NULL) {
+        Py_XDECREF(list);
+        return NULL;
+    }
+    return Py_BuildValue("LLN", (long long)bytes, (long long)wait, list);
+}
+
 static int append_losses(rst_tool_t *tool, PyObject *list)
 {
     return rst_tool_losses(tool, on_loss, list);
@@ -521,6 +553,9 @@ PyMethodDef rsti_py_tool_methods[] = {
     {"read_held_by", RSTI_PY_FASTCALL(read_held_by), METH_FASTCALL,
         "read_held_by($module, dir, registration_id, /)\n--\n\n"
         "(HELD_BY_…, bytes that the log's next term needs, bytes usable) of a publication."},
+    {"read_segments", RSTI_PY_FASTCALL(read_segments), METH_FASTCALL,
+        "read_segments($module, dir, registration_id, /)\n--\n\n"
+        "(bytes of its messages in shared segments, of one that waits, which may be unread)."},
     {"terminate", RSTI_PY_FASTCALL(terminate), METH_FASTCALL,
         "terminate($module, dir, token, /)\n--\n\nAsk the driver of the directory to end."},
     {"aeron_names", aeron_names, METH_NOARGS,

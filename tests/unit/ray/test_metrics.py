@@ -61,6 +61,24 @@ def test_what_waits_is_a_delay(driver_dir):
         assert 0.5 < gauges["queue_delay_seconds"] < 1.5  # half waits, half was read in 1 s
 
 
+def test_a_large_message_counts_with_its_bytes(driver_dir):
+    """It lies in shared memory; the log has 64 bytes of it."""
+    length = 1 << 20
+    with reader(dir=driver_dir) as end, end.handle.publisher(linger_s=0) as pub:
+        start = first_look(end, 10.0)
+        pub.send_many([bytes(length)] * 2)
+        until(lambda: end.fill[0] > 2 * length)
+        assert end.fill[0] < 2 * length + 1000
+        held, gauges = look(end, start, 11.0)
+        assert held.totals["bytes"] == 0
+        assert gauges["fill_ratio"] == 2 / 32  # of 32 messages, which is more than of 260 MiB
+        assert len(end.source.poll(1)) == 1
+        end.source.poll(1)  # the first one is consumed with it
+        now, gauges = look(end, held, 12.0)
+        assert length < now.totals["bytes"] < length + 1000 or now.totals["bytes"] > 2 * length
+        assert gauges["bytes_per_second"] == now.totals["bytes"]
+
+
 def test_metrics_need_ray(driver_dir):
     with (
         reader(dir=driver_dir) as end,

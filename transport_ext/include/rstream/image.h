@@ -18,6 +18,7 @@ typedef struct rst_image_info_t {
     int32_t position_counter_id;
     int64_t join_position;
     int64_t position;               /* consumed */
+    int64_t segment_bytes;          /* consumed of messages in shared segments since it joined */
     int64_t end_of_stream_position; /* INT64_MAX until it is known */
     bool is_end_of_stream;          /* consumed to the end of the stream */
     bool is_revoked;

@@ -103,8 +103,14 @@ RST_API int64_t rst_publication_offer_segment(rst_publication_t *publication, in
     int64_t reserved_value);
 /* Gives a claimed segment up; readers never knew of it. */
 RST_API void rst_publication_drop_segment(rst_publication_t *publication, int64_t number);
+/* Tells tools that a message of so many bytes waits until readers have consumed earlier ones in
+ * segments; 0: none does any more. */
+RST_API void rst_publication_note_segment_wait(rst_publication_t *publication, int64_t length);
 /* Bytes of memory of its segments. */
 RST_API int64_t rst_publication_segment_bytes(const rst_publication_t *publication);
+/* Bytes that were sent and that the slowest reader has not consumed: of the log, and of messages in
+ * segments. RST_CLOSED. RST_NOT_CONNECTED: the driver is Aeron's and does not tell. */
+RST_API int64_t rst_publication_unread_bytes(const rst_publication_t *publication);
 
 /* Offers messages[0 … count) in order until one is refused. *taken is the number accepted. Returns
  * the position after the last accepted message, or the reason if none was accepted. Wakes readers
@@ -441,6 +447,17 @@ RST_API void rst_subscription_fill(const rst_subscription_t *subscription, int64
  * read, and its window; and the largest MTU of all images. */
 RST_API void rst_subscription_held(const rst_subscription_t *subscription, int64_t *held_bytes,
     int64_t *window_bytes, int32_t *mtu_max);
+/* Messages in shared segments: how many the image has in which most of their bytes are sent and not
+ * consumed, and how many the image has of which batches hold most. The log, and so the functions
+ * above, have 64 bytes of each. */
+typedef struct rst_segment_use_t {
+    int64_t unread_bytes;
+    int64_t held_bytes;
+    int32_t unread_count;
+    int32_t held_count;
+} rst_segment_use_t;
+RST_API void rst_subscription_segments(const rst_subscription_t *subscription,
+    rst_segment_use_t *use);
 
 /* ---- waiting ---- */
 
@@ -525,6 +542,14 @@ RST_API int rst_tool_holders(rst_tool_t *tool,
 /* The reason of a publication's limit: RST_HELD_BY_…, read from its log. storage may be NULL; see
  * rst_publication_held_by. */
 RST_API int64_t rst_tool_held_by(rst_tool_t *tool, int64_t registration_id, rst_storage_t *storage);
+/* The messages of a publication that lie in shared segments, as its log tells: the newest of each
+ * segment, in no order, with the position behind it and the bytes of all that were sent before it.
+ * Returns the bytes of all. *wait: the bytes of one that waits until readers have consumed earlier
+ * ones; 0: none does. A reader that has consumed the stream up to a position has consumed as
+ * many of them as bytes_before says of the first message behind that position; all, if there is
+ * none. */
+RST_API int64_t rst_tool_segments(rst_tool_t *tool, int64_t registration_id, int64_t *wait,
+    void (*on_segment)(void *arg, int64_t end_position, int64_t bytes_before), void *arg);
 /* How many messages the readers of a publication want beyond what they have consumed: the least of
  * its local readers, or that of its receiver. INT64_MAX: no limit, or they do not tell. */
 RST_API int64_t rst_tool_demand(rst_tool_t *tool, int64_t registration_id);

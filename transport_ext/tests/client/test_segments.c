@@ -114,6 +114,98 @@ TEST(random_states)
     }
 }
 
+/* ---- how many bytes wait ---- */
+
+static rsti_log_ext_t told;
+
+static void tell(int32_t number, int64_t bytes_before, int64_t end_position, int64_t length)
+{
+    told.magic = RSTI_EXT_MAGIC;
+    told.segments[number] = (rsti_log_segment_t){bytes_before, end_position};
+    told.segment_bytes_sent = bytes_before + length;
+}
+
+TEST(bytes_below_a_position)
+{
+    told = (rsti_log_ext_t){0};
+    CHECK_EQ(rsti_segments_below(&told, 1000), 0);
+    tell(0, 0, 64, 5 * MIB);
+    tell(1, 5 * MIB, 192, 1);
+    CHECK_EQ(rsti_segments_below(&told, 63), 0);
+    CHECK_EQ(rsti_segments_below(&told, 64), 5 * MIB);
+    CHECK_EQ(rsti_segments_below(&told, 191), 5 * MIB);
+    CHECK_EQ(rsti_segments_below(&told, 192), 5 * MIB + 1);
+    CHECK_EQ(rsti_segments_count(&told, 0, 192), 2);
+    CHECK_EQ(rsti_segments_count(&told, 64, 192), 1);
+    CHECK_EQ(rsti_segments_count(&told, 64, 191), 0);
+    /* Aeron's log has other bytes there. */
+    told.magic = 0;
+    CHECK_EQ(rsti_segments_below(&told, 1000), 0);
+    CHECK_EQ(rsti_segments_count(&told, 0, 1000), 0);
+}
+
+TEST(bytes_while_a_message_is_told)
+{
+    told = (rsti_log_ext_t){0};
+    tell(0, 0, 64, 7);
+    const int64_t before = rsti_segments_below(&told, 64);
+    told.segments[0].bytes_before = 7; /* the next one in the same segment, word for word */
+    CHECK_EQ(rsti_segments_below(&told, 64), before);
+    told.segments[0].end_position = 128;
+    CHECK_EQ(rsti_segments_below(&told, 64), before);
+    told.segment_bytes_sent = 16;
+    CHECK_EQ(rsti_segments_below(&told, 64), before);
+    CHECK_EQ(rsti_segments_below(&told, 128), 16);
+}
+
+TEST(words_that_cannot_be)
+{
+    told = (rsti_log_ext_t){0};
+    tell(3, -5, 64, 10);
+    CHECK_EQ(rsti_segments_below(&told, 0), 0);
+    told.segments[3] = (rsti_log_segment_t){1000, INT64_MAX};
+    CHECK_EQ(rsti_segments_below(&told, 0), 5);
+    told.segment_bytes_sent = -1;
+    CHECK_EQ(rsti_segments_below(&told, 0), 0);
+    CHECK_EQ(rsti_segments_below(&told, INT64_MAX), 0);
+}
+
+#define MESSAGES 200
+
+/* Messages in random segments that some reader has consumed, beside a list of all of them. */
+TEST(bytes_of_random_streams)
+{
+    for (unsigned seed = 1; seed <= 200; seed++) {
+        rsti_rng_t rng;
+        rsti_rng_init(&rng, seed);
+        told = (rsti_log_ext_t){0};
+        int64_t ends[MESSAGES];
+        int64_t lengths[MESSAGES];
+        int consumed = 0;
+        int64_t all = 0;
+        for (int i = 0; i < MESSAGES; i++) {
+            if (i - consumed >= RSTI_SEGMENTS_MAX || rsti_rng_below(&rng, 3) == 0) {
+                consumed += 1 + (int)rsti_rng_below(&rng, (uint64_t)i - (uint64_t)consumed + 1);
+                consumed = consumed > i ? i : consumed;
+            }
+            int32_t number = (int32_t)rsti_rng_below(&rng, RSTI_SEGMENTS_MAX);
+            while (consumed < i && told.segments[number].end_position >= ends[consumed]) {
+                number = (number + 1) % RSTI_SEGMENTS_MAX;
+            }
+            lengths[i] = 1 + (int64_t)rsti_rng_below(&rng, 64 * MIB);
+            ends[i] = (i > 0 ? ends[i - 1] : 0) + 64 * (1 + (int64_t)rsti_rng_below(&rng, 3));
+            tell(number, all, ends[i], lengths[i]);
+            all += lengths[i];
+            int64_t below = all;
+            for (int k = i; k >= consumed; k--) { /* a reader that has come to message k */
+                CHECK_EQ(rsti_segments_below(&told, ends[k]), below);
+                CHECK_EQ(rsti_segments_count(&told, ends[k], ends[i]), i - k);
+                below -= lengths[k];
+            }
+        }
+    }
+}
+
 TEST(the_reference)
 {
     const rsti_segment_ref_t ref = {.length = 3 * MIB, .number = 7};
@@ -132,4 +224,5 @@ TEST(the_reference)
 
 CHECK_MAIN(RUN(the_first_is_new), RUN(what_is_unread_or_claimed_is_not_free),
     RUN(the_warmest_that_is_large_enough), RUN(at_the_bound_of_memory), RUN(at_the_bound_of_number),
-    RUN(random_states), RUN(the_reference))
+    RUN(random_states), RUN(bytes_below_a_position), RUN(bytes_while_a_message_is_told),
+    RUN(words_that_cannot_be), RUN(bytes_of_random_streams), RUN(the_reference))
