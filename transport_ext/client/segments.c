@@ -102,6 +102,12 @@ static void tell(rsti_log_ext_t *ext, int64_t number, const rsti_segment_t *segm
 
 /* ---- publisher ---- */
 
+/* What frame and metadata call the message that lies there; they have 32 bits for it. */
+static int32_t use_of(const rsti_segment_t *segment)
+{
+    return (int32_t)(1 + segment->used % INT32_MAX);
+}
+
 void rsti_segments_free(rsti_segments_t *segments)
 {
     for (int32_t i = 0; segments != NULL && i < segments->count; i++) {
@@ -110,16 +116,44 @@ void rsti_segments_free(rsti_segments_t *segments)
     rsti_free(segments);
 }
 
-/* Takes memory that no message needs from the other segments, until the chosen one can grow. */
-static void make_room(rsti_segments_t *segments, const rsti_log_file_t *log, int32_t chosen,
-    int64_t more, int64_t consumed)
+static int64_t consumed_now(const rst_publication_t *publication)
 {
+    return rsti_max_i64(0, rst_publication_consumed_position(publication));
+}
+
+/* Ends the use of a free segment: from then on no reader begins to read there. A reader that has
+ * just joined may stand before the message, which all others had consumed. It stores its position
+ * before it looks at the use, and this stores the use before it looks at the positions: so at least
+ * one of the two sees the other. False: there is such a reader, and the message stays. */
+static bool end_use(rst_publication_t *publication, int32_t number)
+{
+    const rsti_segment_t *segment = &publication->segments->items[number];
+    int32_t *use = &rsti_shared_log_ext(publication->log)->segments[number].use;
+    const int32_t before = rsti_load_relaxed_i32(use);
+    rsti_store_relaxed_i32(use, 0);
+    rsti_fence();
+    if (segment->end_position <= consumed_now(publication)) {
+        return true;
+    }
+    rsti_store_release_i32(use, before);
+    return false;
+}
+
+/* Takes memory that no message needs from the other segments, until the chosen one can grow. */
+static void make_room(rst_publication_t *publication, int32_t chosen, int64_t more,
+    int64_t consumed)
+{
+    rsti_segments_t *segments = publication->segments;
+    const rsti_log_file_t *log = &publication->log->file;
     for (int32_t i = 0; i < segments->count && segments->reserved + more > RSTI_SEGMENT_BYTES_MAX;
         i++) {
         rsti_segment_t *segment = &segments->items[i];
         const int64_t held = segment->file.reserved;
         const int64_t keep = needed(segment, consumed);
-        if (i != chosen && held > keep && rsti_segment_trim(&segment->file, log, i, keep) == 0) {
+        if (i == chosen || held <= keep || (keep == 0 && !end_use(publication, i))) {
+            continue;
+        }
+        if (rsti_segment_trim(&segment->file, log, i, keep) == 0) {
             segments->reserved -= held - keep;
         }
     }
@@ -139,7 +173,7 @@ static int reserve(rst_publication_t *publication, int32_t chosen, int64_t lengt
         segments->count++;
     }
     const int64_t before = segment->file.reserved;
-    make_room(segments, log, chosen, missing(segment, length), consumed);
+    make_room(publication, chosen, missing(segment, length), consumed);
     const int result = rsti_segment_reserve(&segment->file, log, chosen, length);
     segments->reserved += segment->file.reserved - before;
     return result;
@@ -175,9 +209,9 @@ RST_API int64_t rst_publication_claim_segment(rst_publication_t *publication, in
         return RST_ERROR;
     }
     rsti_segments_t *segments = publication->segments;
-    const int64_t consumed = rsti_max_i64(0, rst_publication_consumed_position(publication));
+    const int64_t consumed = consumed_now(publication);
     const int32_t chosen = rsti_segments_choose(segments, length, consumed);
-    if (chosen < 0) {
+    if (chosen < 0 || (chosen < segments->count && !end_use(publication, chosen))) {
         return RST_BACK_PRESSURED;
     }
     if (reserve(publication, chosen, length, consumed) < 0) {
@@ -210,15 +244,18 @@ RST_API int64_t rst_publication_offer_segment(rst_publication_t *publication, in
         (void)RST_SET_ERR(RST_EINVAL, "segment %" PRId64 " is not claimed", number);
         return RST_ERROR;
     }
-    const rsti_segment_ref_t ref = {.length = segment->length, .number = (int32_t)number};
+    const rsti_segment_ref_t ref = {
+        .length = segment->length, .number = (int32_t)number, .use = use_of(segment)};
+    rsti_log_ext_t *ext = rsti_shared_log_ext(publication->log);
     uint8_t payload[RSTI_SEGMENT_REF_LENGTH];
     rsti_segment_ref_encode(&ref, payload);
+    rsti_store_release_i32(&ext->segments[number].use, ref.use);
     const int64_t position = rst_publication_offer(publication, payload, sizeof payload,
         rsti_stream_header_with_kind(reserved_value, RSTI_KIND_SEGMENT));
     if (position > 0) {
         segment->end_position = position;
         segment->is_claimed = false;
-        tell(rsti_shared_log_ext(publication->log), number, segment);
+        tell(ext, number, segment);
     }
     return position;
 }
@@ -265,6 +302,9 @@ RST_API int64_t rst_publication_unread_bytes(const rst_publication_t *publicatio
 void rsti_segments_skip(rst_image_t *image, int64_t position, int64_t length,
     rst_skip_reason_t reason)
 {
+    if (reason == RSTI_SKIP_OLD) {
+        return;
+    }
     const rst_image_event_t event = {
         .kind = RST_IMAGE_SKIPPED,
         .position = position,
@@ -293,6 +333,13 @@ const uint8_t *rsti_segments_find(rst_image_t *image, const uint8_t *payload,
     if (data == NULL) {
         *reason = RST_SKIP_SEGMENT;
         rsti_error_clear();
+        return NULL;
+    }
+    rsti_fence(); /* the position of this image before the use; end_use() has them in reverse */
+    const rsti_log_ext_t *ext = rsti_shared_log_ext(image->log);
+    if (rsti_load_acquire_i32(&ext->segments[ref.number].use) != ref.use) {
+        *reason = RSTI_SKIP_OLD;
+        return NULL;
     }
     return data;
 }

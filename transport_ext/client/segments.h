@@ -8,7 +8,10 @@
  * publication that has as many unread must wait, which is its back-pressure: the window of the log
  * counts only the few bytes that tell where a message lies.
  *
- * Reader. All subscriptions of a process map a segment once, with the log (shared_log.h). */
+ * Reader. All subscriptions of a process map a segment once, with the log (shared_log.h). A reader
+ * that joins may begin before messages that all others have consumed. So the frame of a message and
+ * the log's metadata both name the use of the segment, and a reader passes over a message whose
+ * segment has another use by now. */
 #ifndef RSTI_CLIENT_SEGMENTS_H
 #define RSTI_CLIENT_SEGMENTS_H
 
@@ -62,6 +65,9 @@ static inline bool rsti_segments_take(const rst_image_t *image, int64_t reserved
         && (subscription->parts.name_hash == 0 || subscription->parts.name_hash == name_hash);
 }
 
+/* Not told: the segment has another message by now, or none. All readers had consumed this one
+ * before the image joined, so it lies before what a late reader is promised. */
+#define RSTI_SKIP_OLD ((rst_skip_reason_t)0)
 /* The message that the payload names; length: its bytes. NULL: it cannot be read, and *reason says
  * why. Valid as long as the image's log and the lease on it. The caller holds
  * subscription->lock. */

@@ -88,6 +88,9 @@ typedef struct rsti_log_segment_t {
     int64_t bytes_before; /* of all messages in segments that were sent before it */
     int64_t end_position; /* behind the frame that says where it lies; 0: none was sent. Written
                            * last */
+    int32_t use; /* of the segment, as the frame of the message says. 0: nobody may read there any
+                  * more. Written before the bytes there change */
+    int32_t pad;
 } rsti_log_segment_t;
 #define RSTI_LOG_SEGMENTS 32
 
@@ -133,7 +136,7 @@ _Static_assert(offsetof(rsti_log_ext_t, demand) == 536, "log extension");
 _Static_assert(offsetof(rsti_log_ext_t, slots) == 576, "log extension");
 _Static_assert(offsetof(rsti_log_ext_t, segment_bytes_sent) == 1600, "log extension");
 _Static_assert(offsetof(rsti_log_ext_t, segments) == 1664, "log extension");
-_Static_assert(sizeof(rsti_log_ext_t) == 2176, "log extension");
+_Static_assert(sizeof(rsti_log_ext_t) == 2432, "log extension");
 #define RSTI_LOG_EXT_OFFSET 512
 
 /* At byte 32 of the value record of a subscriber position counter: the demand of its reader. The

@@ -16,6 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t size)
     FUZZ_CHECK(size == RSTI_SEGMENT_REF_LENGTH);
     FUZZ_CHECK(ref.number >= 0 && ref.number < 32);
     FUZZ_CHECK(ref.length >= 1 && ref.length <= INT64_C(65) << 20);
+    FUZZ_CHECK(ref.use >= 1);
     rsti_segment_ref_encode(&ref, payload);
     FUZZ_CHECK(memcmp(payload, data, size) == 0);
     return 0;

@@ -7,7 +7,7 @@
 
 _Static_assert(sizeof(rsti_segment_ref_t) == RSTI_SEGMENT_REF_LENGTH, "no padding");
 _Static_assert(offsetof(rsti_segment_ref_t, number) == 8, "number");
-_Static_assert(offsetof(rsti_segment_ref_t, zero) == 12, "zero");
+_Static_assert(offsetof(rsti_segment_ref_t, use) == 12, "use");
 
 void rsti_segment_ref_encode(const rsti_segment_ref_t *ref, uint8_t *payload)
 {
@@ -22,5 +22,5 @@ bool rsti_segment_ref_decode(const uint8_t *payload, size_t length, int32_t segm
     }
     memcpy(ref, payload, sizeof *ref);
     return ref->number >= 0 && ref->number < segments_max && ref->length >= 1
-        && ref->length <= length_max && ref->zero == 0;
+        && ref->length <= length_max && ref->use >= 1;
 }

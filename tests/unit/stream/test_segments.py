@@ -120,6 +120,39 @@ def test_a_view_stays_as_it_is_while_others_come_and_go(driver_dir, name):
     until(lambda: files(driver_dir) == [], 30)
 
 
+@pytest.mark.parametrize("codec", ["raw", "numpy"], ids=["copied", "views"])
+def test_a_late_reader_never_gets_a_message_in_the_place_of_another(driver_dir, name, codec):
+    """It may begin before messages that all others have consumed, whose segments are used again."""
+    reads = "raw" if codec == "raw" else arrays_as_views()
+    with (
+        stream.subscriber(name, codec=reads, dir=driver_dir) as sub,
+        stream.publisher(name, codec=codec, dir=driver_dir, linger_s=0) as pub,
+    ):
+
+        def send(number):
+            data = number.to_bytes(4, "little") * 50_000
+            pub.send(data if codec == "raw" else np.frombuffer(data, "u4"), timeout_s=10)
+
+        number = 0
+        for _ in range(30):
+            for _ in range(3):
+                number += 1
+                send(number)
+                sub.get(timeout_s=10)
+                sub.poll()  # asks for more, so it is consumed
+            with stream.subscriber(name, codec=reads, dir=driver_dir) as late:
+                until(lambda late=late: late.is_connected)
+                number += 1
+                send(number)
+                got = [0]
+                while got[-1] != number:
+                    got.append(int.from_bytes(bytes(late.get(timeout_s=10)[:4])[:4], "little"))
+                assert got == sorted(set(got)), number
+                assert not [one for one in late.events() if isinstance(one, stream.Refused)]
+                sub.get(timeout_s=10)
+                sub.poll()
+
+
 def test_views_of_all_segments_hold_the_publisher_which_says_so(pair, caplog):
     pub, sub = pair(arrays_as_views())
     array = np.zeros(MIB, "u1")
@@ -292,12 +325,13 @@ def test_too_long_for_its_reader(pair):
 @pytest.mark.parametrize(
     ("payload", "text"),
     [
-        (struct.pack("<qii", 0, 0, 0), "its parts contradict"),
-        (struct.pack("<qii", MIB, SEGMENTS_MAX, 0), "its parts contradict"),
-        (struct.pack("<qii", MIB, -1, 0), "its parts contradict"),
-        (struct.pack("<qii", (65 << 20) + 1, 0, 0), "its parts contradict"),
+        (struct.pack("<qii", 0, 0, 1), "its parts contradict"),
+        (struct.pack("<qii", MIB, SEGMENTS_MAX, 1), "its parts contradict"),
+        (struct.pack("<qii", MIB, -1, 1), "its parts contradict"),
+        (struct.pack("<qii", (65 << 20) + 1, 0, 1), "its parts contradict"),
+        (struct.pack("<qii", MIB, 0, 0), "its parts contradict"),
         (b"short", "its parts contradict"),
-        (struct.pack("<qii", MIB, 5, 0), "cannot be mapped"),
+        (struct.pack("<qii", MIB, 5, 1), "cannot be mapped"),
     ],
 )
 def test_a_place_that_cannot_be_is_told_and_passed_over(driver_dir, name, payload, text):
@@ -324,7 +358,7 @@ def test_a_segment_of_another_length_is_not_read(driver_dir, name):
         pub = client.add_publication(str(Channel.ipc(name=name)), sub.stream_id)
         until(lambda: pub.is_connected)
         Path(driver_dir, "publications", f"{pub.core.registration_id}.0").write_bytes(bytes(MIB))
-        assert pub.core.offer(struct.pack("<qii", MIB, 0, 0), header) > 0
+        assert pub.core.offer(struct.pack("<qii", MIB, 0, 1), header) > 0
         with pytest.raises(CodecError, match="cannot be mapped"):
             while True:
                 assert sub.poll() == []

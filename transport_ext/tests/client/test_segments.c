@@ -121,7 +121,8 @@ static rsti_log_ext_t told;
 static void tell(int32_t number, int64_t bytes_before, int64_t end_position, int64_t length)
 {
     told.magic = RSTI_EXT_MAGIC;
-    told.segments[number] = (rsti_log_segment_t){bytes_before, end_position};
+    told.segments[number] = (rsti_log_segment_t){
+        .bytes_before = bytes_before, .end_position = end_position};
     told.segment_bytes_sent = bytes_before + length;
 }
 
@@ -163,7 +164,7 @@ TEST(words_that_cannot_be)
     told = (rsti_log_ext_t){0};
     tell(3, -5, 64, 10);
     CHECK_EQ(rsti_segments_below(&told, 0), 0);
-    told.segments[3] = (rsti_log_segment_t){1000, INT64_MAX};
+    told.segments[3] = (rsti_log_segment_t){.bytes_before = 1000, .end_position = INT64_MAX};
     CHECK_EQ(rsti_segments_below(&told, 0), 5);
     told.segment_bytes_sent = -1;
     CHECK_EQ(rsti_segments_below(&told, 0), 0);
@@ -208,7 +209,7 @@ TEST(bytes_of_random_streams)
 
 TEST(the_reference)
 {
-    const rsti_segment_ref_t ref = {.length = 3 * MIB, .number = 7};
+    const rsti_segment_ref_t ref = {.length = 3 * MIB, .number = 7, .use = 1};
     rsti_segment_ref_t back;
     uint8_t payload[RSTI_SEGMENT_REF_LENGTH + 1];
     rsti_segment_ref_encode(&ref, payload);
@@ -218,7 +219,9 @@ TEST(the_reference)
     CHECK(!rsti_segment_ref_decode(payload, RSTI_SEGMENT_REF_LENGTH - 1, 8, 3 * MIB, &back));
     CHECK(!rsti_segment_ref_decode(payload, RSTI_SEGMENT_REF_LENGTH, 7, 3 * MIB, &back));
     CHECK(!rsti_segment_ref_decode(payload, RSTI_SEGMENT_REF_LENGTH, 8, 3 * MIB - 1, &back));
-    payload[12] = 1;
+    payload[12] = 0;
+    CHECK(!rsti_segment_ref_decode(payload, RSTI_SEGMENT_REF_LENGTH, 8, 3 * MIB, &back));
+    payload[15] = 0x80;
     CHECK(!rsti_segment_ref_decode(payload, RSTI_SEGMENT_REF_LENGTH, 8, 3 * MIB, &back));
 }
 
