@@ -27,8 +27,8 @@ log = logging.getLogger("rstream")
 #: A message with fewer bytes is copied also for a codec that takes views: that costs less than to
 #: lease it.
 COPIED_BELOW: Final = 4096
-#: A poll hands out at most this part of the window. A second one then fits beside it, and the
-#: publisher has half of the window left.
+#: A poll hands out at most this part of the window, or of the segments. A second one then fits
+#: beside it, and the publisher has half of them left.
 WINDOW_PARTS: Final = 4
 #: Most bytes of a poll before a window is known.
 BYTES_AT_FIRST: Final = 1
@@ -53,8 +53,8 @@ class Views:
         holds: how often that has come to be more than half of the window, or of what segments may
             hold.
         bytes_max: most bytes of one poll; 0: no limit. A loop refers to what it was given last
-            while it waits for more. If that could fill the window, both ends would wait for each
-            other.
+            while it waits for more. If that could fill the window or the segments, both ends would
+            wait for each other.
     """
 
     def __init__(self, title: str) -> None:
@@ -70,8 +70,8 @@ class Views:
         segment_bytes, messages = _most_in_segments(sources) if held else (0, 0)
         self.held_bytes = held + segment_bytes
         self.bytes_max = BYTES_AT_FIRST
-        if window > 0:  # only with larger frames a view can lie in the log
-            self.bytes_max = window // WINDOW_PARTS if mtu > COPIED_BELOW else 0
+        if window > 0:
+            self.bytes_max = _poll_bytes_max(window, mtu, sources)
         fills_log = 2 * held > window
         is_holding = fills_log or 2 * segment_fill(segment_bytes, messages) > 1
         if is_holding and not self._is_holding:
@@ -126,3 +126,13 @@ def _most_in_segments(sources: Sequence[Input]) -> tuple[int, int]:
     they hold most.
     """
     return max((source.core.segments[2:] for source in sources), default=(0, 0))
+
+
+def _poll_bytes_max(window: int, mtu: int, sources: Sequence[Input]) -> int:
+    if mtu > COPIED_BELOW:  # only with larger frames a view can lie in the log
+        return window // WINDOW_PARTS
+    if not any(source.channel.startswith("aeron:ipc") for source in sources):
+        return 0
+    # A message in a segment has more bytes than an eighth of a term, and a window has half a term
+    # at most. So as many bytes as two windows lie in eight segments, a quarter of all, at most.
+    return min(2 * window, SEGMENT_BYTES_MAX // WINDOW_PARTS)

@@ -192,6 +192,35 @@ def test_what_a_closed_reader_still_holds(pair):
     assert kept.size == MIB
 
 
+@pytest.mark.parametrize("term_length", ["64k", "1m", "16m"])
+def test_what_a_loop_was_given_last_never_fills_the_segments(driver_dir, name, term_length):
+    """All segments are unread when it begins. It refers to the last item while it waits for more,
+    which must come; so no poll may hand out all of them.
+    """
+    channel = f"aeron:ipc?term-length={term_length}"
+    ends = {"channel": channel, "dir": driver_dir}
+    with (
+        stream.subscriber(name, codec=views(), **ends) as sub,
+        stream.publisher(name, codec="numpy", rate=rate.Unlimited(), linger_s=0, **ends) as pub,
+    ):
+        array = np.zeros(pub.max_unparted_length + 1, "u1")
+        for _ in range(SEGMENTS_MAX):
+            pub.send(array, timeout_s=10)
+        got = []
+
+        def read():
+            for item in sub:
+                got.append(item.size)
+                if len(got) == SEGMENTS_MAX + 20:
+                    break
+
+        reader = in_thread(read)
+        for _ in range(20):
+            pub.send(array, timeout_s=10)
+        reader.join(10)
+        assert len(got) == SEGMENTS_MAX + 20
+
+
 # ---- what others see ----
 
 
