@@ -9,7 +9,7 @@ how it behaves at its limit. Pure, no waiting, not thread-safe: the owner holds 
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeVar
 
 from rstream._checks import is_whole
 
@@ -38,6 +38,8 @@ class Queue(Protocol[T]):
 
     dropped: int
     conflated: int
+    #: Whether a dropped item is the one that has waited longest.
+    drops_oldest: ClassVar[bool]
 
     @property
     def capacity(self) -> int:
@@ -72,6 +74,7 @@ class PlainQueue(Generic[T]):
 
     dropped: int
     conflated: int
+    drops_oldest: ClassVar[bool] = False
 
     def __init__(self, capacity: int) -> None:
         self._capacity = _check_capacity(capacity)
@@ -126,6 +129,8 @@ class DropNewestQueue(PlainQueue[T]):
 class DropOldestQueue(PlainQueue[T]):
     """At the limit the oldest waiting item is dropped."""
 
+    drops_oldest: ClassVar[bool] = True
+
     def put(self, item: T) -> None:
         """Add an item; when full, the oldest one goes."""
         if len(self._items) >= self._capacity:
@@ -146,6 +151,7 @@ class LatestQueue(Generic[T]):
 
     dropped: int
     conflated: int
+    drops_oldest: ClassVar[bool] = True
 
     def __init__(self, key: Callable[[T], Hashable] | None, keys_max: int) -> None:
         self._key = key
@@ -185,6 +191,7 @@ class ConflateQueue(Generic[T]):
 
     dropped: int
     conflated: int
+    drops_oldest: ClassVar[bool] = False
 
     def __init__(self, merge: Callable[[T, T], T]) -> None:
         self._merge = merge

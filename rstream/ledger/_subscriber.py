@@ -30,6 +30,7 @@ from rstream.ledger._staging import Row, Staging
 from rstream.service import Service, serve
 from rstream.stream import Lost, Subscriber, Unavailable, _pump
 from rstream.stream._events import EVENTS_MAX
+from rstream.stream._placed_errors import PlacedErrors
 from rstream.stream._watched import Bell
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ class CommittedSubscriber(Subscriber[Any]):
         self._plain = 0  # of them without a commit
         self._out: list[Row | Any] = []  # of the last poll
         self._out_done = 0  # of them consumed
-        self._errors: deque[Exception] = deque()
+        self._errors = PlacedErrors()
         self._events: deque[StreamEvent] = deque(maxlen=EVENTS_MAX)
         self._has_ended = self._is_woken = False
         self._demand: int | None = None
@@ -157,7 +158,7 @@ class CommittedSubscriber(Subscriber[Any]):
                 return
             except Exception as error:  # a poll of the consumer raises it; reading goes on
                 with self._changed:
-                    self._errors.append(error)
+                    self._errors.put(error, len(self._ready))
                     self._note_change()
 
     def _await_room(self) -> None:
@@ -290,11 +291,13 @@ class CommittedSubscriber(Subscriber[Any]):
         self._count(len(self._out))
         with self._changed:
             self._is_woken = False
-            count = min(limit, len(self._ready))
+            if self._errors.is_due:
+                self._out = []
+                raise self._errors.take()
+            count = min(self._errors.most(limit), len(self._ready))
+            self._errors.note_gone(count)
             self._out = [self._ready.popleft() for _ in range(count)]
             self._out_done = 0
-            if not self._out and not self._ready and self._errors:
-                raise self._errors.popleft()
             self._plain -= sum(not isinstance(one, Row) for one in self._out)
             self._note_change()
             return [
@@ -361,9 +364,11 @@ class CommittedSubscriber(Subscriber[Any]):
             return True
         if self._pump is None:
             return self._source.is_ready()
+        if self._errors.is_due:
+            return True
         if self._ready:
             return self._demand != 0 or self._closed or self._is_woken
-        return bool(self._errors or self._closed or self._is_woken)
+        return bool(self._closed or self._is_woken)
 
     def wake(self) -> None:
         with self._changed:

@@ -2,14 +2,14 @@
 
 One lock, the condition ``_changed``, guards the queue, the errors and the flags. The pump thread is
 the only one that polls the reader; it stores under the lock and notifies. The consumer takes
-under the lock, and waits on the condition, never in the reader.
+under the lock, and waits on the condition, never in the reader. An error stands behind the items
+that waited in the queue when it came.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections import deque
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from rstream import policy
@@ -26,6 +26,7 @@ from rstream.flow.queues import (
 )
 from rstream.stream import _pump
 from rstream.stream._eviction import check_evict
+from rstream.stream._placed_errors import PlacedErrors
 from rstream.stream._subscriber import Subscriber
 from rstream.stream._watched import Bell
 
@@ -109,7 +110,7 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
         self._is_blocking = isinstance(on_slow, policy.Buffer) and on_slow.overflow == "block"
         self._changed = threading.Condition()
         self._bell: Bell | None = None  # of an event loop that waits for a change
-        self._errors: deque[Exception] = deque()
+        self._errors = PlacedErrors()
         self._has_ended = self._is_woken = False
         self._failure: Exception | None = None
         self._demand: int | None = None  # of a reactive subscriber; None: the caller polls itself
@@ -152,7 +153,7 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
                 self._await_raised(error)
             except Exception as error:  # a poll of the consumer raises it; reading goes on
                 with self._changed:
-                    self._errors.append(error)
+                    self._errors.put(error, len(self._queue))
                     self._note_change()
         if self._failure is not None:
             self._reader.close()
@@ -160,9 +161,9 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
     def _await_raised(self, error: MessagesLost) -> None:
         """Read on only when the consumer has got the error: it stands between two messages."""
         with self._changed:
-            self._errors.append(error)
+            self._errors.put(error, len(self._queue))
             self._note_change()
-            while error in self._errors and not self._is_stopped():
+            while self._errors and not self._is_stopped():
                 self._changed.wait(PUMP_WAIT_S)
 
     def _is_stopped(self) -> bool:
@@ -186,6 +187,7 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
     def _store(self, items: list[T]) -> None:
         with self._changed:
             self._has_ended = False
+            dropped = self._queue.dropped
             try:
                 for item in items:
                     self._queue.put(item)
@@ -200,6 +202,8 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
                 )
             except Exception as error:  # the user's key or merge function
                 self._failure = error
+            if self._queue.drops_oldest:
+                self._errors.note_gone(self._queue.dropped - dropped)
             self._note_change()
 
     # ---- the consumer's thread ----
@@ -217,16 +221,17 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
             raise ClosedError(f"{self!r} is closed")
         with self._changed:
             self._is_woken = False
-            items = self._queue.take(limit)
+            if self._errors.is_due:
+                self._note_change()
+                raise self._errors.take()
+            items = self._queue.take(self._errors.most(limit))
             if items:
+                self._errors.note_gone(len(items))
                 if self._is_blocking:
                     self._note_change()
                 return items
             if len(self._queue):
                 return []  # no demand for it; an error never overtakes data
-            if self._errors:
-                self._note_change()
-                raise self._errors.popleft()
             if self._failure is not None:
                 raise self._failure
         return []
@@ -252,11 +257,11 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
         return self._bell
 
     def is_ready(self) -> bool:
-        if self.has_rest():
+        if self.has_rest() or self._errors.is_due:
             return True
         if len(self._queue):
             return self._demand != 0 or self._closed or self._is_woken
-        return bool(self._errors or self._failure or self._closed or self._is_woken)
+        return bool(self._failure or self._closed or self._is_woken)
 
     def wake(self) -> None:
         with self._changed:

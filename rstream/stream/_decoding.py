@@ -48,6 +48,7 @@ class Decoder(Generic[T]):
 
     Attributes:
         indexes: which messages of the last batch the objects were made of; None: all, in order.
+        errors: message of the last batch, and the error that a poll raises in its place.
     """
 
     def __init__(self, report: Report, codec: Codec[T], directory: str) -> None:
@@ -61,7 +62,14 @@ class Decoder(Generic[T]):
         # Other codecs are promised bytes.
         self._maps_blocks = codec.codec_id in (ARROW_ID, NUMPY_ID)
         self.indexes: list[int] | None = None
+        self.errors: list[tuple[int, Exception]] = []
+        self._at = 0  # the message of a batch that is looked at
         self._name_hash = _core.name_hash(report.name) if report.name else 0
+
+    def take_errors(self) -> list[tuple[int, Exception]]:
+        """Remove and return the errors of the last batch."""
+        errors, self.errors = self.errors, []
+        return errors
 
     def decode(self, source: Input, batch: _core.Batch, payloads: Sequence[Buffer]) -> list[T]:
         """The objects of a batch, in order.
@@ -95,8 +103,10 @@ class Decoder(Generic[T]):
             peer.position = position
             if header == self._expected:
                 peer.is_rstream = True
-            elif not self._is_data(source, session_id, peer, header, messages[index]):
-                continue
+            else:
+                self._at = index
+                if not self._is_data(source, session_id, peer, header, messages[index]):
+                    continue
             payload = messages[index]
             if header == self._block:
                 try:
@@ -173,7 +183,8 @@ class Decoder(Generic[T]):
         event = Refused(
             session_id=session_id, position=position, source=peer.source, reason=str(error)
         )
-        self._report.tell(event, error, is_first=is_first)
+        if self._report.note(event, error, is_first=is_first):
+            self.errors.append((self._at, error))
 
     def _on_failed(self, source: Input, session_id: int, peer: Peer, payload: bytes) -> None:
         # With on_lost="event" nothing is raised. So the failure must not look like a completion,
@@ -195,7 +206,8 @@ class Decoder(Generic[T]):
             reason=sent.text,
             error=error,
         )
-        self._report.tell(event, error)
+        if self._report.note(event, error):
+            self.errors.append((self._at, error))
 
     def _name_error(self, source: Input, session_id: int, name_hash: int) -> NameMismatch:
         stream_id = self._report.stream_id
@@ -242,6 +254,8 @@ class Decoder(Generic[T]):
     def _refuse_all(self, source: Input, places: list[tuple[int, int]], text: str) -> None:
         """Skip the messages of a batch; one error for each publisher, at its last position."""
         last = dict(places)
+        self._at = len(places) - 1 if self.indexes is None else self.indexes[-1]
+        self.indexes = []
         self._report.refused += len(places) - len(last)
         for session_id, position in last.items():
             error = CodecError(
@@ -257,6 +271,7 @@ class Decoder(Generic[T]):
         indexes = list(range(len(payloads))) if self.indexes is None else self.indexes
         self.indexes = []
         for index, payload, (session_id, position) in zip(indexes, payloads, places, strict=True):
+            self._at = index
             try:
                 decoded = self._decode_many([payload])
                 if len(decoded) != 1:

@@ -24,6 +24,8 @@ class Input:
         held: the batch that the last poll returned and that is not released yet.
         held_count: objects made of it.
         held_indexes: the message of each object in it; None: every message is an object.
+        held_end: how many of its messages count as consumed with these objects, while more of it is
+            to be handed out (_cut.py); None: all.
         takes_views: objects may be views of a batch, which then stays for them (``Batch.keep``).
     """
 
@@ -33,6 +35,7 @@ class Input:
         "core",
         "held",
         "held_count",
+        "held_end",
         "held_indexes",
         "peers",
         "takes_views",
@@ -52,6 +55,7 @@ class Input:
         self.held: _core.Batch | None = None
         self.held_count = 0
         self.held_indexes: list[int] | None = None
+        self.held_end: int | None = None
         self.takes_views = takes_views
         self.tell_demand()
 
@@ -81,12 +85,25 @@ class Input:
         """Keep a batch until its objects are consumed."""
         self.held, self.held_count, self.held_indexes = batch, count, indexes
 
+    def hold_part(self, indexes: list[int], end: int | None) -> None:
+        """Note which objects of the held batch are handed out now.
+
+        Args:
+            indexes: the message of each.
+            end: how many messages count as consumed with them; None: all, they are the last ones.
+        """
+        self.held_count, self.held_indexes, self.held_end = len(indexes), indexes, end
+
     def release(self) -> None:
-        """Count the whole held batch as consumed."""
-        if self.held is not None:
+        """Count the held batch as consumed, as far as it was handed out."""
+        if self.held is None:
+            return
+        if self.held_end is None:
             self.let_go(self.held)
             self.held = None
             self.tell_demand()
+        elif not self.takes_views:  # the memory of a view cannot be given back in parts
+            self.held.consume(self.held_end)
 
     def let_go(self, batch: _core.Batch) -> None:
         """End the lease of a batch. Views of it stay valid."""
@@ -102,7 +119,7 @@ class Input:
             return
         if count >= self.held_count:
             self.release()
-        elif not self.takes_views:  # the memory of a view cannot be given back in parts
+        elif not self.takes_views:
             indexes = self.held_indexes
             batch.consume(count if indexes is None else indexes[count - 1] + 1)
 

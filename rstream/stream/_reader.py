@@ -6,14 +6,19 @@ Theory of operation. One poll goes through these steps:
     _gaps.py      a gap is raised, or filled by the user's function
     _inputs.py    one batch from each transport subscription in turn
     _decoding.py  headers are checked, control messages are taken out, payloads are decoded
-    _reader.py    objects are returned; with none, the oldest error is raised
+    _cut.py       a batch with messages that cannot be used ends at the first one for this poll
+    _reader.py    objects are returned, or the oldest error is raised
 
 Demand. Publishers that make elements on demand (sinks) are told how many this reader wants behind
 what it has consumed. For a subscriber of the Reactive Streams contract that is what it requested
 (``is_demanded``). For every other face it is a chunk (``flow/chunk.py``, ``_input.py``), renewed
 when half of it is used; it limits no poll, because what has arrived is there to be read.
 
-An error never overtakes data: it waits in the report until a poll has no object to return.
+Errors and objects keep their order. An error of a message (it cannot be decoded, its publisher has
+failed) is raised between the objects before it and those behind it. Other errors (a publisher was
+lost, a message in parts is skipped) are found by the next poll, which raises them before it takes
+anything new. So an error never overtakes an object of its session, and never waits behind more than
+one poll.
 
 One lock, ``_lock``, is held by the thread inside ``poll``, ``wait`` or ``close``; a second thread
 in ``poll`` or ``wait`` gets ConcurrentUseError at once and does not wait. So everything above
@@ -46,6 +51,7 @@ from rstream.errors import (
     RStreamError,
 )
 from rstream.stream import _session
+from rstream.stream._cut import Cut, cut_of
 from rstream.stream._decoding import Decoder
 from rstream.stream._eviction import evicted, slow_consumer
 from rstream.stream._gaps import EVICTED, Gaps, OnGap
@@ -129,6 +135,7 @@ class Reader(Subscriber[T], Generic[T]):
         self._next = 0
         self._is_holding = False  # the poll under way keeps its batches
         self._held: list[Input] = []  # whose batches the last poll keeps, in the order of objects
+        self._cut: Cut[T] | None = None  # the rest of a batch that has errors between its objects
         self.made_at: str = call_site()
         self._alone_since_s: float | None = time.monotonic()  # None: nothing to notice any more
         self._notice_after_s = NOTICE_EVERY_S
@@ -176,7 +183,9 @@ class Reader(Subscriber[T], Generic[T]):
 
     @property
     def is_ended(self) -> bool:
-        if self._report.errors or self._gaps.is_waiting or self.has_rest():
+        if self._report.errors or self._cut is not None:
+            return False
+        if self._gaps.is_waiting or self.has_rest():
             return False
         inputs = self._inputs
         return inputs.all_completed_count > 0 and all(
@@ -283,7 +292,7 @@ class Reader(Subscriber[T], Generic[T]):
             for source in self._held:  # all of the last poll was handed out
                 source.release()
             self._held.clear()
-            if self._views is not None:
+            if self._views is not None and self._cut is None:
                 self._views.look(self._inputs.joined)
             self._polls += 1
             if self._failure is not None:
@@ -303,8 +312,10 @@ class Reader(Subscriber[T], Generic[T]):
         try:
             self._collect_events()
             joined = self._inputs.joined
-            if self._failure is not None or self._joins:
+            if self._report.errors or self._failure is not None or self._joins:
                 return []
+            if self._cut is not None:
+                return self._take_cut(self._cut, limit if self._demand is None else self._demand)
             if self._gaps.is_waiting:  # everything before the gap was handed out
                 return self._gaps.handle(limit if self._demand is None else self._demand)
             if not joined:
@@ -316,7 +327,7 @@ class Reader(Subscriber[T], Generic[T]):
             self._next = (self._next + 1) % len(joined)
             for source in joined[self._next :] + joined[: self._next]:
                 items += self._take(source, limit - len(items))
-                if len(items) >= limit:
+                if len(items) >= limit or self._cut is not None:
                     break
             return items
         except ClientTimedOut as error:
@@ -351,6 +362,11 @@ class Reader(Subscriber[T], Generic[T]):
             batch.release()
             return []  # evicted while it was read: the driver may have changed the bytes
         items = self._decoder.decode(source, batch, payloads)
+        if self._decoder.errors:
+            decoder = self._decoder
+            errors = decoder.take_errors()
+            self._cut = cut = cut_of(source, batch, items, decoder.indexes, errors)
+            return self._take_cut(cut, limit)
         if self._is_holding and items:
             source.hold(batch, len(items), self._decoder.indexes)
             self._held.append(source)
@@ -360,8 +376,24 @@ class Reader(Subscriber[T], Generic[T]):
                 source.tell_demand()
         return items
 
+    def _take_cut(self, cut: Cut[T], limit: int) -> list[T]:
+        """Take the next error of a batch into the report, or else its objects up to an error."""
+        error = cut.take_error()
+        items: list[T] = []
+        if error is not None:
+            self._report.errors.append(error)
+        else:
+            items = cut.take(limit)
+        if cut.is_used_up:
+            self._cut = None
+        if items and self._is_holding:
+            self._held.append(cut.source)
+        elif items:
+            cut.source.release()
+        return items
+
     def _collect_events(self) -> None:
-        if self._joins:
+        if self._joins or self._cut is not None:  # what a cut still has came before
             return
         inputs, images = self._inputs, self._images
         if images.is_missing_some:
@@ -449,6 +481,7 @@ class Reader(Subscriber[T], Generic[T]):
         return bool(
             self._closed
             or self._report.errors
+            or (self._cut is not None and self._cut.is_ready(self._demand))
             or self._joins
             or not self._inputs.joined
             or self._gaps.is_ready(self._demand)
@@ -531,7 +564,7 @@ class Reader(Subscriber[T], Generic[T]):
         # Control messages, which are taken but not handed out, cost no demand, and a rejoin loses
         # none: it is raised to what is wanted now.
         joined = self._inputs.joined
-        if joined:
+        if joined and self._cut is None:
             core = joined[0].core
             missing = min(demand, self._demand_most) - core.demand
             if missing > 0:
@@ -567,6 +600,7 @@ class Reader(Subscriber[T], Generic[T]):
             if reason is not None:
                 self._inputs.reject(reason)
             left = [] if self.is_ended else self._inputs.joined.copy()
+            self._cut = None  # its objects may be views
             self._inputs.leave()
             if self._views is not None:
                 self._views.look_at_the_end(left)

@@ -29,7 +29,7 @@ class Report:
         owner, log_level: of a reader that is a part of another face (_inner.py): the face, for
             people, and how it logs.
         events: what happened, oldest first; at most ``EVENTS_MAX``, then the oldest is dropped.
-        errors: what a later poll raises, one for each poll that has no object to return.
+        errors: what the next polls raise, one each, before they take anything new.
         refused: messages that were skipped.
         evicted: how often the driver has let this reader go.
         overruns: how often its group has left this reader behind.
@@ -55,11 +55,19 @@ class Report:
             error: what a poll raises then.
             is_first: of the same kind from this publisher; only that one is logged, as a warning.
         """
-        self.events.append(event)
-        if self.is_raising:
+        if self.note(event, error, is_first=is_first):
             self.errors.append(error)
-        elif is_first:
+
+    def note(self, event: StreamEvent, error: Exception, *, is_first: bool = True) -> bool:
+        """As :meth:`tell`, but the caller keeps the error for its place between two objects.
+
+        Returns:
+            Whether a poll has to raise it.
+        """
+        self.events.append(event)
+        if not self.is_raising and is_first:
             self.log("%s", error)
+        return self.is_raising
 
     def log(self, text: str, *arguments: object) -> None:
         """Say what happened."""

@@ -68,6 +68,9 @@ class Subscriber(ABC, Generic[T]):
 
         It takes longer only when the media driver died: then it starts a driver and joins again.
 
+        Errors keep their place among the objects. What stands behind one is for the polls that
+        follow, so a poll may return fewer objects than have arrived.
+
         Args:
             limit: most objects; None: :attr:`prefetch`.
         Raises:
