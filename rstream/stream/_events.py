@@ -153,16 +153,17 @@ class Evicted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionChanged:
-    """The media driver died; this end has joined again under a new session.
+    """The media driver died, and this end has joined again: a publisher under a new session.
 
     Attributes:
-        old_session_id: publisher: its session before; reader: 0.
-        new_session_id: publisher: its session now; reader: 0.
+        old_session_id: the publisher's session before; None at a reader, which has no session of
+            its own. Its :class:`Available` tells each publisher's.
+        new_session_id: the publisher's session now; None at a reader.
         reason: what was lost, for people.
     """
 
-    old_session_id: int
-    new_session_id: int
+    old_session_id: int | None
+    new_session_id: int | None
     reason: str
 
 
@@ -187,7 +188,9 @@ class Disconnected:
     Attributes:
         session_id: the publisher's session.
         position: sent up to here.
-        consumed_position: known to be consumed up to here.
+        consumed_position: known to be consumed up to here; of several readers that left, up to
+            where the first one is known to have come. Over a network it is what the reader's
+            driver has told last, so the reader may have consumed a little more.
     """
 
     session_id: int

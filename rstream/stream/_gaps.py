@@ -86,7 +86,10 @@ class Gaps(Generic[T]):
         report = self._report
         report.gaps += 1
         is_event = reason == EVICTED or (self._on_gap == "raise" and not report.is_raising)
-        hint = "other readers went on meanwhile, or its driver forgot what it had not read"
+        hint = (
+            "its publisher went on while this reader was away, and what its driver held for it "
+            "is gone"
+        )
         self._on_lost(source, session_id, positions, reason, hint, is_event=is_event)
 
     def _on_lost(

@@ -181,7 +181,9 @@ class Inputs:
         self._images.report_missing(time.monotonic())
         self._join_until_it_works()
         self.rejoins += 1
-        self._report.events.append(SessionChanged(old_session_id=0, new_session_id=0, reason=why))
+        self._report.events.append(
+            SessionChanged(old_session_id=None, new_session_id=None, reason=why)
+        )
 
     def _join_until_it_works(self) -> None:
         """The new driver may die as well; the old driver's port may still be taken for a moment."""

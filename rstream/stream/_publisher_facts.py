@@ -334,8 +334,9 @@ class PublisherFacts(_core.SendPath, Generic[T]):
             self._note_consumed()
 
     def _note_consumed(self) -> None:
-        self._look()  # first: the position of a new reader hides what the last one missed
         consumed = self._core.consumed_position
+        # A new reader's position hides what the last one missed. The look reports that first.
+        self._look()
         if consumed > self._consumed:
             self._consumed = consumed
 
@@ -419,7 +420,8 @@ class PublisherFacts(_core.SendPath, Generic[T]):
 
         Returns:
             Up to where the last reader that left had consumed, and where the next one began; -1:
-            not known.
+            not known. When several readers left, what the earlier ones missed is not told. So
+            then the first number is what was known to be consumed before.
         """
         count, consumed, joined = self._core.left
         if count == 0:
@@ -428,10 +430,11 @@ class PublisherFacts(_core.SendPath, Generic[T]):
         if missed == 0 or (is_connected and joined < 0):
             return consumed, joined
         self._left_count = count
+        if missed > 1 and not self._core.is_ipc:  # in shared memory each began where one stopped
+            consumed = self._consumed
         if is_connected and self._was_connected:
             self._was_connected = False
-            if missed == 1:
-                self._consumed = max(self._consumed, consumed)
+            self._consumed = max(self._consumed, consumed)
             self._events.append(
                 Disconnected(
                     session_id=self._core.session_id,

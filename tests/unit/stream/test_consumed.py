@@ -136,3 +136,32 @@ def test_a_killed_reader_loses_nothing(driver_dir, name, publisher):
     rest = read_the_rest(name, driver_dir)
     assert rest == list(range(rest[0], COUNT))
     assert rest[0] <= 100
+
+
+def test_a_reader_between_two_looks_hides_no_loss(driver_dir, name):
+    """Two readers leave before the publisher looks. It knows where the second one began and
+    stopped; what the first one missed still is a gap.
+    """
+    channel = f"aeron:udp?endpoint=127.0.0.1:{free_port()}"
+    with stream.publisher(name, channel=channel, dir=driver_dir, linger_s=0) as pub:
+
+        def leave_after(number):
+            with stream.subscriber(name, channel=channel, dir=driver_dir) as sub:
+                until(lambda: sub.is_connected)
+                until(lambda: pub._core.is_connected)
+                if number is not None:
+                    pub.send_many(range(10))
+                    until(lambda: sub.subscriptions[0].fill[0] == pub.position)
+                    assert [sub.get() for _ in range(number)] == list(range(number))
+            until(lambda: not pub._core.is_connected)
+
+        leave_after(3)
+        leave_after(None)
+        assert pub._core.left[0] == 2
+        events = pub.events()
+        (gone,) = [event for event in events if isinstance(event, stream.Disconnected)]
+        (gap,) = [event for event in events if isinstance(event, stream.Gap)]
+        three = 3 * pub.position // 10
+        assert gone.consumed_position <= three
+        assert gap.from_position <= three
+        assert gap.to_position == pub.position

@@ -81,8 +81,10 @@ def test_a_session_that_comes_back_further_ahead_has_one_exact_gap(
     assert (report.gaps, report.skipped_bytes) == (1, 300)
     assert gaps.is_waiting == is_raised
     if is_raised:
-        with pytest.raises(MessagesLost, match="1000 to 1300"):
+        with pytest.raises(MessagesLost, match="1000 to 1300") as caught:
             gaps.handle(1)
+        assert "its publisher went on while this reader was away" in caught.value.hint
+        assert "other readers" not in str(caught.value)  # there may be none
 
 
 def test_a_session_that_does_not_come_back_has_an_open_gap_once(caplog):
