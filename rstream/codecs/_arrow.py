@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from rstream.codecs._arrow_stream import StreamReader, StreamWriter
 from rstream.codecs._base import ARROW_ID, Codec, Encoded, decode_error, name_of
 from rstream.errors import CodecError, ConfigError
 
@@ -25,8 +26,6 @@ _FORMS: Final[Mapping[tuple[str, str], str]] = {
     ("pandas", "DataFrame"): "pandas",
     ("polars", "DataFrame"): "polars",
 }
-#: From so many bytes on the columns go into the log one by one, instead of being joined first.
-GATHERED_MIN: Final = 32_768
 
 
 def form_of(type_: Any) -> str:
@@ -38,41 +37,8 @@ def form_of(type_: Any) -> str:
     return ""
 
 
-class _Pieces:
-    """A file for Arrow's writer that keeps what is written, columns without a copy."""
-
-    closed = False
-
-    def __init__(self) -> None:
-        self.pieces: list[Buffer] = []
-        self._small: list[bytes] = []
-        self._length = 0
-
-    def write(self, data: Any) -> int:
-        if isinstance(data, bytes):
-            self._small.append(data)
-        else:
-            self._join()
-            self.pieces.append(data)
-        self._length += len(data)
-        return len(data)
-
-    def _join(self) -> None:
-        if self._small:
-            self.pieces.append(b"".join(self._small))
-            self._small.clear()
-
-    def tell(self) -> int:
-        return self._length
-
-    def flush(self) -> None:
-        self._join()
-
-    close = flush
-
-
 class _Arrow:
-    """The Arrow IPC stream format, with the schema in each message."""
+    """Tables as Arrow IPC streams; see :mod:`rstream.codecs._arrow_stream`."""
 
     codec_id = ARROW_ID
 
@@ -80,6 +46,8 @@ class _Arrow:
         import pyarrow
 
         self._pa: Any = pyarrow
+        self._writer = StreamWriter(pyarrow)
+        self._reader = StreamReader(pyarrow)
         if schema is not None and not isinstance(schema, pyarrow.Schema):
             raise ConfigError(
                 f"arrow codec: schema={schema!r} is no pyarrow.Schema",
@@ -106,18 +74,7 @@ class _Arrow:
                 f"{_in_line(rows.schema)}",
                 hint="cast it, or give both ends its schema",
             )
-        if rows.nbytes < GATHERED_MIN:
-            sink = pa.BufferOutputStream()
-            self._write(sink, rows)
-            return sink.getvalue()
-        gathered = _Pieces()
-        self._write(gathered, rows)
-        gathered.flush()
-        return gathered.pieces
-
-    def _write(self, sink: Any, rows: Any) -> None:
-        with self._pa.ipc.new_stream(sink, rows.schema) as writer:
-            writer.write(rows)
+        return self._writer.write(rows)
 
     def _arrow_of(self, obj: Any) -> Any:
         pa = self._pa
@@ -143,16 +100,16 @@ class _Arrow:
         return [self._decode_one(index, message) for index, message in enumerate(messages)]
 
     def _decode_one(self, index: int, message: Buffer) -> Any:
-        pa = self._pa
-        reader = None
+        batches = None
         try:
-            reader = pa.ipc.open_stream(pa.py_buffer(message))
-            self._check(reader.schema)
-            return self._make(reader)
-        except (pa.ArrowException, OSError) as error:
-            raise decode_error("Arrow IPC stream", index, message, error) from error
+            schema, batches = self._reader.read(message)
+            self._check(schema)
+            return self._make(schema, batches)
+        except (self._pa.ArrowException, OSError) as error:
+            bare = error.with_traceback(None)
+            raise decode_error("Arrow IPC stream", index, message, error) from bare
         finally:
-            reader = None  # else the traceback of an error would hold the lease of a view
+            batches = None  # else the traceback of an error would hold the lease of a view
 
     def _check(self, schema: Any) -> None:
         if self._schema is not None and not schema.equals(self._schema):
@@ -162,27 +119,23 @@ class _Arrow:
                 hint="open both ends with the same schema, or this one without",
             )
 
-    def _batch(self, reader: Any) -> Any:
+    def _batch(self, schema: Any, batches: list[Any]) -> Any:
         pa = self._pa
-        batches = [batch for batch in reader if batch.num_rows] or [
-            pa.RecordBatch.from_pylist([], schema=reader.schema)
-        ]
-        for batch in batches:
-            batch.validate()
-        return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
+        filled = [batch for batch in batches if batch.num_rows]
+        if not filled:
+            return pa.RecordBatch.from_pylist([], schema=schema)
+        return filled[0] if len(filled) == 1 else pa.concat_batches(filled)
 
-    def _table(self, reader: Any) -> Any:
-        table = reader.read_all()
-        table.validate()
-        return table
+    def _table(self, schema: Any, batches: list[Any]) -> Any:
+        return self._pa.Table.from_batches(batches, schema)
 
-    def _pandas(self, reader: Any) -> Any:
-        return self._table(reader).to_pandas()
+    def _pandas(self, schema: Any, batches: list[Any]) -> Any:
+        return self._table(schema, batches).to_pandas()
 
-    def _polars(self, reader: Any) -> Any:
+    def _polars(self, schema: Any, batches: list[Any]) -> Any:
         import polars  # pyright: ignore[reportMissingImports] - of no extra
 
-        return polars.from_arrow(self._table(reader))
+        return polars.from_arrow(self._table(schema, batches))
 
 
 def _remedy(frame: Any) -> str:

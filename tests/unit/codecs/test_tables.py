@@ -3,7 +3,7 @@
 import pytest
 
 from rstream import codecs
-from rstream.codecs import _arrow
+from rstream.codecs import _arrow_stream
 from rstream.errors import CodecError, ConfigError
 
 pa = pytest.importorskip("pyarrow")
@@ -71,7 +71,7 @@ def test_large_columns_are_not_copied_to_be_sent():
     pieces = codecs.arrow().encode(batch)
     column = batch.column(0).buffers()[1]
     assert any(pa.py_buffer(piece).address == column.address for piece in pieces)
-    assert batch.nbytes >= _arrow.GATHERED_MIN > small().nbytes
+    assert batch.nbytes >= _arrow_stream.GATHERED_MIN > small().nbytes
 
 
 def test_columns_point_into_the_message():

@@ -1,0 +1,180 @@
+"""Arrow IPC streams, one for each message: a schema is made and parsed when it is a new one.
+
+A stream is a schema, the dictionaries of its columns, record batches and an end, each of them:
+
+    u32  0xffffffff
+    i32  length of the metadata, a multiple of 8; 0: the end
+    metadata (a flatbuffer), then the buffers of the columns
+
+The schema always comes first, and the same schema has the same bytes. A writer keeps the bytes of
+its last schema, a reader keeps the schemas of the bytes that it has seen. So the bytes stay Arrow's
+own, each message can be read alone, and the schema costs hardly more than its bytes.
+
+Source: the Arrow columnar format, "Encapsulated message format" and "IPC Streaming Format".
+"""
+
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+    from rstream.codecs._base import Encoded
+
+__all__ = ("StreamReader", "StreamWriter")
+
+#: From so many bytes on the columns go into the log one by one. Below, one copy of all costs less.
+GATHERED_MIN: Final = 524_288
+#: Up to so many bytes a message is joined: one copy costs less than three parts.
+JOINED_MAX: Final = 16_384
+#: Schemas that a reader remembers. A stream that has more of them parses some anew.
+SCHEMAS_MAX: Final = 64
+#: Longest schema that a reader remembers, in bytes; so all of them take 4 MiB at most.
+SCHEMA_LENGTH_MAX: Final = 65_536
+#: Where a schema's metadata begins.
+PREFIX_LENGTH: Final = 8
+MARK: Final = b"\xff\xff\xff\xff"
+END: Final = MARK + bytes(4)
+
+
+class _Pieces:
+    """A file for Arrow's writer that keeps what is written, columns without a copy."""
+
+    closed = False
+
+    def __init__(self) -> None:
+        self.pieces: list[Buffer] = []
+        self._small: list[bytes] = []
+        self._length = 0
+
+    def write(self, data: Any) -> int:
+        if isinstance(data, bytes):
+            self._small.append(data)
+        else:
+            self._join()
+            self.pieces.append(data)
+        self._length += len(data)
+        return len(data)
+
+    def _join(self) -> None:
+        if self._small:
+            self.pieces.append(b"".join(self._small))
+            self._small.clear()
+
+    def tell(self) -> int:
+        return self._length
+
+    def flush(self) -> None:
+        self._join()
+
+    close = flush
+
+
+class StreamWriter:
+    """Writes record batches and tables as streams. Any thread may write."""
+
+    def __init__(self, pyarrow: Any) -> None:
+        self._pa = pyarrow
+        # A schema and its bytes, in one value: so each thread sees two that belong together.
+        self._last: tuple[Any, bytes] | None = None
+
+    def write(self, rows: Any) -> Encoded:
+        """The stream of a ``RecordBatch`` or a ``Table``."""
+        batches = [rows] if isinstance(rows, self._pa.RecordBatch) else rows.to_batches()
+        held = rows.get_total_buffer_size()  # of a slice, more than what is sent
+        if held >= GATHERED_MIN <= sum(map(self._pa.ipc.get_record_batch_size, batches)):
+            gathered = _Pieces()
+            self._write_whole(gathered, rows)
+            gathered.flush()
+            return gathered.pieces
+        last = self._last
+        if last is None or not rows.schema.equals(last[0], check_metadata=True):
+            return self._write_first(rows)
+        parts: list[Buffer] = [last[1], *(batch.serialize() for batch in batches), END]
+        return b"".join(parts) if held <= JOINED_MAX else parts
+
+    def _write_first(self, rows: Any) -> Buffer:
+        """Write with Arrow's own writer. Only that writes dictionaries, so a schema that has some
+        is not remembered.
+        """
+        sink = self._pa.BufferOutputStream()
+        stats = self._write_whole(sink, rows)
+        stream = sink.getvalue()
+        head = _head_of(stream)
+        if head and stats.num_record_batches and not stats.num_dictionary_batches:
+            self._last = rows.schema, head
+        return stream
+
+    def _write_whole(self, sink: Any, rows: Any) -> Any:
+        with self._pa.ipc.new_stream(sink, rows.schema) as writer:
+            writer.write(rows)
+        return writer.stats
+
+
+class StreamReader:
+    """Reads streams. Any thread may read."""
+
+    def __init__(self, pyarrow: Any) -> None:
+        self._pa = pyarrow
+        # None: it came once.
+        self._schemas: dict[bytes, Any] = {}
+
+    def read(self, message: Buffer) -> tuple[Any, list[Any]]:
+        """The schema and the valid record batches of a message, whose memory they point into.
+
+        Raises:
+            pyarrow.ArrowException, OSError: the message is no stream. Its traceback may hold the
+                memory of the message.
+        """
+        head = _head_of(message)
+        schema = self._schemas.get(head)
+        batches = None if schema is None else self._batches_behind(len(head), schema, message)
+        if batches is None:
+            reader = self._pa.ipc.open_stream(self._pa.py_buffer(message))
+            schema, batches = reader.schema, list(reader)
+            self._learn(head, schema, has_dictionaries=reader.stats.num_dictionary_batches > 0)
+        for batch in batches:
+            batch.validate()
+        return schema, batches
+
+    def _learn(self, head: bytes, schema: Any, *, has_dictionaries: bool) -> None:
+        """Remember a schema that comes for the second time: some have other metadata each time."""
+        schemas = self._schemas
+        if has_dictionaries or not head:
+            schemas.pop(head, None)
+        elif head in schemas:
+            parsed = self._pa.ipc.read_schema(self._pa.py_buffer(head))
+            if parsed.equals(schema):  # else its columns have the byte order of another machine
+                schemas[head] = parsed
+        else:
+            if len(schemas) >= SCHEMAS_MAX:
+                schemas.clear()
+            schemas[head] = None
+
+    def _batches_behind(self, start: int, schema: Any, message: Any) -> list[Any] | None:
+        """The record batches behind a known schema; None: Arrow's own reader must read them, or
+        say what is wrong.
+        """
+        read = self._pa.ipc.read_record_batch
+        buffer = self._pa.py_buffer(message)
+        end = buffer.size - len(END) if message[-len(END) :] == END else buffer.size
+        source = self._pa.BufferReader(buffer)
+        source.seek(start)
+        batches: list[Any] = []
+        try:
+            while source.tell() < end:
+                batches.append(read(source, schema))
+        except (self._pa.ArrowException, OSError, EOFError):
+            return None
+        return batches if source.tell() == end else None
+
+
+def _head_of(stream: Buffer) -> bytes:
+    """The bytes of the schema, with which a stream begins; empty: they cannot be remembered."""
+    data = stream if isinstance(stream, bytes) else memoryview(stream).cast("B")
+    length = PREFIX_LENGTH + int.from_bytes(data[4:PREFIX_LENGTH], "little")
+    return bytes(data[:length]) if data[:4] == MARK and length <= SCHEMA_LENGTH_MAX else b""
