@@ -156,7 +156,7 @@ def arrow(type: Any = None, *, schema: Any = None, view: bool = False) -> Codec[
 
     Publishers send any of ``pyarrow.RecordBatch``, ``pyarrow.Table``, ``pandas.DataFrame`` (with
     its index) and ``polars.DataFrame``. Readers get the one that they ask for, whatever was sent.
-    Columns of 32 KiB and more in all are sent without a copy of their own.
+    Columns of 512 KiB and more in all are sent without a copy of their own.
 
     The columns that arrive point into a copy of the message (a ``bytes`` object), so they may be
     kept for any time.

@@ -39,6 +39,7 @@ SCHEMA_LENGTH_MAX: Final = 65_536
 PREFIX_LENGTH: Final = 8
 MARK: Final = b"\xff\xff\xff\xff"
 END: Final = MARK + bytes(4)
+UNKNOWN: Final[tuple[bytes, Any]] = (b"", None)
 
 
 class _Pieces:
@@ -104,7 +105,7 @@ class StreamWriter:
         sink = self._pa.BufferOutputStream()
         stats = self._write_whole(sink, rows)
         stream = sink.getvalue()
-        head = _head_of(stream)
+        head = _head_of(memoryview(stream).cast("B"))
         if head and stats.num_record_batches and not stats.num_dictionary_batches:
             self._last = rows.schema, head
         return stream
@@ -120,8 +121,9 @@ class StreamReader:
 
     def __init__(self, pyarrow: Any) -> None:
         self._pa = pyarrow
-        # None: it came once.
+        #: By their bytes; None: it came once.
         self._schemas: dict[bytes, Any] = {}
+        self._last = UNKNOWN
 
     def read(self, message: Buffer) -> tuple[Any, list[Any]]:
         """The schema and the valid record batches of a message, whose memory they point into.
@@ -130,11 +132,16 @@ class StreamReader:
             pyarrow.ArrowException, OSError: the message is no stream. Its traceback may hold the
                 memory of the message.
         """
-        head = _head_of(message)
-        schema = self._schemas.get(head)
-        batches = None if schema is None else self._batches_behind(len(head), schema, message)
+        data = message if isinstance(message, bytes) else memoryview(message).cast("B")
+        head, schema = self._last
+        if schema is None or data[: len(head)] != head:
+            head = _head_of(data)
+            schema = self._schemas.get(head)
+            self._last = UNKNOWN if schema is None else (head, schema)
+        batches = None if schema is None else self._batches_behind(len(head), schema, data)
         if batches is None:
-            reader = self._pa.ipc.open_stream(self._pa.py_buffer(message))
+            self._last = UNKNOWN
+            reader = self._pa.ipc.open_stream(self._pa.py_buffer(data))
             schema, batches = reader.schema, list(reader)
             self._learn(head, schema, has_dictionaries=reader.stats.num_dictionary_batches > 0)
         for batch in batches:
@@ -155,13 +162,13 @@ class StreamReader:
                 schemas.clear()
             schemas[head] = None
 
-    def _batches_behind(self, start: int, schema: Any, message: Any) -> list[Any] | None:
+    def _batches_behind(self, start: int, schema: Any, data: Any) -> list[Any] | None:
         """The record batches behind a known schema; None: Arrow's own reader must read them, or
         say what is wrong.
         """
         read = self._pa.ipc.read_record_batch
-        buffer = self._pa.py_buffer(message)
-        end = buffer.size - len(END) if message[-len(END) :] == END else buffer.size
+        buffer = self._pa.py_buffer(data)
+        end = buffer.size - len(END) if data[-len(END) :] == END else buffer.size
         source = self._pa.BufferReader(buffer)
         source.seek(start)
         batches: list[Any] = []
@@ -173,8 +180,7 @@ class StreamReader:
         return batches if source.tell() == end else None
 
 
-def _head_of(stream: Buffer) -> bytes:
+def _head_of(stream: bytes | memoryview) -> bytes:
     """The bytes of the schema, with which a stream begins; empty: they cannot be remembered."""
-    data = stream if isinstance(stream, bytes) else memoryview(stream).cast("B")
-    length = PREFIX_LENGTH + int.from_bytes(data[4:PREFIX_LENGTH], "little")
-    return bytes(data[:length]) if data[:4] == MARK and length <= SCHEMA_LENGTH_MAX else b""
+    length = PREFIX_LENGTH + int.from_bytes(stream[4:PREFIX_LENGTH], "little")
+    return bytes(stream[:length]) if stream[:4] == MARK and length <= SCHEMA_LENGTH_MAX else b""

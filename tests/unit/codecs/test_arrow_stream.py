@@ -117,7 +117,7 @@ def test_a_schema_is_parsed_when_it_comes_for_the_first_two_times(monkeypatch):
     assert len(calls) == 4
 
 
-def test_readers_remember_so_many_schemas_and_none_that_is_too_long():
+def test_readers_remember_so_many_schemas_and_none_that_is_long_or_has_dictionaries():
     reader = _arrow_stream.StreamReader(pa)
     for number in range(3 * _arrow_stream.SCHEMAS_MAX):
         rows = pa.record_batch({f"column {number}": [number]})
@@ -125,12 +125,27 @@ def test_readers_remember_so_many_schemas_and_none_that_is_too_long():
             assert reader.read(arrows_own(rows))[1] == [rows]
         assert len(reader._schemas) <= _arrow_stream.SCHEMAS_MAX
     reader = _arrow_stream.StreamReader(pa)
+    for _ in range(3):  # only Arrow's own reader reads dictionaries
+        reader.read(arrows_own(ROWS["dictionary"]))
+    assert not reader._schemas
     long = numbers().replace_schema_metadata({"text": "x" * _arrow_stream.SCHEMA_LENGTH_MAX})
     codec = codecs.arrow()
     for _ in range(3):
         assert joined(codec.encode(long)) == arrows_own(long)
         assert reader.read(arrows_own(long))[1] == [long]
     assert not reader._schemas
+
+
+def test_streams_of_old_writers_are_read():
+    """Their messages begin with the length, so with any byte."""
+    sink = pa.BufferOutputStream()
+    options = pa.ipc.IpcWriteOptions(use_legacy_format=True)
+    with pa.ipc.new_stream(sink, numbers().schema, options=options) as writer:
+        writer.write(numbers())
+    old = sink.getvalue().to_pybytes()
+    assert old[:4] != _arrow_stream.MARK
+    codec = codecs.arrow()
+    assert codec.decode_many([old, arrows_own(numbers())] * 4) == [numbers()] * 8
 
 
 # ---- whatever comes, a reader that knows the schema reads what Arrow's own reader does ----
