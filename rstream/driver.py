@@ -317,6 +317,11 @@ def _watch() -> None:
         os.register_at_fork(after_in_child=_forget_all)
 
 
+def runs_here(path: str) -> bool:
+    """Whether the driver of a directory is an open :class:`Driver` of this process."""
+    return any(isinstance(one, Driver) and one.dir == path for one in list(_open_drivers))
+
+
 def unwatch(one: _Closable) -> None:
     """Undo :func:`watch_exit`."""
     _open_clients.discard(one)

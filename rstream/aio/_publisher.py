@@ -382,14 +382,15 @@ class Publisher(SegmentSender[T]):
         await self._end(KIND_ERROR, error, linger_s)
 
     async def close(self, *, linger_s: float | None = None) -> None:
-        """Complete the stream, and wait until readers have consumed it. Idempotent.
+        """Complete the stream, and wait until readers have consumed what was sent. Idempotent.
 
         A ``send`` that waits meanwhile raises ClosedError. A cancelled ``close`` does not linger;
         it still completes the stream.
 
         Args:
-            linger_s: most seconds to wait; None: the publisher's own ``linger_s``. Data that is not
-                consumed by then is still delivered while the driver lives.
+            linger_s: most seconds to wait; None: the publisher's own ``linger_s``. What is left
+                then, and the end, are still delivered while the driver lives, as with
+                :meth:`rstream.stream.Publisher.close`.
         """
         await self._end(KIND_COMPLETE, self.name, linger_s)
 

@@ -402,14 +402,17 @@ class Publisher(SegmentSender[T]):
         self._end(KIND_ERROR, error, linger_s)
 
     def close(self, *, linger_s: float | None = None) -> None:
-        """Say that the stream is complete, and wait until readers have consumed it. Idempotent.
+        """Say that the stream is complete, and wait until readers have consumed what was sent.
+        Idempotent.
 
         From then on sending and waiting raise :class:`ClosedError`, also a wait under way. While
         one thread closes, ``close`` of another one returns at once.
 
         Args:
-            linger_s: most seconds to wait; None: as the publisher was made with. What is left then
-                is still delivered while the driver lives.
+            linger_s: most seconds to wait; None: as the publisher was made with. What is left then,
+                and the end, are still delivered while the driver lives. A driver of this process
+                (:class:`rstream.Driver`) may not live long: with one, close also waits for
+                readers to see the end, 0.1 s at most.
         """
         self._end(KIND_COMPLETE, self.name, linger_s)
 

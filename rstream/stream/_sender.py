@@ -10,6 +10,7 @@ from rstream import _core
 from rstream._channel_uri import ChannelUri
 from rstream._checks import check_timeout
 from rstream._held_by import HeldBy
+from rstream.driver import runs_here
 from rstream.errors import (
     BackPressured,
     ClosedError,
@@ -59,7 +60,8 @@ HELD_TEXTS = {
 }
 #: Seconds without a subscriber after which send logs that it waits.
 NOTICE_AFTER_S = 2.0
-#: Seconds that close waits for the readers to see the end when they have consumed all data.
+#: Seconds that close waits for the error of a reader that has just left; and for the readers to see
+#: the end when they have consumed all data, and the driver belongs to this process.
 END_LINGER_S = 0.1
 #: Seconds that send waits for storage in the driver directory, however long its timeout is.
 STORAGE_PATIENCE_S = 2.0
@@ -554,7 +556,7 @@ class Sender(PublisherFacts[T]):
     # ---- the end ----
 
     def _end_steps(self, kind: int, end: BaseException | str, linger_s: float) -> Steps[None]:
-        """Send the end of the stream, and wait until readers have consumed it.
+        """Send the end of the stream, and wait until readers have consumed what was sent before it.
 
         The caller calls :meth:`_let_go` afterwards.
         """
@@ -566,10 +568,8 @@ class Sender(PublisherFacts[T]):
                 is_read = yield from self._wait_consumed_steps(
                     data_end, deadline_s, give_up_alone=True
                 )
-                if is_read:  # a reader that has all it wants may never ask for the end
-                    soon_s = min(deadline_s, time.monotonic() + END_LINGER_S)
-                    all_sent = self._core.position
-                    yield from self._wait_consumed_steps(all_sent, soon_s, give_up_alone=True)
+                if is_read:
+                    yield from self._wait_end_seen_steps(deadline_s)
                 elif self._core.is_connected and linger_s > 0:
                     end_bytes = self._core.position - data_end  # of what was sent just now
                     self._log(
@@ -600,6 +600,16 @@ class Sender(PublisherFacts[T]):
         ):
             yield Pause(0.001)
             self._look()
+
+    def _wait_end_seen_steps(self, deadline_s: float) -> Steps[None]:
+        """Give the readers a moment to see the end if the driver may go when this has returned.
+
+        A shared driver keeps the end for a reader that is busy, or has all it wants and never asks.
+        A driver of this process often ends next, with what its readers have not seen.
+        """
+        if runs_here(self._link.directory):
+            soon_s = min(deadline_s, time.monotonic() + END_LINGER_S)
+            yield from self._wait_consumed_steps(self._core.position, soon_s, give_up_alone=True)
 
     def _send_end_steps(
         self, header: int, end: BaseException | str, deadline_s: float
