@@ -29,8 +29,9 @@ class Subscriber(Generic[T]):
     """Receives the objects of a stream in an event loop; :func:`rstream.aio.subscriber` makes it.
 
     ``async for item in subscriber`` ends when every publisher seen has completed; before the first
-    one comes it waits. A loop that is left, cancelled or failed loses nothing: the next loop,
-    :meth:`poll` or :meth:`get` goes on behind the last object that was handed out.
+    one comes it waits. With ``stays=True`` it waits for the next one as well. A loop that is left,
+    cancelled or failed loses nothing: the next loop, :meth:`poll` or :meth:`get` goes on behind the
+    last object that was handed out.
 
     Objects that are there already are handed out without a turn of the event loop for 0.2 ms, and
     at most 128 at a time. The first turn comes after the first object.
@@ -75,7 +76,9 @@ class Subscriber(Generic[T]):
 
     @property
     def is_ended(self) -> bool:
-        """Whether every publisher seen has completed or failed, and all was handed out."""
+        """Whether every publisher seen has completed or failed, and all was handed out. With
+        ``stays=True`` it is always False.
+        """
         return self._feed.is_ended
 
     @property
@@ -155,7 +158,8 @@ class Subscriber(Generic[T]):
         self._feed.check_open()
         if self.is_ended:
             raise StreamEnded(
-                f"{self!r}: the stream has ended; every publisher has completed it or failed"
+                f"{self!r}: the stream has ended; every publisher has completed it or failed",
+                hint="with stays=True a subscriber waits for the next publisher",
             )
         raise ReadTimeout(
             f"{self!r}: no message within {timeout_s:g} s",

@@ -117,7 +117,8 @@ def from_stream(
             arrived is delivered at one instant, and the next look is 0.1 s later.
         batches: deliver lists of 1 to ``prefetch`` items, as they have arrived.
     Returns:
-        A cold Observable. It completes when every publisher seen has completed. ``PublisherLost``,
+        A cold Observable. It completes when every publisher seen has completed; with ``stays=True``
+        it does not. ``PublisherLost``,
         ``RemoteError`` and all other failures, those of opening too, reach ``on_error``; so does
         what the observer raises.
         Dispose stops it within 100 ms, from any thread; an item being delivered is finished.

@@ -198,7 +198,7 @@ def subscriber(
         codec: overrides ``type``: a codec, its name (``"raw"``, ``"msgpack"``, ``"numpy"``,
             ``"arrow"``), or a type.
         options: ``channel``, ``stream_id``, ``prefetch``, ``on_slow``, ``on_lost``, ``on_gap``,
-            ``max_message_length``, ``dir`` and ``client``, as
+            ``stays``, ``max_message_length``, ``dir`` and ``client``, as
             :class:`rstream.stream.SubscriberOptions` explains them.
     Raises:
         ConfigError: an argument cannot be used, or this release does not serve it.
@@ -209,6 +209,9 @@ def subscriber(
         with rstream.subscriber("ticks", on_slow=rstream.policy.Latest()) as sub:
             for tick in sub:
                 print(tick)
+        with rstream.subscriber("orders", stays=True) as orders:  # of one publisher after another
+            for order in orders:
+                print(order)
     """
     chosen = settings(SubscriberSettings, "subscriber", options, "type", "codec")
     return reader_opener(name, choose(type, codec), chosen)()
@@ -241,6 +244,7 @@ def reader_opener(
             prefetch=chosen.prefetch,
             on_lost=chosen.on_lost,
             on_gap=chosen.on_gap,
+            stays=chosen.stays,
             is_demanded=is_reactive and not has_queue,
             max_message_length=chosen.max_message_length,
             evict=evict,
@@ -282,6 +286,7 @@ def reader(
     prefetch: Prefetch = "auto",
     on_lost: OnLost = "event",
     on_gap: OnGap = "raise",
+    stays: bool = False,
     hold: bool = False,
     evict: policy.Evict | None = None,
     max_message_length: int = MESSAGE_LENGTH,
@@ -299,7 +304,7 @@ def reader(
         prefetch: as for :func:`rstream.subscriber`; of each channel.
         on_lost: as for :func:`rstream.subscriber`, but ``"event"`` by default: publishers of such a
             stream come and go, and the error of one concerns none of the others.
-        on_gap: as for :func:`rstream.subscriber`.
+        on_gap, stays: as for :func:`rstream.subscriber`.
         hold: True counts the result of a poll as consumed at the next poll, not at once. A
             publisher that waits until its messages are consumed then waits until they are
             processed.
@@ -317,6 +322,7 @@ def reader(
         prefetch=prefetch,
         on_lost=on_lost,
         on_gap=on_gap,
+        stays=stays,
         hold=hold,
         evict=evict,
         max_message_length=max_message_length,
@@ -334,6 +340,7 @@ def _open_reader(
     on_lost: OnLost,
     on_gap: OnGap,
     link: Callable[[], _session.Link],
+    stays: bool = False,
     is_demanded: bool = False,
     hold: bool = False,
     evict: policy.Evict | None = None,
@@ -362,6 +369,7 @@ def _open_reader(
             prefetch=prefetch,
             on_lost=on_lost,
             on_gap=on_gap,
+            stays=stays,
             is_demanded=is_demanded,
             hold=hold,
             evict=evict,

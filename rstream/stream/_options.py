@@ -108,6 +108,10 @@ class SubscriberOptions(TypedDict, total=False):
             poll goes on behind it. ``"resume"`` only adds a :class:`Gap` event. A function gets
             the :class:`Gap` and may return objects, such as a snapshot, which are handed out in
             its place; it runs in the thread that reads.
+        stays: whether it waits for the next publisher when every one seen has completed. False
+            (default): then a loop ends, ``get`` raises :class:`rstream.errors.StreamEnded`, and a
+            reactive source completes. True: only ``close`` ends it. ``on_lost`` tells of a
+            publisher that dies or fails, as without it.
         max_message_length: longest message that is put together from its parts, in bytes (1 GiB; at
             most 2 GiB - 1). A longer one is skipped, which counts as a message that this reader
             cannot use: ``on_lost``. Parts come to memory of their own, one message of each
@@ -124,6 +128,7 @@ class SubscriberOptions(TypedDict, total=False):
     on_slow: policy.SlowPolicy
     on_lost: OnLost
     on_gap: OnGap
+    stays: bool
     max_message_length: int
     dir: str | None
     client: Client | None
@@ -157,6 +162,7 @@ class SubscriberSettings:
     on_slow: policy.SlowPolicy = policy.Block()
     on_lost: OnLost = "raise"
     on_gap: OnGap = "raise"
+    stays: bool = False
     max_message_length: int = MESSAGE_LENGTH
     dir: str | None = None
     client: Client | None = None

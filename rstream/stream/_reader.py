@@ -118,6 +118,7 @@ class Reader(Subscriber[T], Generic[T]):
         hold: bool = False,
         evict: Evict | None = None,
         on_gap: OnGap = "raise",
+        stays: bool = False,
         max_message_length: int = MESSAGE_LENGTH,
     ) -> None:
         self.name: str = name
@@ -125,6 +126,7 @@ class Reader(Subscriber[T], Generic[T]):
         self.prefetch: int = PREFETCH if prefetch == "auto" else prefetch
         self._demand_most = UNBOUNDED if prefetch == "auto" else prefetch
         self._is_demanded = is_demanded
+        self._stays = stays
         self._hold = hold
         self.in_hand: int = int(hold)
         self._evict = evict
@@ -183,6 +185,11 @@ class Reader(Subscriber[T], Generic[T]):
 
     @property
     def is_ended(self) -> bool:
+        return not self._stays and self._is_complete
+
+    @property
+    def _is_complete(self) -> bool:
+        """Whether every publisher seen has completed or failed, and all was handed out."""
         if self._report.errors or self._cut is not None:
             return False
         if self._gaps.is_waiting or self.has_rest():
@@ -599,7 +606,7 @@ class Reader(Subscriber[T], Generic[T]):
             self.consume(self.handed_out() - self.in_hand)
             if reason is not None:
                 self._inputs.reject(reason)
-            left = [] if self.is_ended else self._inputs.joined.copy()
+            left = [] if self._is_complete else self._inputs.joined.copy()
             self._cut = None  # its objects may be views
             self._inputs.leave()
             if self._views is not None:

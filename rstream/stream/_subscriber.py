@@ -37,8 +37,10 @@ class Subscriber(ABC, Generic[T]):
     """Receives the objects of a stream; made by :func:`rstream.subscriber`.
 
     ``for item in subscriber`` ends when every publisher seen has completed; before the first
-    publisher comes it waits. It may be left and begun again: the next loop, :meth:`poll` or
-    :meth:`get` goes on behind the last item that the loop handed out.
+    publisher comes it waits. With ``stays=True`` it waits for the next publisher as well. It may be
+    left and begun again: the next loop, :meth:`poll` or :meth:`get` goes on behind the last item
+    that the loop handed out. After the end a new loop ends at once, unless another publisher has
+    come.
 
     Thread rule: one thread reads; :meth:`wake` and :meth:`close` from any.
     """
@@ -145,7 +147,8 @@ class Subscriber(ABC, Generic[T]):
     @property
     @abstractmethod
     def is_ended(self) -> bool:
-        """Whether every publisher seen has completed or failed, and all was handed out.
+        """Whether every publisher seen has completed or failed, and all was handed out. With
+        ``stays=True`` it is always False.
 
         A reader that gets failures as events only (``on_lost="event"``) waits for a completion.
         """
@@ -170,7 +173,8 @@ class Subscriber(ABC, Generic[T]):
         while not (items := self.poll(1)):
             if self.is_ended:
                 raise StreamEnded(
-                    f"{self!r}: the stream has ended; every publisher has completed it or failed"
+                    f"{self!r}: the stream has ended; every publisher has completed it or failed",
+                    hint="with stays=True a subscriber waits for the next publisher",
                 )
             left_s = None if deadline_s is None else deadline_s - time.monotonic()
             if left_s is not None and left_s <= 0:

@@ -20,6 +20,7 @@ from rstream.errors import (
     RemoteError,
     SlowConsumer,
 )
+from tests.support import until
 
 reactivex = pytest.importorskip("reactivex")
 from reactivex import operators as ops  # noqa: E402
@@ -104,6 +105,16 @@ def test_an_error_of_the_pipeline_ends_the_stream_with_its_text(driver_dir, name
     assert done.wait(10)
     assert isinstance(ends[0], RemoteError)
     assert "ZeroDivisionError" in str(ends[0])
+
+
+def test_it_stays_when_publishers_complete(driver_dir, name):
+    items, ends, done, subscription = collect(rx.from_stream(name, dir=driver_dir, stays=True))
+    for number in range(3):
+        send(name, driver_dir, [number]).join(10)
+        until(lambda wanted=number + 1: len(items) == wanted)
+    assert not done.is_set()
+    subscription.dispose()
+    assert (items, ends) == ([0, 1, 2], [])
 
 
 def test_a_lost_publisher_reaches_on_error(driver_dir, name):

@@ -56,6 +56,8 @@ def threads() -> None:
 
 
 def codecs_and_types(reader: rstream.Subscriber[Any]) -> None:
+    with rstream.subscriber("ticks", Tick, stays=True) as lasting:
+        assert_type(lasting, rstream.Subscriber[Tick])
     assert_type(rstream.subscriber("ticks", Tick | None), rstream.Subscriber[Tick | None])
     assert_type(rstream.subscriber("ticks", list[int]), rstream.Subscriber[list[int]])
     assert_type(rstream.publisher("blobs", codec=codecs.raw()), rstream.Publisher[bytes])

@@ -23,6 +23,7 @@ def threads() -> None:
         print(tick.px)  # wrong
     rstream.publisher("ticks", Tick, conect_timeout_s=1.0)  # wrong
     rstream.subscriber("ticks", 5)  # wrong
+    rstream.subscriber("ticks", Tick, stays="yes")  # wrong
     rstream.publisher("ticks", Tick, codec=codecs.raw())  # wrong
 
 
