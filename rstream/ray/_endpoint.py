@@ -72,14 +72,12 @@ class Endpoint:
         handle: StreamHandle,
         source: Subscriber[Any] | None = None,
         *,
-        stays: bool = True,
         on_closed: Callable[[], None] | None = None,
         refuse: Callable[[str], Refusal | None] | None = None,
     ) -> None:
         self.reader: Reader[Any] = reader
         self.source: Subscriber[Any] = reader if source is None else source
         self.handle: StreamHandle = handle
-        self._stays = stays
         self._is_closed = False
         self._loop: _Loop | None = None
         self._awaited: AioSubscriber[Any] | None = None
@@ -282,7 +280,7 @@ class Endpoint:
         Writers come and go (Spark's workers do not complete the stream), so only finish() ends it,
         unless ``stays=False`` says otherwise.
         """
-        if not self._stays and self.source.is_ended:
+        if self.source.is_ended:
             return True
         return self._finishing.is_set() and not self._is_filling()
 

@@ -168,6 +168,7 @@ def reader(
             codec=reader_codec,
             prefetch=prefetch,
             on_lost=on_lost,
+            stays=stays,
             max_message_length=max_message_length,
             hold=True,
             dir=directory,
@@ -217,7 +218,6 @@ def reader(
         opened_reader,
         handle,
         source,
-        stays=stays,
         on_closed=lambda: _forget(seat, handle, token),
         refuse=functools.partial(refuse, handle, list(beside.values())),
     )

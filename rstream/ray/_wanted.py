@@ -66,7 +66,12 @@ class Wanted:
     def _opened(self) -> Generator[Subscriber[Any]]:
         if self.channel is None:
             with reader(
-                self.name, self.type, codec=self.codec, dir=self.dir, on_lost=self.on_lost
+                self.name,
+                self.type,
+                codec=self.codec,
+                dir=self.dir,
+                on_lost=self.on_lost,
+                stays=self.stays,
             ) as end:
                 yield end.source
         else:
@@ -77,6 +82,7 @@ class Wanted:
                 channel=self.channel,
                 dir=self.dir,
                 on_lost=self.on_lost,
+                stays=self.stays,
             ) as source:
                 yield source
 
@@ -94,7 +100,7 @@ class Wanted:
 
         def is_ended() -> bool:
             nonlocal idle_since_s
-            if not self.stays and source.is_ended:
+            if source.is_ended:
                 return True
             now_s = time.monotonic()
             # From the first poll that finds nothing: the time that the consumer took is not idle.
