@@ -15,7 +15,7 @@ from rstream.aio._thread_call import ThreadCall
 from rstream.errors import ClosedError, DriverError, RStreamError
 from rstream.service._current import set_current
 from rstream.service._desk import LOOK_S, RETRY_S
-from rstream.service._serving import LINGER_S, REJOIN_PAUSE_S, TURN
+from rstream.service._serving import LINGER_S, REJOIN_PAUSE_S, TURN, is_interrupt, told
 
 if TYPE_CHECKING:
     from rstream.service._asked import Asked
@@ -65,6 +65,7 @@ class _Serving:
         self._service = service
         self._desk = desk
         self._is_waiting = False
+        self._interrupt: BaseException | None = None
 
     async def run(self) -> None:
         """Serve until the driver is lost, or the service is closing."""
@@ -72,7 +73,7 @@ class _Serving:
         try:
             async with anyio.create_task_group() as tasks:
                 try:
-                    while not service.is_closing:
+                    while not service.is_closing and self._interrupt is None:
                         count = desk.take()
                         while desk.new:
                             tasks.start_soon(self._answer, desk.new.popleft())
@@ -85,6 +86,8 @@ class _Serving:
                 except ClosedError:
                     service.note_closed()  # the client was closed: the program ends
                 tasks.cancel_scope.cancel()
+            if self._interrupt is not None:
+                raise self._interrupt
         finally:
             with anyio.CancelScope(shield=True):
                 await ThreadCall(lambda: desk.close(LINGER_S)).result()
@@ -123,12 +126,16 @@ class _Serving:
                     await self._stream(asked, result, scope)
                 else:
                     desk.answer(asked, *service.encoded(result))
-            except DriverError:
-                pass  # the loop that takes requests sees it too
-            except Exception as error:
+            except BaseException as error:
+                if _is_ours(error):
+                    raise
                 log.info("service %r: a request failed", service.name, exc_info=error)
-                with suppress(RStreamError):
-                    desk.fail(asked, error)
+                with suppress(RStreamError):  # the loop that takes requests sees it too
+                    desk.fail(asked, told(error))
+                if is_interrupt(error):
+                    self._interrupt = error  # out of this task it would end the loop at once
+            finally:
+                asked.on_change = None  # the desk may be closed in a thread: no scope works there
         self._wake()
 
     async def _stream(self, asked: Asked, answers: Any, scope: anyio.CancelScope) -> None:
@@ -160,6 +167,16 @@ class _Serving:
                     await anyio.lowlevel.checkpoint()
         finally:
             await _close(answers)
+
+
+def _is_ours(error: BaseException) -> bool:
+    """Whether an error is the cancellation of this task, and not one that its function met."""
+    try:
+        if not isinstance(error, anyio.get_cancelled_exc_class()):
+            return False
+    except RuntimeError:  # its loop has gone, and Python closes what was left of it
+        return True
+    return anyio.current_effective_deadline() == float("-inf")
 
 
 async def _close(answers: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections import deque
 from contextlib import suppress
@@ -45,8 +46,10 @@ class Stream:
         if close is not None:
             try:
                 close()
-            except Exception:
+            except BaseException as error:
                 log.exception("a stream of answers failed while it was closed")
+                if is_interrupt(error):
+                    raise
 
 
 class Serving:
@@ -97,23 +100,21 @@ class Serving:
             return
         try:
             query = self._service.decoded(asked)
-        except Exception as error:
-            self._desk.fail(asked, error)
+        except BaseException as error:
+            self._fail(asked, None, error)
+            if is_interrupt(error):
+                raise
             return
         if self._pool is None:
             set_current(asked, self._desk.take)
-            try:
-                self._finish(asked, None, *self._call(query))
-            except KeyboardInterrupt as error:  # it ends this service; its caller hears why
-                self._desk.fail(asked, error)
-                raise
+            self._finish(asked, None, *self._call(query))
         else:
             self._pool.submit(self._call_in_pool, asked, query)
 
     def _call(self, query: Any) -> tuple[object, BaseException | None]:
         try:
             return self._service.function(query), None
-        except (Exception, SystemExit) as error:  # sys.exit() ends the request, not the service
+        except BaseException as error:  # sys.exit() ends the request, not the service
             return None, error
 
     def _call_in_pool(self, asked: Asked, query: Any) -> None:
@@ -131,32 +132,43 @@ class Serving:
     def _finish(
         self, asked: Asked, stream: Stream | None, result: Any, error: BaseException | None
     ) -> None:
-        """Send what the function, or the generator, has returned."""
-        desk = self._desk
+        """Send what the function, or the generator, has returned or raised."""
         if stream is not None:
             stream.is_running = False
-        try:
-            if error is not None:
+        if error is None:
+            try:
+                self._send(asked, stream, result)
+            except BaseException as failure:
+                self._fail(asked, stream, failure)
+                if is_interrupt(failure):
+                    raise
+        else:
+            self._fail(asked, stream, error)
+            # What a function raises in a thread of the pool is not Ctrl-C.
+            if self._pool is None and is_interrupt(error):
                 raise error
-            if stream is None:
-                self._service.check_kind(asked, result)
-            if stream is None and asked.is_stream:
+
+    def _send(self, asked: Asked, stream: Stream | None, result: Any) -> None:
+        desk = self._desk
+        if stream is None:
+            self._service.check_kind(asked, result)
+            if asked.is_stream:
                 self._streams.append(Stream(asked, result))
-            elif stream is None:
-                desk.answer(asked, *self._service.encoded(result))
-            elif result is _END:
-                self._streams.remove(stream)
-                desk.end(asked)
             else:
-                desk.item(asked, *self._service.encoded(result))
-        except DriverError:
-            raise
-        except (Exception, SystemExit) as failure:
-            if stream is not None and stream in self._streams:
-                self._streams.remove(stream)
-                stream.close()
-            log.info("service %r: a request failed", self._service.name, exc_info=failure)
-            desk.fail(asked, failure)
+                desk.answer(asked, *self._service.encoded(result))
+        elif result is _END:
+            self._streams.remove(stream)
+            desk.end(asked)
+        else:
+            desk.item(asked, *self._service.encoded(result))
+
+    def _fail(self, asked: Asked, stream: Stream | None, error: BaseException) -> None:
+        """Answer with an error. DriverError: the driver was lost."""
+        if stream is not None and stream in self._streams:
+            self._streams.remove(stream)
+            stream.close()
+        log.info("service %r: a request failed", self._service.name, exc_info=error)
+        self._desk.fail(asked, told(error))
 
     # ---- streams of answers ----
 
@@ -196,5 +208,23 @@ class Serving:
 def _next_of(stream: Stream) -> tuple[object, BaseException | None]:
     try:
         return next(stream.answers, _END), None
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
         return None, error
+
+
+def is_interrupt(error: BaseException) -> bool:
+    """Whether an error is Ctrl-C: it ends the service. All others end one request."""
+    is_main = threading.current_thread() is threading.main_thread()
+    return is_main and isinstance(error, KeyboardInterrupt)
+
+
+def told(error: BaseException) -> BaseException:
+    """The error that a caller is told; that of a cancelled function has no text of its own."""
+    import asyncio  # most programs that get here have it, and others need not wait for it
+    from concurrent import futures
+
+    if not isinstance(error, (asyncio.CancelledError, futures.CancelledError)):
+        return error
+    failure = RStreamError("this request was cancelled at the server, inside its function")
+    failure.__cause__ = error
+    return failure

@@ -11,7 +11,7 @@ import pytest
 
 import rstream
 from rstream import service
-from rstream.errors import NoServer, RStreamError, ServerLost
+from rstream.errors import NoServer, RemoteError, RStreamError, ServerLost
 from tests.support import in_thread, until
 
 
@@ -123,3 +123,36 @@ def test_a_program_that_closes_nothing_ends_without_a_word(driver, driver_dir, n
         check=False,
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "1\n", "")
+
+
+INTERRUPTED = """
+import sys
+import rstream
+
+@rstream.serve(sys.argv[2], dir=sys.argv[1])
+{how}def answer(query):
+    if query == "interrupt":
+        raise KeyboardInterrupt
+    return query
+
+answer.run()
+print("ended")
+"""
+
+
+@pytest.mark.parametrize("how", ["", "async "])
+def test_an_interrupt_in_the_main_thread_ends_the_server_behind_its_answer(
+    driver, driver_dir, name, how
+):
+    command = [sys.executable, "-c", INTERRUPTED.format(how=how), driver_dir, name]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        with service.requester(name, dir=driver_dir) as asks:
+            assert asks.request("here", timeout_s=60) == "here"
+            with pytest.raises(RemoteError, match="KeyboardInterrupt"):
+                asks.request("interrupt", timeout_s=60)
+        out, err = server.communicate(timeout=60)
+        assert (out, err, server.returncode) == ("ended\n", "", 0)
+    finally:
+        server.kill()
+        server.communicate()

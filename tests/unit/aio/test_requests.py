@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import threading
 
@@ -11,7 +12,15 @@ import pytest
 
 import rstream
 from rstream import aio, service
-from rstream.errors import BackPressured, ClosedError, NoServer, RequestTimeout, ServerLost
+from rstream.errors import (
+    BackPressured,
+    ClosedError,
+    DriverNotFound,
+    NoServer,
+    RemoteError,
+    RequestTimeout,
+    ServerLost,
+)
 from tests.support import until, until_async
 
 pytestmark = pytest.mark.anyio
@@ -271,3 +280,77 @@ def test_a_loop_that_has_ended_leaves_nothing_open(driver_dir, name):
         gc.collect()
         until(lambda: served.statistics()["callers"] == 0)
     assert not [key for key in _session._links if key[1] == driver_dir]
+
+
+class Unusual(BaseException):
+    """An error that ``except Exception`` does not see."""
+
+
+async def cancelled_inside():
+    """Meet a cancellation that is not that of the request."""
+    try:
+        waits = asyncio.get_running_loop().create_future()
+    except RuntimeError:  # trio
+        raise asyncio.CancelledError from None
+    waits.cancel()
+    await waits
+
+
+async def fail_as(query):
+    if query == "cancelled":
+        await cancelled_inside()
+    if query == "exit":
+        raise SystemExit(4)
+    if query == "driver":
+        raise DriverNotFound("no driver in /elsewhere")
+    if query == "own":
+        raise Unusual("own")
+    return query
+
+
+TOLD = {
+    "cancelled": "this request was cancelled at the server",
+    "exit": "SystemExit: 4",
+    "driver": "DriverNotFound: no driver in /elsewhere",
+    "own": "Unusual: own",
+}
+
+
+@pytest.mark.parametrize("query", sorted(TOLD))
+async def test_any_error_ends_its_request_and_not_the_service(driver_dir, name, query):
+    async def numbers(first):
+        yield "first"
+        yield await fail_as(first)
+
+    async with anyio.create_task_group() as server, aio.requester(name, dir=driver_dir) as asks:
+        await serving(server, name, driver_dir, fail_as)
+        await serving(server, f"{name}-stream", driver_dir, numbers)
+        with pytest.raises(RemoteError, match=TOLD[query]):
+            await asks.request(query, timeout_s=5)
+        assert await asks.request("still here", timeout_s=5) == "still here"
+        async with aio.requester(f"{name}-stream", dir=driver_dir) as asks_stream:
+            async with asks_stream.request_stream(query, timeout_s=5) as answers:
+                assert await anext(answers) == "first"
+                with pytest.raises(RemoteError, match=TOLD[query]):
+                    await anext(answers)
+            async with asks_stream.request_stream("second", timeout_s=5) as answers:
+                assert [answer async for answer in answers] == ["first", "second"]
+        server.cancel_scope.cancel()
+
+
+async def test_a_server_that_is_cancelled_leaves_without_a_word(driver_dir, name, caplog):
+    slow = Slow()
+    async with aio.requester(name, dir=driver_dir) as asks:
+        async with anyio.create_task_group() as server:
+            await serving(server, name, driver_dir, slow.sleep)
+
+            async def ask():
+                with pytest.raises(ServerLost):
+                    await asks.request(60.0)
+
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(ask)
+                await until_async(lambda: slow.running == 1)
+                server.cancel_scope.cancel()
+    assert slow.cancelled == [60.0]
+    assert not caplog.messages

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
+from concurrent import futures
 
 import msgspec
 import pytest
@@ -15,6 +17,7 @@ from rstream.errors import (
     ClosedError,
     CodecError,
     ConfigError,
+    DriverNotFound,
     MessageTooLarge,
     NoServer,
     RegistrationError,
@@ -388,3 +391,55 @@ def test_a_server_that_follows_another_at_once_is_found(driver_dir, name):
             for answer in ("first", "second"):
                 with serving(f"{name}-{number}", driver_dir, lambda _, answer=answer: answer):
                     assert ask.request() == answer
+
+
+class Unusual(BaseException):
+    """An error that ``except Exception`` does not see."""
+
+
+UNUSUAL = {
+    "own": (Unusual("own"), "Unusual: own"),
+    "generator": (GeneratorExit("over"), "GeneratorExit: over"),
+    "interrupt": (KeyboardInterrupt("no key"), "KeyboardInterrupt: no key"),
+    "cancelled": (asyncio.CancelledError(), "this request was cancelled at the server"),
+    "future": (futures.CancelledError(), "this request was cancelled at the server"),
+}
+
+
+@pytest.mark.parametrize("threads", [0, 2])
+@pytest.mark.parametrize("kind", sorted(UNUSUAL))
+def test_any_error_ends_its_request_and_not_the_service(driver_dir, name, ask, threads, kind):
+    error, text = UNUSUAL[kind]
+
+    def fails(query):
+        if query:
+            raise error
+        return "still here"
+
+    def fails_on(first):
+        yield first
+        raise error
+
+    with serving(name, driver_dir, fails, threads=threads):
+        with pytest.raises(RemoteError, match=text):
+            ask.request(1, timeout_s=SOON_S)
+        assert ask.request(0, timeout_s=SOON_S) == "still here"
+    with serving(name, driver_dir, fails_on, threads=threads):
+        for _ in range(2):
+            stream = ask.request_stream(1, timeout_s=SOON_S)
+            assert next(stream) == 1
+            with pytest.raises(RemoteError, match=text):
+                next(stream)
+
+
+def test_an_error_of_another_driver_ends_its_request_and_not_the_service(driver_dir, name, ask):
+    def forward(query):
+        if query:
+            raise DriverNotFound("no driver in /elsewhere")
+        return "still here"
+
+    with serving(name, driver_dir, forward) as served:
+        with pytest.raises(RemoteError, match="DriverNotFound: no driver in /elsewhere"):
+            ask.request(1, timeout_s=SOON_S)
+        assert ask.request(0, timeout_s=SOON_S) == "still here"
+        assert served.statistics()["callers"] == 1  # it has not joined its driver anew
