@@ -8,8 +8,9 @@ from typing import Final
 
 from rstream.errors import ConfigError
 
-__all__ = ("check_seconds", "check_stream_id", "check_timeout", "is_whole")
+__all__ = ("check_seconds", "check_stream_id", "check_subscriber", "check_timeout", "is_whole")
 
+_SIGNALS: Final = ("on_subscribe", "on_next", "on_error", "on_complete")
 _INT32: Final = range(-(2**31), 2**31)
 
 
@@ -46,3 +47,25 @@ def check_stream_id(value: object) -> None:
     """
     if not is_whole(value) or value not in _INT32:
         raise ConfigError(f"stream_id={value!r}: must be a whole number of 32 bits with sign")
+
+
+def check_subscriber(value: object) -> None:
+    """Refuse what is no Reactive Streams subscriber.
+
+    Raises:
+        TypeError: None (§1.9), a class, or an object that lacks a signal. It says which one.
+    """
+    if value is None:
+        raise TypeError("§1.9: the subscriber must not be None")
+    if isinstance(value, type):
+        raise TypeError(f"subscribe({value.__name__}): a class; give an object: {value.__name__}()")
+    missing = [name for name in _SIGNALS if not callable(getattr(value, name, None))]
+    if not missing:
+        return
+    if callable(getattr(value, "sink", None)):
+        what_next = "for a merge_hub: .subscribe(hub.sink())"
+    else:
+        what_next = "give an rstream.abc.Subscriber"
+    raise TypeError(
+        f"subscribe({value!r}): not a subscriber, it has no {', '.join(missing)}; {what_next}"
+    )

@@ -133,7 +133,7 @@ class Publisher(ABC, Generic[T_co]):
         called any number of times, each time with another subscriber (§1.10).
 
         Raises:
-            TypeError: ``subscriber`` is None (§1.9).
+            TypeError: ``subscriber`` is None (§1.9), or has not the methods of one.
         """
 
 

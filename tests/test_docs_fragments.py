@@ -477,7 +477,7 @@ print(sub.get(timeout_s=20))
     ),
     *(
         Fragment(page=STAGES, number=number, shown=blocks(STAGES, "text")[shown])
-        for number, shown in ((0, 0), (2, 2), (3, 3))
+        for number, shown in ((0, 0), (2, 2), (3, 3), (4, 4))
     ),
     Fragment(
         page=WORK,

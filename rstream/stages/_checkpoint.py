@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Generic, TypeVar
 
 from rstream import abc
+from rstream._checks import check_subscriber
 from rstream.stages._link import refuse_none
 
 T = TypeVar("T")
@@ -18,7 +19,7 @@ class Checkpoint(abc.Publisher[T], Generic[T]):
         self._name = name
 
     def subscribe(self, subscriber: abc.Subscriber[T]) -> None:
-        refuse_none(subscriber, "subscribe")
+        check_subscriber(subscriber)
         self._upstream.subscribe(_Marking(subscriber, self._name))
 
     def __repr__(self) -> str:

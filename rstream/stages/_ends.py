@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import queue
+from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from rstream import abc
-from rstream._checks import check_timeout, is_whole
+from rstream._checks import check_subscriber, check_timeout, is_whole
 from rstream.errors import ConfigError, ReadTimeout
 from rstream.flow.demand import Demand
 from rstream.stages._link import end, log, refuse_none, whole
@@ -20,12 +21,17 @@ __all__ = ("for_each", "from_iterable")
 T = TypeVar("T")
 
 
+class _Step(Enum):
+    BEGIN = auto()
+    CANCEL = auto()
+
+
 class _Iterated(abc.Publisher[T], Generic[T]):
     def __init__(self, items: Iterable[T]) -> None:
         self._items = items
 
     def subscribe(self, subscriber: abc.Subscriber[T]) -> None:
-        refuse_none(subscriber, "subscribe")
+        check_subscriber(subscriber)
         _Walk(subscriber, self._items).begin()
 
 
@@ -38,29 +44,28 @@ class _Walk(abc.Subscription, Generic[T]):
         self._iterator: Iterator[T] | None = None
         self._ahead: list[T] = []  # the next element, looked up to see the end without demand
         self._demand = Demand()
-        self._serial: Serial[int | None] = Serial(self._handle, self._settle)
+        self._serial: Serial[int | _Step] = Serial(self._handle, self._settle)
 
     def begin(self) -> None:
-        self._serial.post(0)
+        self._serial.post(_Step.BEGIN)
 
     def request(self, n: int) -> None:
-        # 0 begins, inside; every number that is refused is one to Demand.
-        self._serial.post(whole(n) or -1)
+        self._serial.post(whole(n))
 
     def cancel(self) -> None:
-        self._serial.post(None)
+        self._serial.post(_Step.CANCEL)
 
-    def _handle(self, n: int | None) -> None:
+    def _handle(self, posted: int | _Step) -> None:
         subscriber = self._subscriber
         if subscriber is None:
             return
-        if n is None:
+        if posted is _Step.CANCEL:
             self._drop()
-        elif n == 0:
+        elif posted is _Step.BEGIN:
             self._start(subscriber)
         else:
             try:
-                self._demand.add(n)
+                self._demand.add(posted)
             except ValueError as error:
                 self._end(error)
 

@@ -13,7 +13,7 @@ from enum import Enum, auto
 from typing import Any, Generic, TypeVar
 
 from rstream import abc
-from rstream._checks import is_whole
+from rstream._checks import check_subscriber, is_whole
 from rstream.errors import ConfigError
 from rstream.flow.demand import Demand
 from rstream.stages._link import end, refuse_none, whole
@@ -110,7 +110,7 @@ class FanOut(abc.Processor[T, T], Generic[T]):
 
     def subscribe(self, subscriber: abc.Subscriber[T]) -> None:
         """Add a subscriber; any thread, at any time."""
-        refuse_none(subscriber, "subscribe")
+        check_subscriber(subscriber)
         self.serial.post((Kind.OUTLET, Outlet(self, subscriber)))
 
     def on_subscribe(self, subscription: abc.Subscription) -> None:

@@ -23,6 +23,7 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
 from rstream import abc
+from rstream._checks import check_subscriber
 from rstream.flow.demand import Demand
 from rstream.flow.states import Signal, State, next_state
 from rstream.stages._serial import Serial
@@ -297,7 +298,7 @@ def refuse_none(value: object, signal: str) -> None:
     """Refuse a signal without a value.
 
     Raises:
-        TypeError: ``value`` is None (§2.13, §1.9).
+        TypeError: ``value`` is None (§2.13).
     """
     if value is None:
         raise TypeError(f"§2.13: {signal}(None)")
@@ -330,7 +331,7 @@ class Stage(abc.Publisher[R], Generic[T, R]):
         self._name = name
 
     def subscribe(self, subscriber: abc.Subscriber[R]) -> None:
-        refuse_none(subscriber, "subscribe")
+        check_subscriber(subscriber)
         link = Link(subscriber, self._make_logic(), self._make_clock(), self._name)
         self._upstream.subscribe(link)
 

@@ -8,7 +8,7 @@ from enum import Enum, auto
 from typing import Any, Generic, Literal, TypeVar
 
 from rstream import abc
-from rstream._checks import is_whole
+from rstream._checks import check_subscriber, is_whole
 from rstream.errors import ConfigError, LocalContractError
 from rstream.flow.demand import Demand
 from rstream.stages._link import end, refuse_none, whole
@@ -119,7 +119,7 @@ class MergeHub(abc.Publisher[T], Generic[T]):
 
     def subscribe(self, subscriber: abc.Subscriber[T]) -> None:
         """Set the one subscriber; a second one gets an error (§1.11)."""
-        refuse_none(subscriber, "subscribe")
+        check_subscriber(subscriber)
         self.serial.post((_Kind.SUBSCRIBER, subscriber))
 
     def close(self) -> None:

@@ -10,6 +10,7 @@ import threading
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from rstream import abc
+from rstream._checks import check_subscriber
 from rstream.errors import LocalContractError
 
 if TYPE_CHECKING:
@@ -44,8 +45,7 @@ class MapProcessor(abc.Processor[T, R], Generic[T, R]):
     # ---- publisher ----
 
     def subscribe(self, subscriber: abc.Subscriber[R]) -> None:
-        if subscriber is None:  # pyright: ignore[reportUnnecessaryComparison] - §1.9
-            raise TypeError("§1.9: the subscriber must not be None")
+        check_subscriber(subscriber)
         with self._lock:
             is_refused, self._is_taken = self._is_taken, True
             if not is_refused:

@@ -29,6 +29,7 @@ from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
 from rstream import abc
+from rstream._checks import check_subscriber
 from rstream.driver import watch_loop
 from rstream.errors import ClosedError, ForkedError
 from rstream.flow.demand import Demand
@@ -63,8 +64,7 @@ class StreamSource(abc.Publisher[T], Generic[T]):
         self._executor = executor or ThreadExecutor()
 
     def subscribe(self, subscriber: abc.Subscriber[T]) -> None:
-        if subscriber is None:  # pyright: ignore[reportUnnecessaryComparison] - §1.9
-            raise TypeError("§1.9: the subscriber must not be None")
+        check_subscriber(subscriber)
         loop = _Loop(subscriber, self._name)
         failure: Exception | None = None
         try:

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from rstream import abc
-from rstream._checks import check_seconds
+from rstream._checks import check_seconds, check_subscriber
 from rstream.errors import LocalContractError
 from rstream.flow.demand import Demand
 
@@ -74,8 +74,7 @@ class TestPublisher(abc.Publisher[T], Generic[T]):
 
     def subscribe(self, subscriber: abc.Subscriber[T]) -> None:
         """Take the subscriber, unless there is one already: then refuse it (§1.11)."""
-        if subscriber is None:  # pyright: ignore[reportUnnecessaryComparison] - §1.9
-            raise TypeError("§1.9: the subscriber must not be None")
+        check_subscriber(subscriber)
         link = _Link(subscriber, self._changed, Violation.NO_REQUEST_CHECK in self._violations)
         with self._changed:
             is_taken = self._link is not None and self._link.is_active

@@ -8,12 +8,14 @@ from __future__ import annotations
 import gc
 import threading
 import weakref
+from types import SimpleNamespace
 
 import pytest
 
-from rstream import stages
+from rstream import stages, stream
 from rstream.abc import UNBOUNDED
 from rstream.errors import ConfigError, ReadTimeout, SlowConsumer
+from rstream.testing import TestPublisher
 
 from .ends import Sink, Source, joined
 
@@ -405,3 +407,43 @@ def test_signals_are_serial_with_many_threads():
         sink.request(7)
     thread.join(10)
     assert sink.items == list(range(count))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: stages.from_iterable([1]),
+        lambda: stages.pipe(stages.from_iterable([1]), stages.buffer(2)),
+        lambda: stages.pipe(stages.from_iterable([1]), stages.checkpoint("here")),
+        stages.merge_hub,
+        stages.broadcast_hub,
+        stages.partition_hub,
+        lambda: stream.source("never opened"),
+        lambda: stream.processor(str),
+        TestPublisher,
+    ],
+)
+def test_what_is_no_subscriber_is_refused_in_the_call(make):
+    for refused, text in (
+        (None, "§1.9"),
+        (5, r"subscribe\(5\): not a subscriber, it has no on_subscribe, .*abc\.Subscriber"),
+        (Sink, r"a class; give an object: Sink\(\)"),
+        (stages.merge_hub(), r"for a merge_hub: \.subscribe\(hub\.sink\(\)\)"),
+        (rx_observer(), "it has no on_subscribe, on_complete;"),
+    ):
+        with pytest.raises(TypeError, match=text):
+            make().subscribe(refused)
+
+
+def rx_observer():
+    """An object that has two of the four signals, under their names."""
+    return SimpleNamespace(on_next=print, on_error=print, on_completed=print)
+
+
+@pytest.mark.parametrize("n", [0, -3])
+def test_a_request_that_is_refused_is_named_as_it_came(n):
+    sink = Sink()
+    stages.from_iterable([1]).subscribe(sink)
+    sink.request(n)
+    assert f"request({n})" in str(sink.ends[0])
+    assert sink.items == []
