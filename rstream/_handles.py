@@ -6,12 +6,13 @@ Both are thin classes over the objects of ``rstream._core``.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, NoReturn, Self, TypeVar
 
 from rstream import _core
 from rstream._channel_hints import explained
 from rstream._checks import check_timeout
 from rstream._facts import ChannelStatus
+from rstream._pickling import refuse_pickling
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -172,6 +173,9 @@ class Handle(Generic[_CoreT]):
         tb: TracebackType | None,
     ) -> None:
         self.close()
+
+    def __reduce__(self) -> NoReturn:
+        refuse_pickling(self, "pass channel and stream id, and add one there")
 
     def __repr__(self) -> str:
         state = "closed" if self.is_closed else "connected" if self.is_connected else "waiting"

@@ -17,7 +17,7 @@ from __future__ import annotations
 import os
 import shlex
 import time
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final, NoReturn, Self
 
 from rstream import _core
 from rstream._channel_hints import explained
@@ -41,6 +41,7 @@ from rstream._handles import (
     RATE_LIMITED,
     reason_name,
 )
+from rstream._pickling import refuse_pickling
 from rstream._publication import Publication
 from rstream._subscription import Subscription
 from rstream._unclosed import call_site, warn_unclosed
@@ -306,6 +307,9 @@ class Client:
         if getattr(self, "_open_pid", 0) == os.getpid():
             warn_unclosed(self, self._made_at)
             self._open_pid = 0
+
+    def __reduce__(self) -> NoReturn:
+        refuse_pickling(self, "make one there, with the same dir")
 
     def __repr__(self) -> str:
         return f"<rstream.Client {self.client_id} in {self.dir}>"

@@ -29,11 +29,12 @@ import time
 import weakref
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol, Self
+from typing import TYPE_CHECKING, Final, NoReturn, Protocol, Self
 
 from rstream import _core
 from rstream._checks import check_timeout
 from rstream._keywords import unknown_keyword
+from rstream._pickling import refuse_pickling
 from rstream._unclosed import call_site, warn_unclosed
 from rstream.config import DriverConfig, DriverSettings
 from rstream.errors import (
@@ -407,6 +408,9 @@ class Driver:
         if getattr(self, "_open_pid", 0) == os.getpid():
             warn_unclosed(self, self._made_at)
             self.close()
+
+    def __reduce__(self) -> NoReturn:
+        refuse_pickling(self, "pass its dir")
 
     def __repr__(self) -> str:
         return f"<rstream.Driver {self.dir}>"

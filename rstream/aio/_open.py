@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, TypeVar, Unp
 
 import anyio
 
+from rstream._pickling import refuse_pickling
 from rstream._unclosed import call_site
 from rstream.aio._publisher import Publisher
 from rstream.aio._subscriber import Subscriber
@@ -62,6 +63,9 @@ class Opening(Generic[FaceT]):
 
     def __repr__(self) -> str:
         return f"<rstream.aio.{self._kind}, not open yet>"
+
+    def __reduce__(self) -> NoReturn:
+        refuse_pickling(self, "open one there")
 
     def _what_to_write(self) -> str:
         name = {"publisher": "pub", "subscriber": "sub"}.get(self._kind, "jobs")

@@ -63,6 +63,9 @@ class _Arrow:
         }[form]
         self.takes_views = view
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Arrow, (self.form, self._schema, self.takes_views)
+
     # ---- writing ----
 
     def encode(self, obj: Any) -> Encoded:

@@ -59,6 +59,7 @@ class _Msgpack(Generic[T]):
     def __init__(self, type_: type[T] | None) -> None:
         import msgspec
 
+        self._type = type_
         self._error = msgspec.MsgspecError
         # Also for publishers, which call encode() when it raises.
         self.quick_encode = self._encode = msgspec.msgpack.Encoder(enc_hook=written).encode
@@ -69,6 +70,9 @@ class _Msgpack(Generic[T]):
         )
         self._decode = decoder.decode
         self._type_name = "msgpack" if type_ is None else f"msgpack of {name_of(type_)}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Msgpack, (self._type,)
 
     def encode(self, obj: T) -> Encoded:
         try:
@@ -127,6 +131,9 @@ class _Pickle:
         else:
             # cloudpickle has no types.
             self._dumps = cloudpickle.dumps  # pyright: ignore[reportUnknownMemberType]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Pickle, (not self.needs_trusted_network,)
 
     def encode(self, obj: Any) -> Encoded:
         try:

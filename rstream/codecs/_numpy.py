@@ -67,6 +67,9 @@ class _Numpy:
         self._headers: dict[tuple[Any, tuple[int, ...], bool], bytes] = {}
         self._layouts: dict[bytes, Layout] = {}
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Numpy, (self._dtype, self._shape, self.takes_views, self._is_writable)
+
     # ---- writing ----
 
     def encode(self, obj: npt.NDArray[Any]) -> Encoded:

@@ -13,6 +13,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from rstream._facts import fullest
+from rstream._pickling import refuse_pickling
 from rstream.driver import watch_loop
 from rstream.errors import ClosedError, ConfigError
 from rstream.stream import Failed, Lost
@@ -94,9 +95,9 @@ class Endpoint:
         return f"<rstream.ray.Endpoint {self.handle.name!r} ({self.handle.stream_id})>"
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError(
-            f"{self!r} belongs to its process and cannot be pickled: pass its handle "
-            "(end.handle), whose publisher() writes to it from anywhere"
+        refuse_pickling(
+            self,
+            "pass its handle (end.handle), whose publisher() writes to it from anywhere",
         )
 
     @property

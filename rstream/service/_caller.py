@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, TypeVar
 
 from rstream._checks import is_whole
+from rstream._pickling import refuse_pickling
 from rstream._unclosed import call_site, warn_unclosed
 from rstream.errors import BackPressured, ClosedError, CodecError, ConfigError, RequestTimeout
 from rstream.service._line import joined
@@ -105,6 +106,9 @@ class Caller(Generic[A]):
 
     def _closed_error(self) -> ClosedError:
         return ClosedError(f"requester of {self.name!r}: closed here", channel=self.place.channel)
+
+    def __reduce__(self) -> NoReturn:
+        refuse_pickling(self, "pass the name of the service, and make a requester there")
 
     def __repr__(self) -> str:
         return f"<{type(self).__module__}.{type(self).__name__} {self.name!r}>"

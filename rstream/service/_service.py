@@ -7,9 +7,10 @@ import logging
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, Self, TypeVar
 
 from rstream._checks import check_seconds, is_whole
+from rstream._pickling import refuse_pickling
 from rstream._unclosed import call_site, warn_unclosed
 from rstream.errors import CodecError, ConfigError, RStreamError
 from rstream.service._desk import LOOK_S, Desk
@@ -185,6 +186,9 @@ class Service(Generic[Q, A]):
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+    def __reduce__(self) -> NoReturn:
+        refuse_pickling(self, "serve in the process that imports it, and pass its name to callers")
 
     def __repr__(self) -> str:
         return f"<rstream.service.Service {self.name!r} on {self.place.channel}>"

@@ -12,6 +12,7 @@ from rstream._channel_uri import ChannelUri
 from rstream._facts import slowest_reader_of
 from rstream._held_by import HeldBy
 from rstream._neighbours import TYPE_SUBSCRIBER_POSITION, hint_for_publisher
+from rstream._pickling import refuse_pickling
 from rstream._publication import wanted_elements
 from rstream._unclosed import call_site, warn_unclosed
 from rstream.errors import RemoteError
@@ -139,10 +140,10 @@ class PublisherFacts(_core.SendPath, Generic[T]):
         return None if text is None else bucket_of(text, self._core.mtu, time.monotonic_ns())
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError(
-            f"{self!r} belongs to its process and cannot be pickled: pass the stream's name and "
-            "open a publisher there, or pass a handle (rstream.ray.reader(name).handle), "
-            "whose publisher() opens one anywhere"
+        refuse_pickling(
+            self,
+            "pass the stream's name and open a publisher there, or pass a handle "
+            "(rstream.ray.reader(name).handle), whose publisher() opens one anywhere",
         )
 
     def __repr__(self) -> str:

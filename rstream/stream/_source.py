@@ -26,10 +26,11 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NoReturn, TypeVar
 
 from rstream import abc
 from rstream._checks import check_subscriber
+from rstream._pickling import refuse_pickling
 from rstream.driver import watch_loop
 from rstream.errors import ClosedError, ForkedError
 from rstream.flow.demand import Demand
@@ -62,6 +63,12 @@ class StreamSource(abc.Publisher[T], Generic[T]):
         self._open_reader = open_reader
         self._name = name
         self._executor = executor or ThreadExecutor()
+
+    def __repr__(self) -> str:
+        return f"<rstream.stream.StreamSource {self._name!r}>"
+
+    def __reduce__(self) -> NoReturn:
+        refuse_pickling(self, "pass the stream's name, and make a source there")
 
     def subscribe(self, subscriber: abc.Subscriber[T]) -> None:
         check_subscriber(subscriber)

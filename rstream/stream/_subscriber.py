@@ -9,6 +9,7 @@ from operator import length_hint
 from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, Self, TypeVar
 
 from rstream._checks import check_timeout
+from rstream._pickling import refuse_pickling
 from rstream._unclosed import warn_unclosed
 from rstream._with_hints import refuses_async_with
 from rstream.errors import ReadTimeout, StreamEnded
@@ -279,10 +280,10 @@ class Subscriber(ABC, Generic[T]):
         return items
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError(
-            f"{self!r} belongs to its process and cannot be pickled: pass the stream's name and "
-            "open a subscriber there; in a Ray actor, rstream.ray.reader(name), whose handle "
-            "can be pickled"
+        refuse_pickling(
+            self,
+            "pass the stream's name and open a subscriber there; in a Ray actor, "
+            "rstream.ray.reader(name), whose handle can be pickled",
         )
 
     def __enter__(self) -> Self:

@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, Self, TypeVar
 
 from rstream._checks import check_seconds, check_timeout
+from rstream._pickling import refuse_pickling
 from rstream._unclosed import call_site, warn_unclosed
 from rstream.driver import watch_loop
 from rstream.errors import (
@@ -138,7 +139,7 @@ class Publisher(Generic[T]):
         return f"<rstream.work.Publisher {self.name!r} on {self._chosen.uri}>"
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError(f"{self!r} belongs to its process and cannot be pickled; open one there")
+        refuse_pickling(self, "open one there")
 
     # ---- facts ----
 

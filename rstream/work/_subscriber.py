@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Generic, NoReturn, Self, TypeVar
 from rstream import stream
 from rstream._channel_uri import ChannelUri
 from rstream._checks import check_timeout
+from rstream._pickling import refuse_pickling
 from rstream._unclosed import call_site, warn_unclosed
 from rstream.channel import Channel
 from rstream.codecs import raw
@@ -140,7 +141,7 @@ class Subscriber(Generic[T]):
         return f"<rstream.work.Subscriber {self.name!r} on {', '.join(self._chosen.uris)}>"
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError(f"{self!r} belongs to its process and cannot be pickled; open one there")
+        refuse_pickling(self, "open one there")
 
     @property
     def endpoint(self) -> str:
