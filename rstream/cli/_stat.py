@@ -189,8 +189,9 @@ def _what_it_waits_for(state: metrics.PublicationState) -> str:
 
 
 def _rate_lines(rate: metrics.RateState) -> list[str]:
+    limit = rate.limit_bytes_per_s
     lines = [
-        f"    rate: {rate.bytes_per_s:,} bytes/s; "
+        f"    rate: {'no limit' if limit is None else f'{limit:,} bytes/s'}; "
         f"reports of a filling buffer (fill NAKs) from readers: {rate.fill_naks:,}"
     ]
     if rate.headroom is not None:

@@ -260,3 +260,11 @@ def test_a_group_that_is_not_complete_says_how_many_are_there(driver, name):
             assert "wants 2 receivers (fc=), and fewer are there" in text
             sending_thread.join(10)
             assert "1 of 2 receivers of its group for 3." in errors[0]
+
+
+def test_a_law_without_a_reason_to_limit_is_shown_as_no_limit(driver, name):
+    law = rate.Adaptive()
+    with stream.publisher(name, bytes, dir=driver.dir, rate=law, linger_s=0) as pub:
+        assert state_of(driver.dir, pub).rate is not None
+        text = "\n".join(_stat.screen(driver.dir, 2, {}, 0.0, False)[0])
+        assert "    rate: no limit; reports of a filling buffer" in text
