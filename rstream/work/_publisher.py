@@ -42,6 +42,7 @@ from rstream.stream._events import EVENTS_MAX
 from rstream.work._desk import Desk, Message, Seat
 from rstream.work._protocol import HEAD
 from rstream.work._readers import Readers
+from rstream.work._seating import named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable
@@ -115,6 +116,7 @@ class Publisher(Generic[T]):
             on_unfinished=_weakly(self._note_unfinished),
         )
         self._events: deque[Unfinished] = deque(maxlen=EVENTS_MAX)
+        self._untold: dict[str, list[Message]] = {}  # by reason: not sent again, and not logged
         self._sent = self._unfinished = 0
         self._senders = self._enders = 0  # threads that wait for free demand, or for the end
         self._placed_s = 0.0  # when a new message came last while suspects waited
@@ -166,6 +168,7 @@ class Publisher(Generic[T]):
         with self._changed:
             events = list(self._events)
             self._events.clear()
+            self._tell_unfinished()
             return events
 
     def statistics(self) -> dict[str, int]:
@@ -370,7 +373,14 @@ class Publisher(Generic[T]):
                 reason=reason,
             )
         )
-        log.error("%r: message %d is not sent again: %s", self, message.number, reason)
+        self._untold.setdefault(reason, []).append(message)
+
+    def _tell_unfinished(self) -> None:
+        """Log what is not sent again, in one line for each reason. Under lock."""
+        untold, self._untold = self._untold, {}
+        for reason, messages in untold.items():
+            are = "is" if len(messages) == 1 else "are"
+            log.error("%r: %s %s not sent again: %s", self, named(messages), are, reason)
 
     # ---- the thread ----
 
@@ -404,6 +414,7 @@ class Publisher(Generic[T]):
 
     def _tell(self) -> None:
         """Wake whoever waits. Under lock."""
+        self._tell_unfinished()
         self._version += 1
         self._changed.notify_all()
         for bell in self._bells:

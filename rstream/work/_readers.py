@@ -121,11 +121,11 @@ class Readers(Seating):
                     event.reason,
                 )
         for report in reports:
-            self._take(report)
+            self._take(report, is_driver_lost=is_driver_lost)
         for seat in list(self._desk.seats.values()):
             is_connected = seat.publisher.is_connected
             if seat.session in gone or (seat.was_connected and not is_connected):
-                self._drop(seat, is_innocent=is_driver_lost)
+                self._drop(seat, is_innocent=is_driver_lost or _has_lost_driver(seat.publisher))
             seat.was_connected = is_connected
         return bool(reports)
 
@@ -149,7 +149,7 @@ class Readers(Seating):
 
     # ---- one report ----
 
-    def _take(self, report: Report) -> None:
+    def _take(self, report: Report, *, is_driver_lost: bool) -> None:
         if not report.is_valid:
             self._refuse(f"a report of version {report.version} that cannot be used")
             return
@@ -159,7 +159,9 @@ class Readers(Seating):
                 self._desk.report(seat, report)
         is_new = seat is None or seat.session != report.session
         if seat is not None and (report.is_leaving or is_new):
-            self._drop(seat, report if report.is_leaving else None)
+            # A reader that has joined its driver again reports under a new session.
+            is_innocent = is_driver_lost or _has_lost_driver(seat.publisher)
+            self._drop(seat, report if report.is_leaving else None, is_innocent=is_innocent)
         if is_new and not report.is_leaving:
             self._add(report)
 
@@ -189,6 +191,15 @@ class Readers(Seating):
         with self._changed:
             self._desk.add(seat)
             self._desk.report(seat, report)
+
+
+def _has_lost_driver(lane: LanePublisher) -> bool:
+    """Whether the driver of a lane has died: it may say so before the reports do."""
+    if not isinstance(lane, stream.Publisher):
+        return False
+    return not lane.has_session or any(
+        isinstance(event, stream.SessionChanged) for event in lane.events()
+    )
 
 
 def _close_quietly(one: LanePublisher | stream.Reader[Any]) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rstream.work._desk import Desk, Message, Seat
     from rstream.work._protocol import Report
 
-__all__ = ("LanePublisher", "Seating")
+__all__ = ("LanePublisher", "Seating", "named")
 
 log = logging.getLogger("rstream")
 
@@ -100,7 +100,7 @@ class Seating(ABC):
             had = [message for number, message in seat.given.items() if number not in unseen]
             if had and not is_innocent:
                 how = "died" if leave is None else "left"
-                self.last_lost = f"{seat.title} {how} with {_named(had)} in hand"
+                self.last_lost = f"{seat.title} {how} with {named(had)} in hand"
                 log.warning("%s: %s", self._title, self.last_lost)
             self._desk.drop(seat, leave, now_s=time.monotonic(), is_innocent=is_innocent)
         # No complete end: a reader that lives after all, as when the driver was lost, waits for
@@ -109,7 +109,7 @@ class Seating(ABC):
             seat.publisher.fail("it has given this reader up", linger_s=0)
 
 
-def _named(messages: list[Message]) -> str:
+def named(messages: list[Message]) -> str:
     """Messages by their numbers; of many the first ones."""
     numbers = ", ".join(str(message.number) for message in messages[:NAMED_MAX])
     if len(messages) > NAMED_MAX:

@@ -24,8 +24,14 @@ from rstream.errors import (
     ReadTimeout,
     StreamEnded,
 )
+from rstream.stream import SessionChanged
 from rstream.work import _publisher
+from rstream.work._desk import Desk, Message, Seat
+from rstream.work._readers import Readers
+from rstream.work._seating import Seating
 from tests.support import free_port, in_thread, until
+
+from .test_desk import report_of
 
 
 @pytest.fixture
@@ -450,3 +456,73 @@ def test_a_block_that_found_no_reader_does_not_wait_for_acknowledgements(ends):
         until(lambda: publisher.send(2, timeout_s=0.2) and False)
     assert time.monotonic() - began_s < 20
     assert [event.item for event in publisher.events() if isinstance(event, work.Unfinished)]
+
+
+def test_many_messages_that_are_not_sent_again_take_one_line(ends, caplog):
+    reader = ends.subscriber(acknowledge="explicit", prefetch=20)
+    publisher = ends.publisher(linger_s=0)
+    publisher.send_many(range(20))
+    until(lambda: reader.get(timeout_s=5).item == 19)
+    publisher.close()
+    assert len(publisher.events()) == 20
+    (line,) = [text for text in caplog.messages if "not sent again" in text]
+    assert "messages 1, 2, 3, 4, 5 and 15 more are not sent again: closed before" in line
+
+
+class Lane:
+    """A lane that still seems to have its reader."""
+
+    is_connected = True
+
+    def fail(self, error, *, linger_s=None):
+        self.error = error
+
+
+class Reports:
+    """One look at the reports of readers."""
+
+    def __init__(self, events, reports):
+        self._events, self._reports = events, reports
+
+    def poll(self, _):
+        return self._reports
+
+    def events(self):
+        return self._events
+
+
+def one_look(lane, events, reports):
+    """The desk after a look at these reports; the reader has message 1 on this lane."""
+    desk = Desk(redelivers=True, deliveries_max=None, losses_max=None, on_unfinished=print)
+    seat = Seat(1, lane, report_of(7, session=1))
+    desk.add(seat)
+    seat.give(Message(b"", 1))
+    seat.was_connected = True
+    readers = Readers.__new__(Readers)
+    Seating.__init__(readers, desk, threading.Condition(), "work")
+    readers._reports, readers._codec_id = Reports(events, reports), 99
+    readers.update()
+    return desk
+
+
+def test_a_reader_that_joins_a_driver_again_first_has_not_died(caplog):
+    anew = SessionChanged(old_session_id=0, new_session_id=0, reason="driver lost")
+    desk = one_look(Lane(), [anew], [report_of(7, session=2)])
+    assert [message.losses for message in desk.waiting] == [0]
+    assert "died" not in caplog.text
+    desk = one_look(Lane(), [], [report_of(7, session=2)])
+    assert [message.losses for message in desk.suspects] == [1]
+    assert "reader died with message 1 in hand" in caplog.text
+
+
+def test_a_lane_that_loses_its_driver_first_is_no_death_of_its_reader(
+    make_driver_dir, name, caplog
+):
+    directory = make_driver_dir()
+    with rstream.Driver(dir=directory):
+        lane = stream.publisher(name, bytes, dir=directory, linger_s=0)
+    until(lambda: not lane.has_session)
+    desk = one_look(lane, [], [])
+    assert [message.losses for message in desk.waiting] == [0]
+    assert "died" not in caplog.text
+    lane.close()
