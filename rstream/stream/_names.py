@@ -7,6 +7,7 @@ import zlib
 from typing import TYPE_CHECKING, Final
 
 from rstream import _core
+from rstream._channel_hints import warn_of_unknown_keys
 from rstream._channel_uri import ChannelUri, name_of
 from rstream._checks import check_stream_id
 from rstream.errors import ConfigError
@@ -115,6 +116,7 @@ def _refuse_reserved(channel: Channel | str | None) -> None:
                 "has in the reserved value; give a byte of the message, or use a raw publication "
                 "and subscription of rstream.client"
             )
+    warn_of_unknown_keys(str(channel))
 
 
 def named_channel(name: str, channel: Channel | str | None, *, is_publisher: bool) -> str:

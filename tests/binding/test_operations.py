@@ -6,8 +6,12 @@ names its lines of docs/reference/conformance.md.
 
 from __future__ import annotations
 
+import os
+import resource
+import socket
 import struct
 import time
+from contextlib import suppress
 
 import pytest
 
@@ -313,6 +317,30 @@ def test_a_foreign_address_is_named_once_with_what_to_write(client, side, uri, h
     with pytest.raises(errors.RegistrationError, match=hint) as caught:
         getattr(client, side)(uri, 1)
     assert str(caught.value).count(uri) == 1
+
+
+def test_a_port_that_is_taken_says_what_to_do(client):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
+        other.bind(("127.0.0.1", 0))
+        uri = f"aeron:udp?endpoint=127.0.0.1:{other.getsockname()[1]}"
+        with pytest.raises(errors.RegistrationError, match=r"in use; another program.*ss -lunp"):
+            client.add_subscription(uri, 1)
+
+
+def test_a_process_without_files_left_says_what_to_do(client):
+    held = []
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        with suppress(OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, 256), hard))
+            while True:
+                held.append(os.dup(0))
+        with pytest.raises(errors.RStreamError, match=r"Too many open files.*raise `ulimit -n`"):
+            client.add_publication("aeron:ipc", 77)
+    finally:
+        for number in held:
+            os.close(number)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 # ---- refused before the driver is asked ----

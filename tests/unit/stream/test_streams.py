@@ -622,3 +622,15 @@ def test_a_loop_that_is_left_loses_nothing(driver_dir, name, on_slow):
             seen += [inner for _, inner in zip(range(3), reader, strict=False)]
         assert seen == list(range(1000))
         assert reader.is_ended
+
+
+def test_a_key_of_a_channel_that_nobody_knows_is_logged_once(driver_dir, name, caplog):
+    channel = f"aeron:ipc?own-{name}=1"
+    for _ in range(2):
+        with (
+            stream.subscriber(name, channel=channel, dir=driver_dir),
+            stream.publisher(name, channel=channel, dir=driver_dir, linger_s=0),
+        ):
+            pass
+    (line,) = caplog.messages
+    assert f"channel {channel}: key 'own-{name}' is not known and is ignored" in line
