@@ -461,11 +461,13 @@ class PublisherFacts(_core.SendPath, Generic[T]):
             )
         )
         self._log(
-            "%s: session %d: positions %d to %d: %s",
+            "%s: session %d: positions %d to %d (%d bytes): %s; events() has this Gap: "
+            "send the data again if it must arrive",
             self._where(),
             session_id,
             from_position,
             to_position,
+            to_position - from_position,
             reason,
         )
 

@@ -164,3 +164,16 @@ def test_a_close_that_leaves_data_unread_says_how_much(driver_dir, name, caplog)
         assert "closed after linger_s=0.05 with 64 bytes unread; readers get them" in warning
         until(lambda: sub.poll() == [1])
         assert end_of(sub) is None
+
+
+def test_what_no_reader_was_left_for_is_told_in_bytes(driver_dir, name, caplog):
+    with stream.publisher(name, dir=driver_dir, linger_s=0) as pub:
+        with stream.subscriber(name, dir=driver_dir) as sub:
+            pub.send({"n": 0})
+            assert sub.get(timeout_s=5) == {"n": 0}
+            pub.send({"n": 1})
+        until(lambda: not pub.is_connected)
+    (gap,) = (event for event in pub.events() if isinstance(event, stream.Gap))
+    length = gap.to_position - gap.from_position
+    assert f"positions {gap.from_position} to {gap.to_position} ({length} bytes): " in caplog.text
+    assert "events() has this Gap: send the data again if it must arrive" in caplog.text
