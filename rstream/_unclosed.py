@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from pathlib import Path
@@ -10,8 +11,11 @@ from pathlib import Path
 def call_site() -> str:
     """File and line of the code that called into this package."""
     frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
-    here = str(Path(__file__).parent)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(here):
+    here = str(Path(__file__).parent) + os.sep
+    while frame.f_back is not None and (
+        frame.f_code.co_filename.startswith(here)
+        or frame.f_globals.get("__name__") == "typing"  # it calls the class of Publisher[T](...)
+    ):
         frame = frame.f_back
     return f"{frame.f_code.co_filename}:{frame.f_lineno}"
 

@@ -6,6 +6,8 @@ A publisher with ``linger_s`` waits by steps of ``_wait``. A test that must not 
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 
 import rstream
@@ -177,3 +179,12 @@ def test_what_no_reader_was_left_for_is_told_in_bytes(driver_dir, name, caplog):
     length = gap.to_position - gap.from_position
     assert f"positions {gap.from_position} to {gap.to_position} ({length} bytes): " in caplog.text
     assert "events() has this Gap: send the data again if it must arrive" in caplog.text
+
+
+@pytest.mark.parametrize("opened", [stream.publisher, stream.subscriber], ids=["pub", "sub"])
+@pytest.mark.parametrize("type_", [None, bytes], ids=["objects", "bytes"])
+def test_an_end_that_is_not_closed_names_the_line_that_made_it(driver_dir, name, opened, type_):
+    with pytest.warns(ResourceWarning, match=r"was not closed; made at .*test_ends\.py:\d+"):
+        end = opened(name, type_, dir=driver_dir)
+        del end
+        gc.collect()
