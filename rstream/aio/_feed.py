@@ -11,6 +11,7 @@ polled and not handed out stay in the subscriber. So no cancellation can lose on
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from typing import TYPE_CHECKING, Generic, TypeVar
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 import anyio
 import anyio.lowlevel
 
+from rstream._process import is_inherited
 from rstream.aio._sleeper import Sleeper
 from rstream.aio._thread_call import ThreadCall
 from rstream.aio._turns import Parts
@@ -76,6 +78,7 @@ class Feed(Generic[T]):
         self._closed = False
         self._error: BaseException | None = None  # with which the block was left
         self._is_leaving = self.has_left = False
+        self._pid = os.getpid()
 
     @property
     def is_closed(self) -> bool:
@@ -223,6 +226,8 @@ class Feed(Generic[T]):
 
     def abandon(self) -> None:
         """Leave the stream; a task that reads, and a thread that joins again, follow."""
+        if is_inherited(self._pid):  # the descriptors of the event loop are the parent's, too
+            self._closed = self._is_leaving = self.has_left = True
         if not self._closed:
             self._closed = True
             self.source.stop_joining()
@@ -231,7 +236,7 @@ class Feed(Generic[T]):
     async def fail(self, error: Exception) -> None:
         """Leave the stream by an exception of the block: ``leave`` gets it."""
         self._error = error
-        if self.is_reading or self._closed or self._leave_with is None:
+        if is_inherited(self._pid) or self.is_reading or self._closed or self._leave_with is None:
             await self.close()
             return
         self._closed = self._is_leaving = True

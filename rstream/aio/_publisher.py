@@ -397,6 +397,8 @@ class Publisher(SegmentSender[T]):
     async def _end(self, kind: int, end: BaseException | str, linger_s: float | None) -> None:
         linger_s = self.linger_s if linger_s is None else linger_s
         check_seconds("linger_s", linger_s)
+        if self._forget_inherited():
+            return
         if self._is_ending:
             if self._ended is not None:
                 await self._ended.wait()
@@ -427,7 +429,7 @@ class Publisher(SegmentSender[T]):
 
         For a publisher that no task will close.
         """
-        if not self._closed:
+        if not (self._closed or self._forget_inherited()):
             self._closed = self._is_ending = True
             self._part_end = 0
             if self._room.is_waiting:
@@ -452,6 +454,8 @@ class Publisher(SegmentSender[T]):
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        if self._forget_inherited():  # a forked child leaves the block of its parent
+            return
         linger_s = linger_after(exc, self.linger_s)
         if exc is not None and not isinstance(exc, Exception) and self._is_thread_running():
             self.abandon()  # a thread that starts a driver would hold the cancelled task

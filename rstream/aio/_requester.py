@@ -238,6 +238,8 @@ class Requester(Caller[A]):
 
     async def close(self) -> None:
         """Give up what is outstanding, whose callers get an error. Idempotent."""
+        if self._forget_inherited():
+            return
         self._closed = True
         line, self._line = self._line, None
         if line is not None:
@@ -246,6 +248,8 @@ class Requester(Caller[A]):
 
     def abandon(self) -> None:
         """Close it where nothing can be awaited: its event loop has ended."""
+        if self._forget_inherited():
+            return
         self._closed = True
         line, self._line = self._line, None
         if line is not None:

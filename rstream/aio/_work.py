@@ -156,6 +156,7 @@ class WorkPublisher(Generic[T]):
                     work._bells.add(bell)
                     wait_s = next(steps, None)
                     seen = work._version
+                work._later.say()
                 if wait_s is None:
                     return
                 await sleeper.sleep(bell, wait_s)

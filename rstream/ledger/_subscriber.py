@@ -15,12 +15,14 @@ own, because it may wait for a disk; a thread that needs both takes the ledger's
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import time
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from rstream._checks import check_timeout
+from rstream._process import holds
 from rstream.errors import ClosedError, RegistrationError, RStreamError
 from rstream.ledger._ledger import Ledger, MemoryLedger
 from rstream.ledger._marks import Marks, handed_out, marks_of, medium_of
@@ -82,13 +84,14 @@ class CommittedSubscriber(Subscriber[Any]):
         self.prefetch = source.prefetch
         self.in_hand = source.in_hand
         self.made_at = source.made_at
+        self._pid = os.getpid()
         self._stream_id = stream_id
         self._channels = channels
         self._dir = dir
         self._title = f"stream {name!r}"
         self._refusal = refusal
         self._changed = threading.Condition()
-        self._ledger_lock = threading.Lock()
+        self._ledger_lock = threading.RLock()
         self._bell: Bell | None = None
         self._ready: deque[Row | Any] = deque()
         self._plain = 0  # of them without a commit
@@ -436,7 +439,7 @@ class CommittedSubscriber(Subscriber[Any]):
     # ---- life ----
 
     def close(self) -> None:
-        if self._closed:
+        if self._closed or self.forget_inherited():
             return
         with self._changed:
             self._closed = True
@@ -444,8 +447,9 @@ class CommittedSubscriber(Subscriber[Any]):
         for service in self._services.values():
             service.close()
         self._source.close()
-        if self._pump is not None and self._pump is not threading.current_thread():
-            self._pump.join(10.0)
+        pump = self._pump
+        if not (pump is None or pump is threading.current_thread() or holds(self._changed)):
+            pump.join(10.0)
         with self._ledger_lock:
             self._ledger.close()
         if self._bell is not None:

@@ -7,6 +7,8 @@ from collections import deque
 from contextlib import suppress
 from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
+from rstream._process import park_at_exit
+from rstream.errors import ClosedError
 from rstream.service._caller import check_demand
 from rstream.service._wire import Kind
 
@@ -70,13 +72,17 @@ class AnswerStream(Generic[A]):
 
     def __next__(self) -> A:
         call = self._call
-        if not self._answers:
-            self._await_answer(call)
-        if not self._answers:
-            error, call.error = call.error, None
-            if error is not None:
-                raise error
-            raise StopIteration
+        try:
+            if not self._answers:
+                self._await_answer(call)
+            if not self._answers:
+                error, call.error = call.error, None
+                if error is not None:
+                    raise error
+                raise StopIteration
+        except ClosedError:
+            park_at_exit()
+            raise
         codec_id, body = self._answers.popleft()
         self._taken += 1
         if 2 * (self._granted - self._taken) <= self._prefetch and self._prefetch:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, TypeVar
 
 from rstream._checks import is_whole
 from rstream._pickling import refuse_pickling
+from rstream._process import is_inherited
 from rstream._unclosed import call_site, warn_unclosed
 from rstream.errors import BackPressured, ClosedError, CodecError, ConfigError, RequestTimeout
 from rstream.service._line import joined
@@ -49,6 +51,7 @@ class Caller(Generic[A]):
         self._codec_lock = threading.Lock()  # a codec serves one thread at a time
         self._line: Line | None = None
         self._closed = False
+        self._pid = os.getpid()
         self._made_at = call_site()
 
     @property
@@ -60,6 +63,13 @@ class Caller(Generic[A]):
     def is_closed(self) -> bool:
         """Whether it was closed here."""
         return self._closed
+
+    def _forget_inherited(self) -> bool:
+        """In a forked child: closed from now on, and nothing else. False: this process made it."""
+        if not is_inherited(self._pid):
+            return False
+        self._closed = True
+        return True
 
     def statistics(self) -> dict[str, int]:
         """``outstanding`` requests, requests ``answered``, and answers that came too ``late``, on
@@ -114,7 +124,9 @@ class Caller(Generic[A]):
         return f"<{type(self).__module__}.{type(self).__name__} {self.name!r}>"
 
     def __del__(self) -> None:
-        if not getattr(self, "_closed", True) and self._line is not None:
+        if getattr(self, "_closed", True) or self._forget_inherited():
+            return
+        if self._line is not None:
             warn_unclosed(self, self._made_at)
 
 

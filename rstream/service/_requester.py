@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from rstream._checks import check_timeout
 from rstream._core import NOT_CONNECTED
+from rstream._process import park_at_exit
 from rstream._with_hints import refuses_async_with
 from rstream.errors import ClosedError
 from rstream.service._answers import AnswerStream
@@ -46,7 +47,7 @@ class Requester(Caller[A]):
 
     def __init__(self, place: Place, **options: Any) -> None:
         super().__init__(place, **options)
-        self._opening = threading.Lock()
+        self._opening = threading.RLock()  # reentrant: a signal handler may close it meanwhile
         self._leading = threading.Lock()
         self._followers: dict[threading.Event, Callable[[], bool]] = {}
 
@@ -73,16 +74,20 @@ class Requester(Caller[A]):
         check_timeout(timeout_s)
         deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
         number = 0 if timeout_s is None else max(1, int(timeout_s * 1e6))
-        line, call = self._ask(Kind.ASK, query, number, timeout_s, deadline_s)
         try:
-            while not call.is_over:
-                if not self._wait(line, lambda: call.is_over, deadline_s):
-                    raise self._timeout(timeout_s)
-        finally:
-            if not call.is_over:
-                line.forget(call)
-        if call.error is not None:
-            raise call.error
+            line, call = self._ask(Kind.ASK, query, number, timeout_s, deadline_s)
+            try:
+                while not call.is_over:
+                    if not self._wait(line, lambda: call.is_over, deadline_s):
+                        raise self._timeout(timeout_s)
+            finally:
+                if not call.is_over:
+                    line.forget(call)
+            if call.error is not None:
+                raise call.error
+        except ClosedError:
+            park_at_exit()
+            raise
         return self._decoded(call.codec_id, call.body)
 
     def request_stream(
@@ -172,7 +177,11 @@ class Requester(Caller[A]):
                 return line
             if line is not None:
                 line.close()
-            self._line = line = Line(self.place, self._dir, self.outstanding)
+            line = Line(self.place, self._dir, self.outstanding)
+            if self._closed:  # by a signal handler
+                line.close()
+                raise self._closed_error()
+            self._line = line
             return line
 
     # ---- waiting ----
@@ -233,7 +242,11 @@ class Requester(Caller[A]):
     # ---- life ----
 
     def close(self) -> None:
-        """Give up what is outstanding, whose callers get ClosedError. Idempotent."""
+        """Give up what is outstanding, whose callers get ClosedError. Idempotent. In a forked child
+        it does nothing.
+        """
+        if self._forget_inherited():  # another thread may have held the lock
+            return
         with self._opening:
             self._closed = True
             if self._line is not None:

@@ -8,12 +8,14 @@ that waited in the queue when it came.
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from rstream import policy
 from rstream._checks import check_timeout
+from rstream._process import holds
 from rstream.errors import ClosedError, ConfigError, MessagesLost, SlowConsumer
 from rstream.flow.queues import (
     ConflateQueue,
@@ -105,6 +107,7 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
     def __init__(self, reader: Reader[T], queue: Queue[T], on_slow: policy.SlowPolicy) -> None:
         self.prefetch = reader.prefetch
         self.made_at: str = reader.made_at
+        self._pid = os.getpid()
         self._reader = reader
         self._queue = queue
         self._is_blocking = isinstance(on_slow, policy.Buffer) and on_slow.overflow == "block"
@@ -301,13 +304,13 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
         self._reader.stop_joining()
 
     def close(self) -> None:
-        if self._closed:
+        if self._closed or self.forget_inherited():
             return
         with self._changed:
             self._closed = True
             self._note_change()
         self._reader.close()
-        if self._thread is not threading.current_thread():
+        if not (self._thread is threading.current_thread() or holds(self._changed)):
             self._thread.join(10.0)
         if self._bell is not None:
             self._bell.close()

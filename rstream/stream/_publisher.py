@@ -4,7 +4,7 @@ Two locks. ``_lock`` guards the publisher. A call holds it while it encodes, off
 reads facts, and never during a wait. It is reentrant, so that a signal handler may use the
 publisher that it interrupts. ``_room`` is held by the one thread that waits in the transport; the
 others wait for ``_room``, and then look at the transport themselves. Order: ``_room`` is never
-taken inside ``_lock``.
+taken inside ``_lock``. What is said under ``_lock`` is logged when it is free (``_later_log.py``).
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from rstream import _core
 from rstream._checks import check_seconds, check_timeout
+from rstream._later_log import LaterLog
+from rstream._process import holds, park_at_exit
 from rstream._with_hints import refuses_async_with
 from rstream.errors import ClosedError, CodecError, ConcurrentUseError
 from rstream.stream import _steps
@@ -65,6 +67,7 @@ class Publisher(SegmentSender[T]):
 
     def __init__(self, link: Link, **address: Any) -> None:
         self._make_locks()
+        self._later = LaterLog()
         super().__init__(link, **address)
         _publishers.add(self)
 
@@ -77,9 +80,35 @@ class Publisher(SegmentSender[T]):
         self._large_lock = threading.RLock()
 
     def _run(self, steps: Steps[R]) -> R:
-        return _steps.run(steps, self._wait, self._lock)
+        try:
+            return _steps.run(steps, self._wait, self._lock)
+        except ClosedError:
+            if not self._owner:  # else its face knows what to do
+                park_at_exit()
+            raise
+        finally:
+            if self._later.waiting:
+                self._say()
+
+    def _log(self, text: str, *arguments: object) -> None:
+        self._later.add(self._log_level, text, *arguments)
+        self._direct = None  # the next send takes the long way, and says it
+
+    def say_alone(self, how_long: str) -> None:
+        """Log that it waits for a subscriber; not while a handler of this log waits here."""
+        if not self._later.is_saying:
+            super().say_alone(how_long)
+
+    def _say(self) -> None:
+        """Log what was said under the lock; without it."""
+        with self._lock:
+            if self._refusal == 0:
+                self._direct = self._core
+        self._later.say()
 
     def _wait(self, step: Pause | Room) -> object:
+        if self._later.waiting:
+            self._say()
         if isinstance(step, _steps.Pause):
             return time.sleep(step.seconds)
         deadline_s = time.monotonic() + step.seconds
@@ -127,11 +156,13 @@ class Publisher(SegmentSender[T]):
         with self._lock:
             if self._closed or self._is_ending:
                 return
-            if self._link.is_alive:
+            is_alive = self._link.is_alive
+            if is_alive:
                 self._look()
-                return
             is_shared = self._link.is_shared
-        if is_shared:
+        if self._later.waiting:
+            self._say()
+        if is_shared and not is_alive:
             self._run(self._rejoin_steps(None))
 
     def events(self) -> list[StreamEvent]:
@@ -173,6 +204,8 @@ class Publisher(SegmentSender[T]):
         header = self._header
         if kind != KIND_PLAIN:
             header = header_of(kind, self._codec.codec_id, self.name)
+        if self._later.waiting:
+            self._say()
         with self._lock:
             if self._bucket is None:
                 position = self._offer(data, header)
@@ -204,7 +237,7 @@ class Publisher(SegmentSender[T]):
                 self._large_lock.release()
 
     def _has_large_turn(self) -> bool:
-        return self._large_lock._is_owned()  # pyright: ignore - threading.Condition uses it too
+        return holds(self._large_lock)
 
     def _send_in_segment(self, message: PartedMessage, timeout_s: float | None) -> int:
         """Send a message in a shared segment; 0: it must go in parts."""
@@ -266,9 +299,14 @@ class Publisher(SegmentSender[T]):
             if self._is_over_rate():
                 return _core.RATE_LIMITED
             position = self._offer(data)
-            if position > _core.CLOSED:
-                return self._note_offered(position, data)
-            is_large = self._is_large(data)
+            is_over = position > _core.CLOSED
+            if is_over:
+                position = self._note_offered(position, data)
+            is_large = not is_over and self._is_large(data)
+        if self._later.waiting:
+            self._say()
+        if is_over:
+            return position
         if is_large:
             return self._offer_large(data)
         self._run(self._recover_steps(position, length_of(data)))
@@ -406,7 +444,8 @@ class Publisher(SegmentSender[T]):
         Idempotent.
 
         From then on sending and waiting raise :class:`ClosedError`, also a wait under way. While
-        one thread closes, ``close`` of another one returns at once.
+        one thread closes, ``close`` of another one returns at once. In a forked child it does
+        nothing: the stream is the parent's.
 
         Args:
             linger_s: most seconds to wait; None: as the publisher was made with. What is left then,
@@ -414,7 +453,8 @@ class Publisher(SegmentSender[T]):
                 (:class:`rstream.Driver`) may not live long: with one, close also waits for
                 readers to see the end, 0.1 s at most.
         """
-        self._end(KIND_COMPLETE, self.name, linger_s)
+        if not self._forget_inherited():
+            self._end(KIND_COMPLETE, self.name, linger_s)
 
     def _end(self, kind: int, end: BaseException | str, linger_s: float | None) -> None:
         if linger_s is not None:
@@ -439,6 +479,8 @@ class Publisher(SegmentSender[T]):
         traceback: TracebackType | None,
     ) -> None:
         linger_s = linger_after(exc, self.linger_s)
+        if self._forget_inherited():  # a forked child leaves the block of its parent
+            return
         if exc is not None and is_failure(exc):
             self._end(KIND_ERROR, exc, linger_s)
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import time
 from collections import deque
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
@@ -13,6 +14,7 @@ from rstream._facts import slowest_reader_of
 from rstream._held_by import HeldBy
 from rstream._neighbours import TYPE_SUBSCRIBER_POSITION, hint_for_publisher
 from rstream._pickling import refuse_pickling
+from rstream._process import is_inherited
 from rstream._publication import wanted_elements
 from rstream._unclosed import call_site, warn_unclosed
 from rstream.errors import RemoteError
@@ -74,6 +76,7 @@ class PublisherFacts(_core.SendPath, Generic[T]):
     ) -> None:
         self._closed = True  # __del__ runs even when the lines below raise
         self._is_ending = False  # closing has begun: only the end may still be sent
+        self._pid = os.getpid()
         self.name: str = name
         self.channel: str = channel
         self.stream_id: int = stream_id
@@ -193,6 +196,13 @@ class PublisherFacts(_core.SendPath, Generic[T]):
     def is_closed(self) -> bool:
         """Whether it was closed here."""
         return self._closed
+
+    def _forget_inherited(self) -> bool:
+        """In a forked child: closed from now on, and nothing else. False: this process made it."""
+        if not is_inherited(self._pid):
+            return False
+        self._closed = self._is_ending = True
+        return True
 
     @property
     def has_session(self) -> bool:
@@ -514,5 +524,5 @@ class PublisherFacts(_core.SendPath, Generic[T]):
         }
 
     def __del__(self) -> None:
-        if not getattr(self, "_closed", True):
+        if not (getattr(self, "_closed", True) or self._forget_inherited()):
             warn_unclosed(self, self._made_at)

@@ -11,6 +11,8 @@ from operator import length_hint
 from time import monotonic
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from rstream.errors import ClosedError
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -57,18 +59,23 @@ def batches(
         RStreamError: as :meth:`Subscriber.poll`. A new iteration goes on after it.
     """
     while not is_stopped():
-        items = source.take_rest(source.prefetch)
-        if not items:
-            items = source.poll_held(None if limit is None else limit())
-        if items:
-            try:
-                yield items
-            finally:  # also when the loop is left: it was given all of them
-                source.consume(len(items))
-        elif source.is_ended if is_ended is None else is_ended():
-            return
-        else:
-            source.wait(wait_s)
+        try:
+            items = source.take_rest(source.prefetch)
+            if not items:
+                items = source.poll_held(None if limit is None else limit())
+            if not items:
+                if source.is_ended if is_ended is None else is_ended():
+                    return
+                source.wait(wait_s)
+                continue
+        except ClosedError:  # another thread or a signal handler has just closed it
+            if is_stopped():
+                return
+            raise
+        try:
+            yield items
+        finally:  # also when the loop is left: it was given all of them
+            source.consume(len(items))
 
 
 def items(
@@ -91,15 +98,19 @@ def items(
             # Nothing here may refer to objects that were handed out: a view holds its publisher.
             source.drop_used_rest()
             del rest
-            polled = source.poll_held(None if limit is None else limit())
-            if polled:
-                rest = source.set_rest(polled)
-                del polled
-            elif source.is_ended if is_ended is None else is_ended():
-                return
-            else:
-                source.wait(wait_s)
-                continue
+            try:
+                polled = source.poll_held(None if limit is None else limit())
+                if not polled:
+                    if source.is_ended if is_ended is None else is_ended():
+                        return
+                    source.wait(wait_s)
+                    continue
+            except ClosedError:  # as in batches
+                if is_stopped():
+                    return
+                raise
+            rest = source.set_rest(polled)
+            del polled
         part = part or max(1, min(PART_FIRST, length_hint(rest) // PART_GROWTH, source.part_most))
         counted_s = monotonic()
         # In this generator, not in one below it, which would cost 20 ns for each item.

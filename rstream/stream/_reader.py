@@ -25,6 +25,10 @@ in ``poll`` or ``wait`` gets ConcurrentUseError at once and does not wait. So ev
 belongs to one thread at a time. Without the lock another thread only wakes the waiter, raises the
 demand of the first subscription, and takes events out of the report.
 
+A signal handler runs in the thread that it interrupts, perhaps in the middle of a poll. So the lock
+is reentrant, and ``_is_inside`` says that a call is under way: another poll gets the same error,
+and ``close`` leaves the handles to the call that it interrupted.
+
 ``_eviction.py`` and ``_inputs.py`` join again: one subscription when the driver has let this
 reader go, all of them when the driver was lost. That may take as long as a driver needs to start.
 The poll that finds the loss does it, or, in an event loop, a thread (``join_again``).
@@ -33,6 +37,7 @@ The poll that finds the loss does it, or, in an event loop, a thread (``join_aga
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import time
 from contextlib import suppress
@@ -41,6 +46,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from rstream._checks import check_timeout
 from rstream._facts import fullest
 from rstream._neighbours import hint_for_reader
+from rstream._process import park_at_exit
 from rstream._unclosed import call_site
 from rstream.abc import UNBOUNDED
 from rstream.errors import (
@@ -132,13 +138,16 @@ class Reader(Subscriber[T], Generic[T]):
         self._evict = evict
         self._failure: Exception | None = None  # evicted: the stream was left for good
         self._demand: int | None = None  # of the last poll, if it was a reactive one
-        self._lock = threading.Lock()  # held by the thread inside poll, wait or close
+        self._lock = threading.RLock()  # held by the thread inside poll, wait or close
+        self._is_inside = self._has_left = False  # both under the lock
+        self._reason: str | None = None  # why it leaves, for publishers
         self._messages = self._polls = 0
         self._next = 0
         self._is_holding = False  # the poll under way keeps its batches
         self._held: list[Input] = []  # whose batches the last poll keeps, in the order of objects
         self._cut: Cut[T] | None = None  # the rest of a batch that has errors between its objects
         self.made_at: str = call_site()
+        self._pid = os.getpid()
         self._alone_since_s: float | None = time.monotonic()  # None: nothing to notice any more
         self._notice_after_s = NOTICE_EVERY_S
         self._joins: list[Callable[[], None]] = []  # for join_again
@@ -209,7 +218,8 @@ class Reader(Subscriber[T], Generic[T]):
     def events(self) -> list[StreamEvent]:
         if self._lock.acquire(blocking=False):  # else the reading thread collects them
             try:
-                self._collect_events()
+                if not self._is_inside:
+                    self._collect_events()
             finally:
                 self._lock.release()
         return self.taken_events()
@@ -251,13 +261,15 @@ class Reader(Subscriber[T], Generic[T]):
     # ---- reading ----
 
     def _enter(self) -> None:
-        if not self._lock.acquire(blocking=False):
-            if self._closed:
-                raise self._closed_error()
-            raise ConcurrentUseError(f"{self!r}: another thread is reading; one thread at a time")
-        if self._closed:
+        is_free = self._lock.acquire(blocking=False)
+        if is_free and not (self._is_inside or self._closed):
+            self._is_inside = True
+            return
+        if is_free:
             self._lock.release()
+        if self._closed:
             raise self._closed_error()
+        raise ConcurrentUseError(f"{self!r}: another thread is reading; one thread at a time")
 
     def _closed_error(self) -> ClosedError:
         return ClosedError(f"{self._report.title}: this reader is closed")
@@ -296,17 +308,24 @@ class Reader(Subscriber[T], Generic[T]):
         self._is_holding = hold
         self._rest_end = 0
         try:
-            for source in self._held:  # all of the last poll was handed out
-                source.release()
-            self._held.clear()
-            if self._views is not None and self._cut is None:
-                self._views.look(self._inputs.joined)
-            self._polls += 1
-            if self._failure is not None:
-                raise self._failure
-            items = self._poll_inputs(limit)
-        finally:
-            self._lock.release()
+            try:
+                for source in self._held:  # all of the last poll was handed out
+                    source.release()
+                self._held.clear()
+                if self._views is not None and self._cut is None:
+                    self._views.look(self._inputs.joined)
+                self._polls += 1
+                if self._failure is not None:
+                    raise self._failure
+                items = self._poll_inputs(limit)
+            finally:
+                self._is_inside = False
+                self._lock.release()
+                if self._closed:
+                    self._let_go()
+        except ClosedError:
+            park_at_exit()
+            raise
         if items:
             self._messages += len(items)
         elif self._report.errors:
@@ -478,7 +497,10 @@ class Reader(Subscriber[T], Generic[T]):
                 except DriverLost as error:
                     self._inputs.rejoin(error)
         finally:
+            self._is_inside = False
             self._lock.release()
+            if self._closed:
+                self._let_go()
 
     # ---- waiting ----
 
@@ -513,21 +535,31 @@ class Reader(Subscriber[T], Generic[T]):
             return True
         deadline_s = time.monotonic() + (WAIT_FOREVER_S if timeout_s is None else timeout_s)
         self._enter()
-        inputs = self._inputs
         try:
-            while not self.is_ready():
-                remaining_s = deadline_s - time.monotonic()
-                if inputs.waiter.wait(max(0.0, min(remaining_s, WAIT_SLICE_S))):
-                    return True
-                self.note_quiet()
-                if remaining_s <= WAIT_SLICE_S and time.monotonic() >= deadline_s:
-                    if timeout_s is not None:
-                        return False
-                    deadline_s += WAIT_FOREVER_S
+            try:
+                return self._wait(timeout_s, deadline_s)
+            finally:
+                self._is_inside = False
+                self._lock.release()
+                if self._closed:
+                    self._let_go()
         except DriverLost:
-            pass  # the next poll joins again
-        finally:
-            self._lock.release()
+            return True  # the next poll joins again
+        except ClosedError:
+            park_at_exit()
+            raise
+
+    def _wait(self, timeout_s: float | None, deadline_s: float) -> bool:
+        inputs = self._inputs
+        while not self.is_ready():
+            remaining_s = deadline_s - time.monotonic()
+            if inputs.waiter.wait(max(0.0, min(remaining_s, WAIT_SLICE_S))):
+                return True
+            self.note_quiet()
+            if remaining_s <= WAIT_SLICE_S and time.monotonic() >= deadline_s:
+                if timeout_s is not None:
+                    return False
+                deadline_s += WAIT_FOREVER_S
         return True
 
     def _notice_alone(self) -> None:
@@ -588,31 +620,50 @@ class Reader(Subscriber[T], Generic[T]):
         :class:`RemoteError`. In shared memory a publisher's other readers lose it too, for ten
         seconds (Aeron's rejection), so this is for a reader with an address of its own.
         """
-        if not self._closed:
+        if not (self._closed or self.forget_inherited()):
             self._leave(reason_of(error))
 
     def close(self) -> None:
-        if not self._closed:
+        if not (self._closed or self.forget_inherited()):
             self._leave(None)
 
     def _leave(self, reason: str | None) -> None:
+        self._reason = reason
         self._closed = self._inputs.is_closing = True
         self._inputs.waiter.wake()
         # A thread inside wait or poll leaves within WAIT_SLICE_S; only then may the handles go.
-        if not self._lock.acquire(timeout=_session.REJOIN_TIMEOUT_S):
-            log.error("%r: another thread does not leave poll; left open", self)
-            return
+        if not self._let_go(_session.REJOIN_TIMEOUT_S):
+            log.error("%r: another thread does not leave poll; it frees this reader then", self)
+
+    def _let_go(self, timeout_s: float = -1) -> bool:
+        """Free the handles, once, or leave that to the call that this thread is inside.
+
+        Args:
+            timeout_s: how long another thread may stay inside; -1: as long as it takes.
+        Returns:
+            False: it is still inside.
+        """
+        if not self._lock.acquire(timeout=timeout_s):
+            return False
+        try:
+            if not (self._is_inside or self._has_left):
+                self._has_left = True
+                self._free()
+        finally:
+            self._lock.release()
+        return True
+
+    def _free(self) -> None:
         try:
             self.consume(self.handed_out() - self.in_hand)
-            if reason is not None:
-                self._inputs.reject(reason)
+            if self._reason is not None:
+                self._inputs.reject(self._reason)
             left = [] if self._is_complete else self._inputs.joined.copy()
             self._cut = None  # its objects may be views
             self._inputs.leave()
             if self._views is not None:
                 self._views.look_at_the_end(left)
         finally:
-            self._lock.release()
             _session.release(self._inputs.link)
 
 

@@ -150,7 +150,7 @@ class SegmentSender(LargeSender[T]):
         waiting.rounds += 1
         if waiting.waited_s >= NOTICE_AFTER_S and not waiting.has_noticed:
             waiting.has_noticed = True
-            log.warning(
+            self._log(
                 "%s: a large message waits: %d bytes of earlier ones are not consumed, or held by "
                 "views that readers keep (view=True); a kept view holds all that came after it",
                 self._where(),

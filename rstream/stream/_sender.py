@@ -526,7 +526,7 @@ class Sender(PublisherFacts[T]):
             except DriverError as why:  # the new driver may have died as well
                 if time.monotonic() >= deadline_s:
                     raise
-                log.warning("driver directory %s: not yet back: %s", self._link.directory, why)
+                self._log("driver directory %s: not yet back: %s", self._link.directory, why)
             yield Pause(0.1)
 
     @property

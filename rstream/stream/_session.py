@@ -67,8 +67,9 @@ class Link:
         return f"driver in {self.directory} lost"
 
 
-_lock = threading.Lock()  # guards the links; held for moments only
-_making = threading.Lock()  # held while a client is made, which may have to start a driver
+# Both are reentrant: a signal handler may open or close an endpoint while its thread is in here.
+_lock = threading.RLock()  # guards the links; held for moments only
+_making = threading.RLock()  # held while a client is made, which may have to start a driver
 _links: dict[tuple[int, str], Link] = {}
 _watched_pid = 0
 
@@ -76,8 +77,8 @@ _watched_pid = 0
 def _after_fork_in_child() -> None:
     # The lock may have been held by a thread that does not exist here; the links are the parent's.
     global _lock, _making
-    _lock = threading.Lock()
-    _making = threading.Lock()
+    _lock = threading.RLock()
+    _making = threading.RLock()
 
 
 def _watch_fork() -> None:

@@ -87,6 +87,7 @@ class SinkLoop:
         elif not self._has_noticed and time.monotonic() - self._alone_since_s >= NOTICE_AFTER_S:
             self._has_noticed = True
             publisher.say_alone("and asks its upstream for nothing meanwhile")
+            publisher._say()  # pyright: ignore[reportPrivateUsage] - same room
 
     def _revive(self, error: Exception, wait_s: float) -> None:
         sink = self._sink

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, Self, TypeVar
 
 from rstream._checks import check_timeout
 from rstream._pickling import refuse_pickling
+from rstream._process import is_inherited
 from rstream._unclosed import warn_unclosed
 from rstream._with_hints import refuses_async_with
 from rstream.errors import ReadTimeout, StreamEnded
@@ -43,11 +44,14 @@ class Subscriber(ABC, Generic[T]):
     that the loop handed out. After the end a new loop ends at once, unless another publisher has
     come.
 
-    Thread rule: one thread reads; :meth:`wake` and :meth:`close` from any.
+    Thread rule: one thread reads; :meth:`wake` and :meth:`close` from any, and from a signal
+    handler of the thread that reads.
     """
 
     #: Most objects handed over at once.
     prefetch: int
+    #: The process that made it.
+    _pid: int
     _closed: bool = True
     #: Where it was opened, for the warning about one that was not closed.
     made_at: str = "?"
@@ -138,7 +142,16 @@ class Subscriber(ABC, Generic[T]):
 
     @abstractmethod
     def close(self) -> None:
-        """Leave the stream; ends a loop in another thread. Idempotent."""
+        """Leave the stream; ends a loop in another thread, or the one that a signal handler has
+        interrupted. Idempotent. In a forked child it does nothing: the stream is the parent's.
+        """
+
+    def forget_inherited(self) -> bool:
+        """In a forked child: closed from now on, and nothing else. False: this process made it."""
+        if not is_inherited(self._pid):
+            return False
+        self._closed = True
+        return True
 
     @property
     @abstractmethod
@@ -298,5 +311,5 @@ class Subscriber(ABC, Generic[T]):
         self.close()
 
     def __del__(self) -> None:
-        if not self._closed:
+        if not (self._closed or self.forget_inherited()):
             warn_unclosed(self, self.made_at)

@@ -9,7 +9,8 @@ One thread of its own takes the reports (``_readers.py``): it acknowledges, open
 and sends again what a dead reader had.
 
 One condition, ``_changed``, guards the desk and wakes senders. It is held for moments, and while a
-message is offered. Seats are opened and closed without it, by the thread alone.
+message is offered. Seats are opened and closed without it, by the thread alone. What is said under
+it is logged when it is free (``_later_log.py``).
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, Self, TypeVar
 
 from rstream._checks import check_seconds, check_timeout
 from rstream._pickling import refuse_pickling
+from rstream._later_log import LaterLog
+from rstream._process import holds, is_inherited
 from rstream._unclosed import call_site, warn_unclosed
 from rstream.driver import watch_loop
 from rstream.errors import (
@@ -109,6 +112,7 @@ class Publisher(Generic[T]):
         self._codec = codec
         self._pid = os.getpid()
         self._changed = threading.Condition()
+        self._later = LaterLog()
         self._desk: Desk[LanePublisher] = Desk(
             redelivers=chosen.redeliver,
             deliveries_max=chosen.deliveries_max,
@@ -208,10 +212,26 @@ class Publisher(Generic[T]):
         """
         with self._changed:
             message, steps = self._send_steps(obj, timeout_s)
-            if steps is not None:
-                for wait_s in steps:
-                    self._changed.wait(wait_s)
-            return message.number
+        if steps is not None:
+            self._wait(steps)
+        return message.number
+
+    def _wait(self, steps: Generator[float]) -> None:
+        """Wait as the steps say. They run under the lock; what they say is logged without it."""
+        try:
+            while True:
+                with self._changed:
+                    wait_s = next(steps, None)
+                    if wait_s is None:
+                        return
+                    if not self._later.waiting:
+                        self._changed.wait(wait_s)
+                        continue
+                self._later.say()
+        finally:
+            with self._changed:
+                steps.close()
+            self._later.say()
 
     def _send_steps(
         self, obj: T, timeout_s: float | None
@@ -249,7 +269,7 @@ class Publisher(Generic[T]):
         return count
 
     def _check_open(self) -> None:
-        if self._pid != os.getpid():
+        if is_inherited(self._pid):
             raise ForkedError(f"{self!r} was made before fork; open one after it")
         if self._failure is not None:
             raise self._failure
@@ -294,8 +314,10 @@ class Publisher(Generic[T]):
                     return True
             except MessageTooLarge:
                 raise
+            except ClosedError:  # the thread has just closed it, or the program ends
+                pass
             except RStreamError as error:  # the thread will find it without its reader
-                log.warning("%r: %s could not be reached: %s", self, seat.title, error)
+                self._warn("%r: %s could not be reached: %s", self, seat.title, error)
             self._is_clogged = True
         return False
 
@@ -315,7 +337,8 @@ class Publisher(Generic[T]):
                 alone_since_s = now_s
             elif not has_noticed and now_s - alone_since_s >= NOTICE_AFTER_S:
                 has_noticed = True
-                log.warning("%r: waits for a reader%s", self, self._why_alone())
+                if not self._later.is_saying:  # else a handler of this log waits here
+                    self._warn("%r: waits for a reader%s", self, self._why_alone())
             left_s = LOOK_EVERY_S
             if timeout_s is not None:
                 left_s = min(left_s, started_s + timeout_s - now_s)
@@ -330,6 +353,9 @@ class Publisher(Generic[T]):
                 left_s = min(left_s, LOOK_AGAIN_S)
             yield left_s
             self._check_open()
+
+    def _warn(self, text: str, *arguments: object) -> None:
+        self._later.add(logging.WARNING, text, *arguments)
 
     def _why_alone(self) -> str:
         readers = self._readers
@@ -380,7 +406,8 @@ class Publisher(Generic[T]):
         untold, self._untold = self._untold, {}
         for reason, messages in untold.items():
             are = "is" if len(messages) == 1 else "are"
-            log.error("%r: %s %s not sent again: %s", self, named(messages), are, reason)
+            text = "%r: %s %s not sent again: %s"
+            self._later.add(logging.ERROR, text, self, named(messages), are, reason)
 
     # ---- the thread ----
 
@@ -395,6 +422,7 @@ class Publisher(Generic[T]):
                 self._tell()
                 is_waiting = bool(self._desk.again_count) and self._is_clogged
                 has_suspects = bool(self._desk.suspects)
+            self._later.say()
             if has_news:
                 return 0.0
             if is_waiting:
@@ -449,10 +477,8 @@ class Publisher(Generic[T]):
         Returns:
             False: not within ``timeout_s``.
         """
-        with self._changed:
-            for wait_s in self._end_steps(timeout_s):
-                self._changed.wait(wait_s)
-            return not self._desk.open
+        self._wait(self._end_steps(timeout_s))
+        return not self.unacknowledged
 
     def _end_steps(self, timeout_s: float | None) -> Generator[float]:
         """For the faces: the waits until every message is finished, or the time is over. Under
@@ -476,7 +502,8 @@ class Publisher(Generic[T]):
         """Wait until every message is acknowledged, then say that the work is complete. Idempotent.
 
         What is not acknowledged by then is told by :meth:`events`: a reader that has it may still
-        finish it, but nobody gets it if that reader dies.
+        finish it, but nobody gets it if that reader dies. In a forked child it does nothing: the
+        work is the parent's.
 
         Args:
             linger_s: most seconds to wait; None: as the publisher was made with.
@@ -484,10 +511,9 @@ class Publisher(Generic[T]):
         if not self._begin_close(linger_s):
             return
         try:
-            if self._pid == os.getpid():
-                self.wait_acknowledged(
-                    timeout_s=self._chosen.linger_s if linger_s is None else linger_s
-                )
+            self.wait_acknowledged(
+                timeout_s=self._chosen.linger_s if linger_s is None else linger_s
+            )
         finally:
             self._let_go()
 
@@ -495,6 +521,9 @@ class Publisher(Generic[T]):
         """For the faces: take no more messages. False: it was begun before."""
         if linger_s is not None:
             check_seconds("linger_s", linger_s)
+        if is_inherited(self._pid):  # another thread may have held the lock
+            self._is_closing = self._is_closed = True
+            return False
         with self._changed:
             if self._is_closing:
                 return False
@@ -505,8 +534,7 @@ class Publisher(Generic[T]):
     def _let_go(self) -> None:
         """For the faces: the end of closing. Takes some milliseconds."""
         self.stop()
-        if self._pid == os.getpid() and self._thread is not threading.current_thread():
-            self._thread.join()
+        self._await_thread()
         with self._changed:
             for seat in self._desk.seats.values():
                 for message in seat.given.values():
@@ -519,6 +547,17 @@ class Publisher(Generic[T]):
             self._readers.close()
             self._is_closed = True
             self._tell()
+        self._later.say()
+
+    def _await_thread(self) -> None:
+        if self._thread is threading.current_thread():
+            return
+        if not holds(self._changed):
+            self._thread.join()
+            return
+        # A signal handler in the middle of a call, which holds the lock: only a wait frees it.
+        while self._thread.is_alive():
+            self._changed.wait(LOOK_AGAIN_S)
 
     def stop(self) -> None:
         """Stop the thread without waiting for anything; at the end of the program."""
@@ -546,7 +585,7 @@ class Publisher(Generic[T]):
         return 0.0 if isinstance(exc, NotConnected) else linger_after(exc, self._chosen.linger_s)
 
     def __del__(self) -> None:
-        if not self._is_closing:
+        if not (self._is_closing or is_inherited(self._pid)):
             warn_unclosed(self, self._made_at)
             self.close(linger_s=0)
 

@@ -73,7 +73,7 @@ class Reporter:
         title: str,
         *,
         ledger: Ledger,
-        lock: threading.Lock,
+        lock: threading.RLock,
         lanes_id: int,
         endpoint: str,
         codec_id: int,

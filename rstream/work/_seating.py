@@ -98,11 +98,13 @@ class Seating(ABC):
         with self._changed:
             unseen = seat.unseen(leave) if leave is not None else set[int]()
             had = [message for number, message in seat.given.items() if number not in unseen]
-            if had and not is_innocent:
+            is_told = bool(had) and not is_innocent
+            if is_told:
                 how = "died" if leave is None else "left"
                 self.last_lost = f"{seat.title} {how} with {named(had)} in hand"
-                log.warning("%s: %s", self._title, self.last_lost)
             self._desk.drop(seat, leave, now_s=time.monotonic(), is_innocent=is_innocent)
+        if is_told:  # without the lock: a handler may wait for a thread that sends
+            log.warning("%s: %s", self._title, self.last_lost)
         # No complete end: a reader that lives after all, as when the driver was lost, waits for
         # another lane of this publisher.
         with suppress(RStreamError):

@@ -4,12 +4,13 @@ The lanes of all publishers are one stream to this reader. It counts what it has
 done (``_ledger.py``), and reports that to every publisher (``_reporter.py``): at once when it has
 done a message that the publisher waits for, and in parts when it works on many small ones.
 
-``_lock`` guards the ledger. It is held for moments.
+``_lock`` guards the ledger. It is held for moments. It is reentrant, for signal handlers.
 """
 
 from __future__ import annotations
 
 import logging
+import os
 import socket
 import threading
 import time
@@ -20,6 +21,7 @@ from rstream import stream
 from rstream._channel_uri import ChannelUri
 from rstream._checks import check_timeout
 from rstream._pickling import refuse_pickling
+from rstream._process import holds, is_inherited
 from rstream._unclosed import call_site, warn_unclosed
 from rstream.channel import Channel
 from rstream.codecs import raw
@@ -101,7 +103,8 @@ class Subscriber(Generic[T]):
         self.name: str = chosen.name
         self._chosen = chosen
         self._codec = codec
-        self._lock = threading.Lock()
+        self._pid = os.getpid()
+        self._lock = threading.RLock()
         self._ledger = Ledger(chosen.prefetch)
         self._ready: deque[tuple[bytes, int, int, int]] = deque()
         self._current: Job[T] | None = None
@@ -213,7 +216,9 @@ class Subscriber(Generic[T]):
     def _leave_current(self, *, is_done: bool) -> None:
         """For the faces: the user is through with the job that was handed out last."""
         current, self._current = self._current, None
-        if current is not None and is_done and self._chosen.acknowledge == "next":
+        if current is None or not is_done or is_inherited(self._pid):
+            return
+        if self._chosen.acknowledge == "next":
             current.ack()
 
     def _next(self, timeout_s: float | None) -> Job[T] | None:
@@ -319,12 +324,24 @@ class Subscriber(Generic[T]):
 
     def close(self) -> None:
         """Leave. Jobs that are not acknowledged go to other readers: marked, unless nobody has seen
-        them. Idempotent; any thread.
+        them. Idempotent; any thread, and a signal handler. In a forked child it does nothing.
         """
+        if is_inherited(self._pid):  # another thread may have held the lock
+            self._is_closed = True
+            return
+        is_in_the_middle = holds(self._lock)
         with self._lock:
             if self._is_closed:
                 return
             self._is_closed = True
+        if is_in_the_middle:
+            # In a signal handler. The reporter's thread may wait for the lock, so it is not awaited
+            # here.
+            threading.Thread(target=self._leave, name=f"rstream-leave-{self.name}").start()
+        else:
+            self._leave()
+
+    def _leave(self) -> None:
         self._reporter.close()
         try:
             self._source.close()
@@ -344,7 +361,7 @@ class Subscriber(Generic[T]):
         self.close()
 
     def __del__(self) -> None:
-        if not self._is_closed:
+        if not (self._is_closed or is_inherited(self._pid)):
             warn_unclosed(self, self._made_at)
             self.close()
 

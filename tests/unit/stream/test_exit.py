@@ -82,3 +82,63 @@ def test_the_end_of_the_program_is_a_silent_cancellation(module_driver_dir, prog
         check=False,
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, shown, "")
+
+
+DAEMON = """
+import sys, threading, time
+import rstream
+from rstream import policy, stream, work
+
+driver_dir = sys.argv[1]
+started = threading.Event()
+
+def forever(use):
+    def run():
+        while True:
+            use()
+            started.set()
+    threading.Thread(target=run, daemon=True).start()
+
+def echo(query):
+    return query
+
+@rstream.serve("r", dir=driver_dir)
+def slow(query):
+    time.sleep(30)
+
+reader = stream.subscriber("a", dir=driver_dir)
+queue = stream.subscriber("a", dir=driver_dir, on_slow=policy.DropOldest(10))
+quiet = stream.subscriber("q", dir=driver_dir)
+pub = stream.publisher("a", dir=driver_dir)
+jobs = work.subscriber("w", dir=driver_dir)
+work_pub = work.publisher("w", dir=driver_dir)
+
+def wait_for_ever():
+    started.set()
+    for item in quiet:
+        pass
+    print("the loop has ended", flush=True)
+"""
+USES = {
+    "send": "forever(lambda: pub.send(bytes(100))); forever(reader.get)",
+    "offer": "forever(lambda: pub.offer(1)); forever(lambda: pub.send(2)); forever(reader.poll)",
+    "loop": "forever(lambda: pub.send(1)); forever(lambda: list(reader)); started.wait(); ",
+    "queue": "forever(lambda: pub.offer(1)); forever(queue.get)",
+    "wait": "threading.Thread(target=wait_for_ever, daemon=True).start()",
+    "work": "forever(lambda: work_pub.send(1)); forever(jobs.get)",
+    "request": "slow.start(); started.set(); forever(lambda: rstream.request('r', 1, "
+    "timeout_s=None, dir=driver_dir))",
+}
+
+
+@pytest.mark.parametrize("use", USES.values(), ids=USES)
+def test_daemon_threads_are_silent_at_the_end_of_the_program(module_driver_dir, use):
+    program = f"{DAEMON}\n{use}\nstarted.wait(20)\ntime.sleep(0.2)\n"
+    done = subprocess.run(
+        [sys.executable, "-c", program, module_driver_dir],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

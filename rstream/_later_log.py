@@ -1,0 +1,47 @@
+"""What code says while it holds a lock is logged when the lock is free.
+
+A logging handler is code of the user: it may take long, wait for another thread that waits for the
+lock, or send into the very stream that tells something. So nothing calls one under a lock.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from typing import Final
+
+log = logging.getLogger("rstream")
+
+#: Most records that wait; then the oldest is dropped.
+WAITING_MAX: Final = 1024
+
+
+class LaterLog:
+    """Records that wait to be logged. Any thread.
+
+    Attributes:
+        waiting: level, text and arguments of each, oldest first.
+        is_saying: a thread is inside :meth:`say`, perhaps in a handler that uses the same object.
+    """
+
+    __slots__ = ("is_saying", "waiting")
+
+    def __init__(self) -> None:
+        self.waiting: deque[tuple[int, str, tuple[object, ...]]] = deque(maxlen=WAITING_MAX)
+        self.is_saying = False
+
+    def add(self, level: int, text: str, *arguments: object) -> None:
+        """Keep a record; it never waits."""
+        self.waiting.append((level, text, arguments))
+
+    def say(self) -> None:
+        """Log what waits, without a lock. Only one thread does, and none inside its handlers."""
+        if self.is_saying:
+            return
+        self.is_saying = True
+        try:
+            while self.waiting:
+                level, text, arguments = self.waiting.popleft()
+                log.log(level, text, *arguments)
+        finally:
+            self.is_saying = False

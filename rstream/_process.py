@@ -1,0 +1,34 @@
+"""Signals, forks and the end of the process: what an object must know of them."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+
+_LONG_S = 3600.0
+
+
+def holds(lock: threading.Condition | threading.RLock) -> bool:
+    """Whether this thread holds the lock: a signal handler may have interrupted it in there. Then
+    the handler must not wait for another thread, which may wait for the lock.
+    """
+    return lock._is_owned()  # pyright: ignore - threading.Condition uses it, too
+
+
+def is_inherited(pid: int) -> bool:
+    """Whether this process is a forked child, and not the process with that id, which made the
+    object. Closing it here changes nothing: it belongs to the parent.
+    """
+    return pid != os.getpid()
+
+
+def park_at_exit() -> None:
+    """In a daemon thread of a program that ends: never returns. Else it returns at once.
+
+    At exit the clients are closed while daemon threads still use them. The error of such a thread
+    would be printed, and no code of the user handles it any more. The interpreter ends the thread.
+    """
+    if not threading.main_thread().is_alive() and threading.current_thread().daemon:
+        while True:
+            time.sleep(_LONG_S)
