@@ -172,6 +172,23 @@ threading.Thread(target=dispatch, daemon=True).start()
 jobs = rstream.work.subscriber("jobs")
 """
 WORK_PORT = (("10.0.0.7:40200", "127.0.0.1:{port}"),)
+STOPPED = """
+def stop(process_id, *, when):
+    while not when():
+        time.sleep(0.01)
+    os.kill(process_id, signal.SIGTERM)
+
+seen = []
+publisher = os.fork()
+if publisher == 0:
+    publish()
+threading.Thread(target=stop, args=(os.getpid(),), kwargs={"when": lambda: seen}).start()
+read()
+print(seen[0]["px"])
+stop(publisher, when=lambda: True)
+status = os.waitpid(publisher, 0)[1]
+print(f"read 0, publish {os.waitstatus_to_exitcode(status)}")
+"""
 FRAGMENTS = (
     Fragment(
         page="docs/how-to/errors.md",
@@ -196,6 +213,14 @@ FRAGMENTS = (
         number=1,
         after="print(rstream.errors.register(UnknownSymbol, name='shop.UnknownSymbol').__name__)",
         shown="UnknownSymbol\n",
+    ),
+    Fragment(
+        page="docs/how-to/deployment.md",
+        number=0,
+        before="import os, subprocess, threading, time",
+        after=STOPPED,
+        shown="1.0\nread 0, publish 0\n",
+        changed=(('print(tick["px"])', "seen.append(tick)"),),
     ),
     Fragment(page="README.md", number=1, changed=ON_LOOPBACK),
     Fragment(
