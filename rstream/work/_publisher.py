@@ -26,8 +26,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, Self, TypeVar
 
 from rstream._checks import check_seconds, check_timeout
-from rstream._pickling import refuse_pickling
 from rstream._later_log import LaterLog
+from rstream._pickling import refuse_pickling
 from rstream._process import holds, is_inherited
 from rstream._unclosed import call_site, warn_unclosed
 from rstream.driver import watch_loop
