@@ -91,7 +91,7 @@ def warn_of_unknown_keys(uri: str) -> None:
         if len(_told) < TOLD_MAX:
             _told.add(unknown)
         log.warning(
-            "channel %s: key %s is not known and is ignored; docs/reference/channels.md lists them",
+            "channel %s: key %s is not known, and is ignored as by Aeron",
             uri,
             ", ".join(map(repr, unknown)),
         )

@@ -633,4 +633,4 @@ def test_a_key_of_a_channel_that_nobody_knows_is_logged_once(driver_dir, name, c
         ):
             pass
     (line,) = caplog.messages
-    assert f"channel {channel}: key 'own-{name}' is not known and is ignored" in line
+    assert f"channel {channel}: key 'own-{name}' is not known, and is ignored" in line
