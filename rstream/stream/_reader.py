@@ -261,7 +261,7 @@ class Reader(Subscriber[T], Generic[T]):
     # ---- reading ----
 
     def _enter(self) -> None:
-        is_free = self._lock.acquire(blocking=False)
+        is_free = self._lock.acquire(False)  # a keyword costs 0.2 µs, a tenth of a poll
         if is_free and not (self._is_inside or self._closed):
             self._is_inside = True
             return
