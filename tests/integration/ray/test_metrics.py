@@ -28,14 +28,15 @@ class Reader:
         return self.end.handle
 
     def recorded(self) -> tuple[dict[str, str], dict[str, float]] | None:
-        """The tags, and what was counted; None: no endpoint is exported any more."""
+        """The tags, and what was counted, once a second; None: no endpoint is exported any more."""
         from rstream.ray import _metrics
 
         if _metrics._exporter is None:
             return None
         assert _metrics._exporter.thread.is_alive()
-        ((tags, progress),) = _metrics._exporter.rows.values()
-        return tags, progress.totals
+        for tags, progress in _metrics._exporter.rows.values():
+            return tags, progress.totals
+        return {}, {"messages": 0.0}
 
     def close(self) -> None:
         self.end.close()
