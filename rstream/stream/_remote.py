@@ -214,7 +214,12 @@ def _make_one(entry: Entry, text: str, before: str, place: dict[str, Any]) -> Re
         plain.add_note(f"The traceback there (most recent call last):\n{trace}")
     known = known_class(names)
     kind = None if known is None else remote_class(known)
-    return plain if kind is None else _as_known(kind, plain.args, vars(plain))
+    if kind is not None:
+        try:
+            return _as_known(kind, plain.args, vars(plain))
+        except Exception:  # of a class that forbids it: the error itself must not be lost
+            return plain
+    return plain
 
 
 @functools.lru_cache(maxsize=256)
@@ -237,7 +242,9 @@ def remote_class(known: type[Exception]) -> type[RemoteError] | None:
 
 def _as_known(kind: type[RemoteError], args: tuple[Any, ...], state: dict[str, Any]) -> RemoteError:
     """An instance without a call of the known class's own ``__new__`` and ``__init__``."""
-    base: Any = next(base for base in kind.__mro__ if base.__module__ == "builtins")
+    base: Any = kind
+    while base.__module__ != "builtins":  # the bases of its layout, not of its lookup
+        base = base.__base__
     error: RemoteError = base.__new__(kind, *args)
     error.args = args
     vars(error).update(state)

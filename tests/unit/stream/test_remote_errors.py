@@ -68,6 +68,27 @@ def test_an_error_is_an_instance_of_its_nearest_known_class(error, known):
     assert str(arrived) == f"{type(error).__name__}: {error}".removesuffix(": ")
 
 
+def test_an_error_of_each_builtin_class_arrives_as_one():
+    for known in _known_errors._by_name.values():
+        if known.__module__ == "builtins":
+            arrived = crossed(raised(known("bad")))
+            assert isinstance(arrived, known)
+            assert isinstance(pickle.loads(pickle.dumps(arrived)), known)
+
+
+@errors.register(name="tests.Forbidding")
+class Forbidding(Exception):
+    """Its instances take no arguments from others."""
+
+    args = property(lambda self: ())
+
+
+def test_a_class_that_cannot_be_made_arrives_as_a_plain_remote_error():
+    arrived = crossed(raised(Forbidding("bad")))
+    assert type(arrived) is RemoteError
+    assert arrived.remote_type == "tests.Forbidding"
+
+
 @pytest.mark.parametrize(
     "error",
     [
@@ -233,3 +254,24 @@ def test_an_event_has_the_error_too(driver_dir, name):
         )
     assert failed.reason == "OSError: disk"
     assert isinstance(failed.error, OSError)
+
+
+@pytest.mark.parametrize("on_lost", ["raise", "event"])
+def test_no_item_is_lost_when_a_publisher_runs_out_of_memory(driver_dir, name, on_lost):
+    with stream.subscriber(name, dir=driver_dir, on_lost=on_lost) as sub:
+        healthy = stream.publisher(name, dir=driver_dir, linger_s=0)
+        failing = stream.publisher(name, dir=driver_dir, linger_s=0)
+        healthy.send_many([0, 1])
+        failing.send(2)
+        failing.fail(MemoryError("x"))
+        healthy.send(3)
+        healthy.close(linger_s=0)
+        got = []
+        errors_got = []
+        while not sub.is_ended:
+            try:
+                got += sub
+            except MemoryError as error:
+                errors_got.append(error)
+        assert len(errors_got) == (on_lost == "raise")
+        assert sorted(got) == [0, 1, 2, 3]
