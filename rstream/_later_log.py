@@ -7,6 +7,7 @@ lock, or send into the very stream that tells something. So nothing calls one un
 from __future__ import annotations
 
 import logging
+import threading
 from collections import deque
 from typing import Final
 
@@ -14,6 +15,9 @@ log = logging.getLogger("rstream")
 
 #: Most records that wait; then the oldest is dropped.
 WAITING_MAX: Final = 1024
+
+#: Whether this thread is inside a handler of a record that any object said.
+_here = threading.local()
 
 
 class LaterLog:
@@ -30,6 +34,13 @@ class LaterLog:
         self.waiting: deque[tuple[int, str, tuple[object, ...]]] = deque(maxlen=WAITING_MAX)
         self.is_saying = False
 
+    @property
+    def may_notice(self) -> bool:
+        """Whether a wait may log that it waits: not in a handler of such a notice. Handlers that
+        send would else have each other send, again and again.
+        """
+        return not (self.is_saying or getattr(_here, "is_inside", False))
+
     def add(self, level: int, text: str, *arguments: object) -> None:
         """Keep a record; it never waits."""
         self.waiting.append((level, text, arguments))
@@ -39,9 +50,11 @@ class LaterLog:
         if self.is_saying:
             return
         self.is_saying = True
+        was_inside, _here.is_inside = getattr(_here, "is_inside", False), True
         try:
             while self.waiting:
                 level, text, arguments = self.waiting.popleft()
                 log.log(level, text, *arguments)
         finally:
             self.is_saying = False
+            _here.is_inside = was_inside

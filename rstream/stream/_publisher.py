@@ -96,7 +96,7 @@ class Publisher(SegmentSender[T]):
 
     def say_alone(self, how_long: str) -> None:
         """Log that it waits for a subscriber; not while a handler of this log waits here."""
-        if not self._later.is_saying:
+        if self._later.may_notice:
             super().say_alone(how_long)
 
     def _say(self) -> None:

@@ -337,7 +337,7 @@ class Publisher(Generic[T]):
                 alone_since_s = now_s
             elif not has_noticed and now_s - alone_since_s >= NOTICE_AFTER_S:
                 has_noticed = True
-                if not self._later.is_saying:  # else a handler of this log waits here
+                if self._later.may_notice:
                     self._warn("%r: waits for a reader%s", self, self._why_alone())
             left_s = LOOK_EVERY_S
             if timeout_s is not None:

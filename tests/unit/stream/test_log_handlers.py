@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import pytest
 
@@ -70,6 +70,26 @@ def test_a_notice_inside_a_notice_is_not_logged(driver_dir, name, face):
         pub.send("second", timeout_s=1.0)
     assert len(handler.texts) == 1, "each wait has its notice"
     pub.close(linger_s=0)
+
+
+@pytest.mark.parametrize("face", OPEN)
+def test_handlers_that_send_do_not_have_each_other_notice(driver_dir, name, face):
+    pubs = [OPEN[face](f"{name}-{number}", dir=driver_dir) for number in range(3)]
+
+    def sender(pub):
+        def send(text):
+            with pytest.raises(NotConnected):
+                pub.send(text, timeout_s=0.3)
+
+        return send
+
+    with ExitStack() as stack:
+        handlers = [stack.enter_context(handled(Handler(sender(pub)))) for pub in pubs]
+        logging.getLogger("rstream").warning("one line")
+    # The line, and the notice of each of the three waits for it.
+    assert [len(handler.texts) for handler in handlers] == [4, 4, 4]
+    for pub in pubs:
+        pub.close(linger_s=0)
 
 
 @pytest.mark.parametrize("face", OPEN)
