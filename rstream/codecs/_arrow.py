@@ -125,8 +125,12 @@ class _Arrow:
     def _batch(self, schema: Any, batches: list[Any]) -> Any:
         pa = self._pa
         filled = [batch for batch in batches if batch.num_rows]
-        if not filled:
-            return pa.RecordBatch.from_pylist([], schema=schema)
+        if not filled and batches:
+            return batches[0]
+        if not filled:  # from_pylist knows no unions
+            return pa.RecordBatch.from_arrays(
+                [pa.nulls(0, of.type) for of in schema], schema=schema
+            )
         return filled[0] if len(filled) == 1 else pa.concat_batches(filled)
 
     def _table(self, schema: Any, batches: list[Any]) -> Any:

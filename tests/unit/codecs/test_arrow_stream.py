@@ -73,6 +73,25 @@ def test_each_message_is_read_as_it_was_sent(rows, form):
         assert back.equals(table, check_metadata=True)
 
 
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pa.sparse_union([pa.field("a", pa.int8())]),
+        pa.dense_union([pa.field("a", pa.int8())]),
+        pa.dictionary(pa.int8(), pa.list_(pa.int8())),
+        pa.list_(pa.dictionary(pa.int8(), pa.null())),
+        pa.run_end_encoded(pa.int32(), pa.dictionary(pa.int8(), pa.string())),
+    ],
+    ids=str,
+)
+def test_a_batch_without_rows_may_have_columns_of_any_type(kind):
+    rows = pa.RecordBatch.from_arrays([pa.nulls(0, kind)], ["x"])
+    no_batch = pa.Table.from_batches([], rows.schema)
+    for sent in (rows, no_batch):
+        back = codecs.arrow(pa.RecordBatch).decode_many([arrows_own(sent)] * 3)
+        assert [(one.schema, one.num_rows) for one in back] == [(rows.schema, 0)] * 3
+
+
 def test_a_reader_that_comes_late_reads_the_next_message():
     codec = codecs.arrow()
     messages = [joined(codec.encode(numbers(start=start))) for start in range(10)]
