@@ -14,7 +14,7 @@ SECONDS ?= 60
 FUZZ_SECONDS ?= 8
 
 .PHONY: demo test check-ci check-all lint format docs wheel bench prove sanitize fuzz sim sim-build
-.PHONY: sim-faults coverage clean setup bench-cluster chaos lint-tools check-rest
+.PHONY: sim-faults coverage clean setup bench-cluster chaos
 setup:
 	@.ci/setup.sh
 
@@ -29,13 +29,8 @@ test: setup
 	@$(PYTEST) $(ARGS)
 
 # What a finished change needs besides `make test` and before others get it: eight minutes.
-check-ci: lint-tools check-rest
-
-# Lint without tests/tidy, which `make test` runs.
-lint-tools: setup
+check-ci: setup
 	@$(RUN) $(PY) -m tests.tidy.lint --tools
-
-check-rest: setup
 	@$(RUN) $(PY) -m tests.fuzz $(FUZZ_SECONDS)
 	@$(PYTEST) -m ci $(ARGS)
 

@@ -53,7 +53,7 @@ def start() -> None:
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        start_new_session=True,
+        process_group=0,  # no session of its own: Linux would give that an equal share of the cores
     )
 
 
