@@ -206,8 +206,20 @@ class PublicationState:
 
     @property
     def sent(self) -> int:
-        """Everything below has left the publisher: in shared memory :attr:`position`."""
-        return self.position if self.sender_position is None else self.sender_position
+        """Everything below has left the publisher: in shared memory all that was offered."""
+        return self._offered if self.sender_position is None else self.sender_position
+
+    @property
+    def _offered(self) -> int:
+        """As :attr:`position`, which the driver brings up to date later than the publisher what it
+        says of its large messages.
+        """
+        return max(self.position, self.segments[-1][0] if self.segments else 0)
+
+    @property
+    def offered_bytes(self) -> int:
+        """As :attr:`position`, with the bytes of large messages in shared memory."""
+        return self._offered + self.large_bytes
 
     def _large_bytes_below(self, position: int) -> int:
         return next((before for end, before in self.segments if end > position), self.large_bytes)

@@ -108,8 +108,7 @@ def publication_lines(states: list[metrics.PublicationState], driver_dir: str = 
             f"  {_stream(state)}",
             f"    {_what_it_waits_for(state)}",
             *_hint_lines(hint_for_publisher, driver_dir, state, _is_alone(state)),
-            f"    sent {state.position + state.large_bytes:,} bytes; "
-            f"room for {room:,} bytes more{readers}",
+            f"    sent {state.offered_bytes:,} bytes; room for {room:,} bytes more{readers}",
         ]
         if state.demand is not None:
             lines.append(f"    demand: readers want {state.demand:,} messages more")

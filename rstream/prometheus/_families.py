@@ -188,7 +188,7 @@ def _publications(look: Look) -> list[Family]:
             "offered_bytes",
             "counter",
             "Bytes offered",
-            [s.position + s.large_bytes for s in states],
+            [s.offered_bytes for s in states],
         ),
         of(
             "sent_bytes", "counter", "Bytes that left the publisher", [s.sent_bytes for s in states]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 
 import pytest
@@ -94,6 +95,14 @@ def test_a_publication_with_its_labels() -> None:
         "room_bytes": 500,
         "local_subscribers": 1,
     }
+
+
+def test_a_position_that_the_driver_has_not_brought_up_to_date_makes_no_queue_shorter() -> None:
+    segments = ((400, 0), (900, 10_000))
+    state = publication(position=0, consumed=400, large_bytes=20_000, segments=segments)
+    state = dataclasses.replace(state, slowest=slowest(3, position=400))
+    assert state.sent == 900
+    assert state.queued_bytes == 500 + 10_000
 
 
 def test_large_messages_in_shared_memory_count_with_their_bytes() -> None:
