@@ -13,10 +13,11 @@ import numpy as np
 import pytest
 
 import rstream
-from rstream import abc, codecs, metrics, policy, rate, stream
+from rstream import codecs, metrics, policy, rate, stream
 from rstream.cli._stat import publication_lines
 from rstream.errors import BackPressured
 from rstream.prometheus._families import Look, families
+from rstream.testing import TestSubscriber
 from tests.support import in_thread, until
 
 MIB = 1 << 20
@@ -360,30 +361,12 @@ def test_a_publisher_that_waits_tells_how_many_bytes_are_unread(pair, caplog):
 # ---- bounded with a reader that requests few ----
 
 
-class Few(abc.Subscriber):
-    def __init__(self, n):
-        self.n, self.items = n, []
-
-    def on_subscribe(self, subscription):
-        self.subscription = subscription
-        subscription.request(self.n)
-
-    def on_next(self, item):
-        self.items.append(item)
-
-    def on_error(self, error):
-        raise error
-
-    def on_complete(self):
-        pass
-
-
 @pytest.mark.parametrize("view", [False, True])
 @pytest.mark.parametrize("law", [rate.Default(), rate.Unlimited()])
 def test_memory_is_bounded_when_a_reader_requests_few(driver_dir, name, view, law):
     """It gets as many messages as it asks for. What comes after them waits in the segments."""
     messages = SEGMENTS_MAX if view else SEGMENTS_MAX + 3  # views hold their segments
-    few = Few(3)
+    few = TestSubscriber(initial_request=3)
     codec = codecs.numpy(view=view)
     source = stream.source(name, codec=codec, dir=driver_dir)
     source.subscribe(few)
@@ -396,14 +379,13 @@ def test_memory_is_bounded_when_a_reader_requests_few(driver_dir, name, view, la
                 pub.send(array, timeout_s=0.7)
                 sent += 1
         assert 6 < sent <= messages
-        assert len(few.items) == 3
+        assert len(few.values) == 3
         assert pub.statistics()["segment_bytes"] <= SEGMENT_BYTES_MAX
         unread = sent if view else sent - 3
         assert near(pub.statistics()["unread_bytes"], unread * MIB)
-        few.items.clear()
-        few.subscription.request(2)
-        until(lambda: len(few.items) == 2)
-        few.subscription.cancel()
+        few.request(2)
+        until(lambda: len(few.values) == 5)
+        few.cancel()
 
 
 def test_a_policy_that_queues_takes_as_many_messages_as_it_says(pair):

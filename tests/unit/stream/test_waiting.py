@@ -7,10 +7,11 @@ import time
 
 import pytest
 
-from rstream import HeldBy, abc, metrics, stream
+from rstream import HeldBy, metrics, stream
 from rstream._neighbours import hint_for_reader
 from rstream.cli import _stat
 from rstream.errors import BackPressured, NotConnected
+from rstream.testing import TestSubscriber
 from tests.support import free_port, until
 
 
@@ -91,31 +92,10 @@ def test_names_with_other_numbers_give_no_hint(driver_dir, name):
         assert "did you mean" not in section(stat(driver_dir), f"{name}-sensor-8")
 
 
-class Silent(abc.Subscriber):
-    """Asks for so many messages, and for no more."""
-
-    def __init__(self, n):
-        self.n = n
-        self.items = []
-
-    def on_subscribe(self, subscription):
-        self.subscription = subscription
-        subscription.request(self.n)
-
-    def on_next(self, item):
-        self.items.append(item)
-
-    def on_error(self, error):
-        pass
-
-    def on_complete(self):
-        pass
-
-
 @pytest.mark.parametrize("medium", ["ipc", "udp"])
 def test_a_reader_out_of_demand_is_shown_as_that(driver_dir, name, medium):
     channel = None if medium == "ipc" else f"aeron:udp?endpoint=127.0.0.1:{free_port()}"
-    reader = Silent(2)
+    reader = TestSubscriber(initial_request=2)
     stream.source(name, bytes, channel=channel, dir=driver_dir).subscribe(reader)
     with stream.publisher(name, bytes, channel=channel, dir=driver_dir, linger_s=0) as pub:
         pub.send(bytes(1000))
@@ -130,9 +110,9 @@ def test_a_reader_out_of_demand_is_shown_as_that(driver_dir, name, medium):
         with pytest.raises(BackPressured, match="one has requested no more") as caught:
             pub.send(bytes(1000), timeout_s=0.05)
         assert caught.value.held_by == "demand"
-        assert len(reader.items) == 2
+        assert len(reader.values) == 2
         assert "readers want 0 messages more" in stat(driver_dir)
-        reader.subscription.cancel()
+        reader.cancel()
 
 
 def test_the_publishers_notice_and_error_ask_for_the_slip(driver_dir, name, caplog, monkeypatch):
