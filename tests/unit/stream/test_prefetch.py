@@ -230,12 +230,15 @@ def test_a_reader_that_stands_still_holds_a_plain_publisher_by_its_window(name, 
     ):
         pub.send(b"first")
         until(sub.poll)
-        while pub.held_by is None:
+        # The law may hold the publisher for a moment before the window does; demand never holds it.
+        seen = {None}
+        while "window" not in seen:
             pub.offer(bytes(1000))
-        assert pub.held_by == "window"
+            seen.add(pub.held_by)
         reading = iter(sub)
         next(reading)
-        assert pub.held_by in ("window", None)
+        seen.add(pub.held_by)
+        assert seen <= {None, "rate", "window"}
         reading.close()
 
 
