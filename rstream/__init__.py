@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from rstream.config import ClientConfig, DriverConfig
     from rstream.driver import Driver
     from rstream.service import request, request_stream, serve
-    from rstream.stream import Publisher, Subscriber, publisher, subscriber
+    from rstream.stream import Publisher, Subscriber, publisher, subscriber, wait_any
 
 __all__ = (
     "ADMIN_ACTION",
@@ -88,6 +88,7 @@ __all__ = (
     "stages",
     "stream",
     "subscriber",
+    "wait_any",
     "work",
 )
 
@@ -128,6 +129,7 @@ _LAZY_NAMES = {
     "request_stream": "rstream.service",
     "serve": "rstream.service",
     "subscriber": "rstream.stream",
+    "wait_any": "rstream.stream",
 }
 
 

@@ -215,6 +215,16 @@ FRAGMENTS = (
         shown="UnknownSymbol\n",
     ),
     Fragment(
+        page="docs/how-to/several-streams.md",
+        number=0,
+        before=f"{THREADS}\nwriters = [start(send, name) for name in ('ticks', 'news')]",
+        changed=(("print(sub.name, item)", "got.append((sub.name, item['px']))"),),
+        after="print(sorted(got))",
+        shown=(
+            "[('news', 0), ('news', 1), ('news', 2), ('ticks', 0), ('ticks', 1), ('ticks', 2)]\n"
+        ),
+    ),
+    Fragment(
         page="docs/how-to/deployment.md",
         number=0,
         before="import os, subprocess, threading, time",

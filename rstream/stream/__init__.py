@@ -7,6 +7,7 @@
 ``sink(name)``          the stream as a Reactive Streams subscriber: it sends into the stream
 ``processor(f)``        a Reactive Streams processor: ``f(obj)`` between the two
 ``reader(name)``        a subscriber of one stream over several channels
+``wait_any(readers)``   one thread waits for several subscribers
 ======================  ======================================================================
 
 ::
@@ -65,6 +66,7 @@ from rstream.stream._reader import Reader
 from rstream.stream._sink import StreamSink
 from rstream.stream._source import StreamSource
 from rstream.stream._subscriber import Subscriber
+from rstream.stream._wait_any import wait_any
 from rstream.stream.executor import CallerExecutor, Executor, ThreadExecutor
 
 __all__ = (
@@ -100,4 +102,5 @@ __all__ = (
     "source",
     "stream_id_of",
     "subscriber",
+    "wait_any",
 )

@@ -1,0 +1,111 @@
+"""One thread that reads several streams: wait until one of the subscribers has something."""
+
+from __future__ import annotations
+
+import select
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from rstream._checks import check_timeout
+from rstream.errors import ClosedError, ConfigError, DriverLost
+from rstream.stream._subscriber import Subscriber
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+AnySubscriber = TypeVar("AnySubscriber", bound=Subscriber[Any])
+
+#: Longest sleep, so that a subscriber whose descriptor another thread has just closed is noticed.
+SLICE_S = 0.5
+
+
+def wait_any(
+    subscribers: Iterable[AnySubscriber], timeout_s: float | None = None
+) -> list[AnySubscriber]:
+    """Wait until a poll of at least one subscriber may find something, and return those.
+
+    A subscriber that has ended or was closed is always returned, so take it out of the list then;
+    otherwise the call never waits again. A poll of a returned subscriber may still find nothing.
+
+    One thread waits for a subscriber or reads it; any thread may close it or call its ``wake``.
+
+    Args:
+        subscribers: what :func:`rstream.subscriber` or :func:`rstream.stream.reader` returned; of a
+            Ray endpoint its ``source``.
+        timeout_s: most seconds to wait; None: as long as it takes. 0: only look.
+    Returns:
+        Those that are ready, in the order given; empty: none within ``timeout_s``.
+    Raises:
+        ConfigError: there is no subscriber to wait for, or a bad ``timeout_s``.
+        TypeError: an object that is no subscriber.
+
+    Example::
+
+        reading = [rstream.subscriber("ticks"), rstream.subscriber("news")]
+        while reading:
+            for sub in rstream.wait_any(reading):
+                for item in sub.poll():
+                    print(sub.name, item)
+                if sub.is_ended:
+                    sub.close()
+                    reading.remove(sub)
+    """
+    check_timeout(timeout_s)
+    waiting = list(subscribers)
+    _check(waiting)
+    deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
+    while True:
+        left_s = None if deadline_s is None else max(0.0, deadline_s - time.monotonic())
+        ready = _wait_once(waiting, left_s)
+        if ready or left_s == 0:
+            return ready
+        for subscriber in waiting:
+            subscriber.note_quiet()
+
+
+def _check(waiting: Sequence[object]) -> None:
+    for subscriber in waiting:
+        if not isinstance(subscriber, Subscriber):
+            raise TypeError(
+                f"wait_any waits for subscribers, as rstream.subscriber() makes them, not for "
+                f"{type(subscriber).__module__}.{type(subscriber).__qualname__}"
+            )
+    if not waiting:
+        raise ConfigError("wait_any: no subscribers were given, so the wait would never end")
+
+
+def _wait_once(waiting: list[AnySubscriber], left_s: float | None) -> list[AnySubscriber]:
+    """Those that are ready now, or after one sleep of at most ``left_s`` seconds."""
+    ready: list[AnySubscriber] = []
+    sleeping: list[tuple[int, AnySubscriber]] = []
+    descriptors = select.poll()
+    try:
+        for subscriber in waiting:
+            descriptor = _descriptor_of(subscriber)
+            if descriptor is None:
+                ready.append(subscriber)
+            else:
+                sleeping.append((descriptor, subscriber))
+                descriptors.register(descriptor, select.POLLIN)
+        sleep_s = 0.0 if ready else min(SLICE_S, *(sub.patience_s() for _, sub in sleeping))
+        if left_s is not None:
+            sleep_s = min(sleep_s, left_s)
+        rung = {descriptor for descriptor, _ in descriptors.poll(sleep_s * 1000)}
+    finally:
+        for _, subscriber in sleeping:
+            with suppress(ClosedError, DriverLost):
+                subscriber.watched.disarm()
+    rung_too = [sub for descriptor, sub in sleeping if descriptor in rung]
+    return [sub for sub in waiting if sub in ready or sub in rung_too]
+
+
+def _descriptor_of(subscriber: Subscriber[Any]) -> int | None:
+    """What to watch until the subscriber is ready; None: it is ready."""
+    if subscriber.is_closed or subscriber.is_ended or subscriber.is_ready():
+        return None
+    try:
+        watched = subscriber.watched
+        return None if watched.arm() else watched.fileno()
+    except (ClosedError, DriverLost):
+        return None  # the next poll says so, or joins again
