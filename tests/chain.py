@@ -1,11 +1,12 @@
 """Spark -> Ray actor -> Ray actor -> RxPY, whose last consumer is slowed: does Spark follow?
 
-Run: python -m tests.chain [--medium ipc|udp]
+Run: python -m tests.chain [--medium ipc|udp] [--seconds 12] [--overload 12]
 
 Prints one line of JSON: Spark's rate from two seconds after the consumer was slowed, as a share of
-what the consumer takes; and the queue of each hop, which is what was sent and not yet taken. It
-fails when the rate is off by more than a fifth, or a queue exceeds its bound: the window and one
-message, over UDP the windows of both ends.
+what the consumer takes; the queue of each hop, which is what was sent and not yet taken; and the
+resident memory of both actors and of this program, in the first and in the last tenth of the slow
+time. It fails when the rate is off by more than a fifth, when a queue exceeds its bound (the window
+and one message, over UDP the windows of both ends), or when a process has grown by a tenth.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import contextlib
 import json
 import os
 import shutil
+import statistics
 import sys
 import tempfile
 import threading
@@ -32,8 +34,9 @@ ROWS_PER_MESSAGE = 50
 #: One micro-batch outlasts the slow phase: Spark plans for a second between two.
 ROWS_PER_BATCH = 400_000
 TERM_LENGTH = 1 << 17  # so a window of 64 KiB
-FAST_S, SLOW_S = 20e-6, 250e-6  # of a row at the last consumer: about a tenth of the speed
-STEADY_S, WATCHED_S, SETTLED_S = 6.0, 12.0, 2.0
+FAST_S = 20e-6  # of a row at the last consumer, before it is slowed
+STEADY_S, SETTLED_S = 6.0, 2.0
+GROWTH = 0.1
 MESSAGE_BYTES_MOST = 4096
 FOLLOWS = 0.2
 SAMPLE_S = 0.05
@@ -55,6 +58,9 @@ class Hop:
     def medium(self) -> str:
         return self.out.channel
 
+    def process(self) -> int:
+        return os.getpid()
+
 
 class Last:
     """The last consumer: an RxPY pipeline whose cost of a row can be changed."""
@@ -72,11 +78,14 @@ class Last:
 
 
 class Watch(threading.Thread):
-    """Samples how many bytes each hop has sent, and how many of them wait for its reader."""
+    """Samples how many bytes each hop has sent, and how many of them wait for its reader; and the
+    resident memory of processes.
+    """
 
-    def __init__(self, directory: str, streams: dict[str, int]) -> None:
+    def __init__(self, directory: str, streams: dict[str, int], processes: dict[str, int]) -> None:
         super().__init__(daemon=True)
-        self.directory, self.streams = directory, streams
+        self.directory, self.streams, self.processes = directory, streams, processes
+        self.memory: list[tuple[float, dict[str, int]]] = []
         self.samples: list[tuple[float, dict[str, tuple[int, int]]]] = []
         self.stopped = threading.Event()
 
@@ -87,7 +96,9 @@ class Watch(threading.Thread):
                 for name, stream_id in self.streams.items():
                     if state.stream_id == stream_id and state.slowest is not None:
                         row[name] = (state.position, state.position - state.slowest.position)
-            self.samples.append((time.monotonic(), row))
+            now_s = time.monotonic()
+            self.samples.append((now_s, row))
+            self.memory.append((now_s, {n: resident(pid) for n, pid in self.processes.items()}))
 
     def rate(self, name: str, first_s: float, last_s: float) -> float:
         """Bytes per second that the hop sent between two times."""
@@ -99,9 +110,25 @@ class Watch(threading.Thread):
         (from_s, from_bytes), (to_s, to_bytes) = seen[0], seen[-1]
         return (to_bytes - from_bytes) / (to_s - from_s)
 
+    def memory_of(self, name: str, first_s: float, last_s: float) -> list[float]:
+        """The median resident memory of the first and of the last tenth of the time, in MiB."""
+        tenth_s = (last_s - first_s) / 10
+        parts = [(first_s, first_s + tenth_s), (last_s - tenth_s, last_s)]
+        return [
+            statistics.median(row[name] for at_s, row in self.memory if from_s <= at_s <= to_s)
+            / (1 << 20)
+            for from_s, to_s in parts
+        ]
+
     def queues(self, name: str, first_s: float) -> list[int]:
         """Bytes that waited at the hop, in order of size."""
         return sorted(row[name][1] for at_s, row in self.samples if at_s >= first_s and name in row)
+
+
+def resident(pid: int) -> int:
+    """Resident bytes of a process."""
+    pages = Path(f"/proc/{pid}/statm").read_text().split()[1]
+    return int(pages) * os.sysconf("SC_PAGESIZE")
 
 
 def start_spark(handle: Any, work: Path, token: str) -> tuple[Any, Any]:
@@ -137,9 +164,9 @@ def start_spark(handle: Any, work: Path, token: str) -> tuple[Any, Any]:
     return spark, query
 
 
-def judge(medium: str, watch: Watch, last: Last, slowed_s: float) -> dict[str, Any]:
+def judge(medium: str, watch: Watch, last: Last, slowed_s: float, end_s: float) -> dict[str, Any]:
     """The figures of a run."""
-    from_s, to_s = slowed_s + SETTLED_S, slowed_s + WATCHED_S
+    from_s, to_s = slowed_s + SETTLED_S, end_s
     taken = [(at_s, rows) for at_s, rows in last.taken if from_s <= at_s <= to_s]
     rows_per_s = (taken[-1][1] - taken[0][1]) / (taken[-1][0] - taken[0][0])
     sent, queued = watch.samples[-1][1]["last"]
@@ -153,12 +180,23 @@ def judge(medium: str, watch: Watch, last: Last, slowed_s: float) -> dict[str, A
         ),
         "queue_bytes_median": {name: seen[len(seen) // 2] for name, seen in queues.items()},
         "queue_bytes_most": {name: seen[-1] for name, seen in queues.items()},
+        "memory_mib": {
+            name: [round(mib, 1) for mib in watch.memory_of(name, from_s, to_s)]
+            for name in watch.processes
+        },
         "bound_bytes": TERM_LENGTH // 2 * (2 if medium == "udp" else 1) + MESSAGE_BYTES_MOST,
     }
 
 
-def run(medium: str, directory: str, work: Path) -> dict[str, Any]:
-    """Run the chain once."""
+def run(
+    medium: str, directory: str, work: Path, *, seconds: float, overload: float
+) -> dict[str, Any]:
+    """Run the chain once.
+
+    Args:
+        seconds: how long the consumer is slow.
+        overload: how many times as fast as the slowed consumer it was before.
+    """
     import ray
 
     is_udp = medium == "udp"
@@ -189,18 +227,23 @@ def run(medium: str, directory: str, work: Path) -> dict[str, Any]:
             "first": second_handle.stream_id,
             "last": end.handle.stream_id,
         }
-        watch = Watch(directory, streams)
+        processes = {
+            "first": ray.get(first.process.remote()),
+            "second": ray.get(second.process.remote()),
+            "last": os.getpid(),
+        }
+        watch = Watch(directory, streams, processes)
         spark, query = start_spark(first_handle, work, "chain-spark" if is_udp else "chain")
         watch.start()
         until_s = time.monotonic() + 60
         while last.rows == 0 and time.monotonic() < until_s:
             time.sleep(0.1)
         time.sleep(STEADY_S)
-        last.cost_s = SLOW_S
+        last.cost_s = FAST_S * overload
         slowed_s = time.monotonic()
-        time.sleep(WATCHED_S)
+        time.sleep(seconds)
         watch.stopped.set()
-        figures = judge(medium, watch, last, slowed_s)
+        figures = judge(medium, watch, last, slowed_s, slowed_s + seconds)
         last.cost_s = 0.0
         query.stop()
         spark.stop()
@@ -210,7 +253,9 @@ def run(medium: str, directory: str, work: Path) -> dict[str, Any]:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.chain", description=__doc__)
     parser.add_argument("--medium", choices=("ipc", "udp"), default="ipc")
-    medium = parser.parse_args().medium
+    parser.add_argument("--seconds", type=float, default=12.0, help="how long it is slow")
+    parser.add_argument("--overload", type=float, default=12.0)
+    options = parser.parse_args()
     os.environ.update(
         PYSPARK_PYTHON=sys.executable,
         PYSPARK_DRIVER_PYTHON=sys.executable,
@@ -233,7 +278,13 @@ def main() -> int:
         logging_level="ERROR",
     )
     try:
-        figures = run(medium, directory, work)
+        figures = run(
+            options.medium,
+            directory,
+            work,
+            seconds=options.seconds,
+            overload=options.overload,
+        )
     finally:
         ray.shutdown()
         shutil.rmtree(directory, ignore_errors=True)
@@ -241,8 +292,9 @@ def main() -> int:
     print(json.dumps(figures))
     follows = abs(figures["spark_over_consumer"] - 1) <= FOLLOWS
     bounded = max(figures["queue_bytes_most"].values()) <= figures["bound_bytes"]
-    print("chain: OK" if follows and bounded else "chain: FAILED")
-    return 0 if follows and bounded else 1
+    flat = all(to <= from_ * (1 + GROWTH) for from_, to in figures["memory_mib"].values())
+    print("chain: OK" if follows and bounded and flat else "chain: FAILED")
+    return 0 if follows and bounded and flat else 1
 
 
 if __name__ == "__main__":
