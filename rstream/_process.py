@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import threading
 import time
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
+
+from rstream.errors import ClosedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 _LONG_S = 3600.0
 
@@ -32,3 +42,20 @@ def park_at_exit() -> None:
     if not threading.main_thread().is_alive() and threading.current_thread().daemon:
         while True:
             time.sleep(_LONG_S)
+
+
+def quiet_at_exit(call: Callable[P, R]) -> Callable[P, R]:
+    """The call, which comes to :func:`park_at_exit` before it raises :class:`ClosedError`.
+
+    Not for a call under a lock: a thread that is parked never lets go of it.
+    """
+
+    @functools.wraps(call)
+    def quiet(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return call(*args, **kwargs)
+        except ClosedError:
+            park_at_exit()
+            raise
+
+    return quiet

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from rstream._checks import check_timeout
 from rstream._core import NOT_CONNECTED
-from rstream._process import park_at_exit
+from rstream._process import park_at_exit, quiet_at_exit
 from rstream._with_hints import refuses_async_with
 from rstream.errors import ClosedError
 from rstream.service._answers import AnswerStream
@@ -90,6 +90,7 @@ class Requester(Caller[A]):
             raise
         return self._decoded(call.codec_id, call.body)
 
+    @quiet_at_exit
     def request_stream(
         self, query: Any = None, *, prefetch: int = PREFETCH, timeout_s: float | None = TIMEOUT_S
     ) -> AnswerStream[A]:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from rstream import _core
 from rstream._checks import check_seconds, check_timeout
 from rstream._later_log import LaterLog
-from rstream._process import holds, park_at_exit
+from rstream._process import holds, park_at_exit, quiet_at_exit
 from rstream._with_hints import refuses_async_with
 from rstream.errors import ClosedError, CodecError, ConcurrentUseError
 from rstream.stream import _steps
@@ -83,12 +83,17 @@ class Publisher(SegmentSender[T]):
         try:
             return _steps.run(steps, self._wait, self._lock)
         except ClosedError:
-            if not self._owner:  # else its face knows what to do
-                park_at_exit()
+            self._park_at_exit()
             raise
         finally:
+            if self._link.is_closed:  # a wait for readers is over, and close tells what is unread
+                self._park_at_exit()
             if self._later.waiting:
                 self._say()
+
+    def _park_at_exit(self) -> None:
+        if not self._owner:  # else its face knows what to do
+            park_at_exit()
 
     def _log(self, text: str, *arguments: object) -> None:
         self._later.add(self._log_level, text, *arguments)
@@ -122,6 +127,7 @@ class Publisher(SegmentSender[T]):
         finally:
             self._room.release()
 
+    @quiet_at_exit
     def set_rate(self, rate: RateLimit, *, timeout_s: float = SET_RATE_TIMEOUT_S) -> None:
         """Another rate from now on, such as ``rate.Fixed("50MB/s")``.
 

@@ -85,22 +85,47 @@ def test_the_end_of_the_program_is_a_silent_cancellation(module_driver_dir, prog
 
 
 DAEMON = """
-import sys, threading, time
+import atexit, sys, threading, time
+
+daemons = []
+# It runs after the clients were closed: a daemon thread that ends by an error ends meanwhile.
+atexit.register(lambda: [daemon.join(0.3) for daemon in daemons])
+
 import rstream
-from rstream import policy, stream, work
+from rstream import policy, rate, service, stream, work
 
 driver_dir = sys.argv[1]
 started = threading.Event()
+
+def daemon(run):
+    daemons.append(threading.Thread(target=run, daemon=True))
+    daemons[-1].start()
 
 def forever(use):
     def run():
         while True:
             use()
             started.set()
-    threading.Thread(target=run, daemon=True).start()
+    daemon(run)
 
-def echo(query):
-    return query
+def once(use):
+    def run():
+        started.set()
+        use()
+        print("it has returned", flush=True)
+    daemon(run)
+
+def ended(end):
+    quiet_pub.send(1)
+    once(end)
+
+def asks(ask):
+    try:
+        nobody.request(1, timeout_s=0.01)
+    except rstream.errors.NoServer:  # and the way to a server is open
+        once(ask)
+
+nobody = service.requester("nobody", dir=driver_dir)
 
 @rstream.serve("r", dir=driver_dir)
 def slow(query):
@@ -109,31 +134,36 @@ def slow(query):
 reader = stream.subscriber("a", dir=driver_dir)
 queue = stream.subscriber("a", dir=driver_dir, on_slow=policy.DropOldest(10))
 quiet = stream.subscriber("q", dir=driver_dir)
+quiet_pub = stream.publisher("q", dir=driver_dir, linger_s=60)
 pub = stream.publisher("a", dir=driver_dir)
 jobs = work.subscriber("w", dir=driver_dir)
 work_pub = work.publisher("w", dir=driver_dir)
 
-def wait_for_ever():
-    started.set()
-    for item in quiet:
+def block():
+    with quiet_pub:
         pass
-    print("the loop has ended", flush=True)
 """
 USES = {
     "send": "forever(lambda: pub.send(bytes(100))); forever(reader.get)",
     "offer": "forever(lambda: pub.offer(1)); forever(lambda: pub.send(2)); forever(reader.poll)",
     "loop": "forever(lambda: pub.send(1)); forever(lambda: list(reader)); started.wait(); ",
     "queue": "forever(lambda: pub.offer(1)); forever(queue.get)",
-    "wait": "threading.Thread(target=wait_for_ever, daemon=True).start()",
+    "wait": "once(lambda: list(quiet))",
+    "wait_consumed": "ended(quiet_pub.wait_consumed)",
+    "close": "ended(quiet_pub.close)",
+    "block": "ended(block)",
+    "fail": "ended(lambda: quiet_pub.fail('gone'))",
+    "set_rate": "forever(lambda: pub.set_rate(rate.Fixed('50MB/s')))",
     "work": "forever(lambda: work_pub.send(1)); forever(jobs.get)",
     "request": "slow.start(); started.set(); forever(lambda: rstream.request('r', 1, "
     "timeout_s=None, dir=driver_dir))",
+    "request_stream": "asks(lambda: list(nobody.request_stream(1, timeout_s=60)))",
 }
 
 
 @pytest.mark.parametrize("use", USES.values(), ids=USES)
 def test_daemon_threads_are_silent_at_the_end_of_the_program(module_driver_dir, use):
-    program = f"{DAEMON}\n{use}\nstarted.wait(20)\ntime.sleep(0.2)\n"
+    program = f"{DAEMON}\n{use}\nassert started.wait(20)\n"
     done = subprocess.run(
         [sys.executable, "-c", program, module_driver_dir],
         capture_output=True,
