@@ -13,6 +13,7 @@ from rstream._channel_hints import explained
 from rstream._checks import check_timeout
 from rstream._facts import ChannelStatus
 from rstream._pickling import refuse_pickling
+from rstream._process import quiet_at_exit
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -110,6 +111,7 @@ class Handle(Generic[_CoreT]):
         check_timeout(timeout_s)
         return self._registration_timeout_s if timeout_s is None else timeout_s
 
+    @quiet_at_exit
     def add_destination(self, channel: str | Channel, *, timeout_s: float | None = None) -> int:
         """Add a destination to a channel with ``control-mode=manual``.
 
@@ -129,6 +131,7 @@ class Handle(Generic[_CoreT]):
         with explained(uri, is_reader=isinstance(self.core, _core.Subscription)):
             return self.core.add_destination(uri, self._command_timeout_s(timeout_s))
 
+    @quiet_at_exit
     def remove_destination(
         self, destination: str | Channel | int, *, timeout_s: float | None = None
     ) -> None:
@@ -145,6 +148,7 @@ class Handle(Generic[_CoreT]):
         target = destination if isinstance(destination, int) else str(destination)
         self.core.remove_destination(target, self._command_timeout_s(timeout_s))
 
+    @quiet_at_exit
     def wait(self, timeout_s: float | None = None) -> bool:
         """Wait until messages, image events, room or the connection may have changed.
 

@@ -8,6 +8,7 @@ from rstream import _core
 from rstream._facts import ReceiverError
 from rstream._handles import Handle
 from rstream._held_by import HeldBy
+from rstream._process import quiet_at_exit
 from rstream.abc import UNBOUNDED
 from rstream.errors import RStreamError
 
@@ -228,6 +229,7 @@ class Publication(Handle[_core.Publication]):
         """
         return self.core.append_padding(length)
 
+    @quiet_at_exit
     def set_rate(self, rate: RateLimit, *, timeout_s: float | None = None) -> None:
         """Change the rate.
 

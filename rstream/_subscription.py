@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from rstream import _core
 from rstream._facts import Image, ImageEvent
 from rstream._handles import Handle
+from rstream._process import park_at_exit, quiet_at_exit
+from rstream.errors import ClosedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,8 +35,10 @@ class Subscription(Handle[_core.Subscription]):
     def __init__(self, core: _core.Subscription, *, registration_timeout_s: float = 10.0) -> None:
         self.core = core
         self._registration_timeout_s = registration_timeout_s
-        # These replace the methods of the same names below, which describe them: one call less.
-        vars(self).update(poll=core.poll, poll_demanded=core.poll_demanded, request=core.request)
+        self._poll = core.poll
+        self._poll_demanded = core.poll_demanded
+        # It replaces the method of the same name below, which describes it: one call less.
+        vars(self).update(request=core.request)
 
     @property
     def image_count(self) -> int:
@@ -73,12 +77,21 @@ class Subscription(Handle[_core.Subscription]):
             DriverLost: the driver died, and all messages in memory have been handed out.
         Cost: about 0.2 µs, and about 30 ns for each small message copied to ``bytes``.
         """
-        return self.core.poll(limit, bytes_max)
+        try:
+            return self._poll(limit, bytes_max)
+        except ClosedError:
+            park_at_exit()
+            raise
 
     def poll_demanded(self, limit: int, bytes_max: int = 0, /) -> Batch:
         """As :meth:`poll`, but never more than was requested and not yet delivered."""
-        return self.core.poll_demanded(limit, bytes_max)
+        try:
+            return self._poll_demanded(limit, bytes_max)
+        except ClosedError:
+            park_at_exit()
+            raise
 
+    @quiet_at_exit
     def poll_bounded(self, image: Image | int, limit_position: int, limit: int) -> Batch:
         """As :meth:`poll`, but from one image and only messages that begin before a position.
 
@@ -89,6 +102,7 @@ class Subscription(Handle[_core.Subscription]):
         """
         return self.core.poll_bounded(_image_id(image), limit_position, limit)
 
+    @quiet_at_exit
     def poll_block(self, bytes_max: int) -> Batch:
         """Return raw frames with their headers, for recording a stream; never waits.
 
@@ -105,6 +119,7 @@ class Subscription(Handle[_core.Subscription]):
         """The images of now, in no order."""
         return tuple(_image(facts) for facts in self.core.images())
 
+    @quiet_at_exit
     def reject(
         self, image: Image | ImageEvent | int, reason: str = "", *, timeout_s: float | None = None
     ) -> None:

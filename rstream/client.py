@@ -42,6 +42,7 @@ from rstream._handles import (
     reason_name,
 )
 from rstream._pickling import refuse_pickling
+from rstream._process import quiet_at_exit
 from rstream._publication import Publication
 from rstream._subscription import Subscription
 from rstream._unclosed import call_site, warn_unclosed
@@ -161,6 +162,7 @@ class Client:
         """Whether the driver is Aeron's own."""
         return self.core.is_aeron_driver
 
+    @quiet_at_exit
     def add_publication(
         self,
         channel: str | Channel,
@@ -181,6 +183,16 @@ class Client:
             DriverTimeout: no answer in time.
             DriverLost: the driver died.
         """
+        return self._add_publication(channel, stream_id, exclusive, timeout_s)
+
+    def _add_publication(
+        self,
+        channel: str | Channel,
+        stream_id: int,
+        exclusive: bool,
+        timeout_s: float | None = None,
+    ) -> Publication:
+        """The same for callers under a lock, which no thread may keep when it parks at the exit."""
         uri = str(channel)
         with explained(uri, is_reader=False):
             core = self.core.add_publication(
@@ -188,6 +200,7 @@ class Client:
             )
         return Publication(core, registration_timeout_s=self.config.registration_timeout_s)
 
+    @quiet_at_exit
     def add_subscription(
         self,
         channel: str | Channel,
@@ -203,6 +216,16 @@ class Client:
             on_demand: True: it takes no message before its first ``request(n)``, and publishers
                 know that from the start.
         """
+        return self._add_subscription(channel, stream_id, on_demand, timeout_s)
+
+    def _add_subscription(
+        self,
+        channel: str | Channel,
+        stream_id: int,
+        on_demand: bool,
+        timeout_s: float | None = None,
+    ) -> Subscription:
+        """The same for callers under a lock; as :meth:`_add_publication`."""
         uri = str(channel)
         with explained(uri, is_reader=True):
             core = self.core.add_subscription(
@@ -210,6 +233,7 @@ class Client:
             )
         return Subscription(core, registration_timeout_s=self.config.registration_timeout_s)
 
+    @quiet_at_exit
     def next_session_id(self, stream_id: int, *, timeout_s: float | None = None) -> int:
         """A session id that no publication of the stream uses, for ``session-id=`` of a channel.
 
@@ -217,6 +241,7 @@ class Client:
         """
         return self.core.next_session_id(_stream_id(stream_id), self._timeout_s(timeout_s))
 
+    @quiet_at_exit
     def add_counter(
         self, type_id: int, label: str, *, key: Buffer = b"", timeout_s: float | None = None
     ) -> Counter:
@@ -233,6 +258,7 @@ class Client:
         """
         return self.core.add_counter(type_id, key, label, self._timeout_s(timeout_s))
 
+    @quiet_at_exit
     def add_static_counter(
         self,
         type_id: int,
@@ -253,10 +279,12 @@ class Client:
             type_id, registration_id, key, label, self._timeout_s(timeout_s)
         )
 
+    @quiet_at_exit
     def find_counter(self, type_id: int, registration_id: int) -> int | None:
         """Id of the counter of that type and registration id; None: there is none."""
         return self.core.find_counter(type_id, registration_id)
 
+    @quiet_at_exit
     def read_counter(self, counter_id: int) -> CounterReading | None:
         """The counter with this id; None: there is none."""
         reading = self.core.read_counter(counter_id)
@@ -275,7 +303,8 @@ class Client:
 
     def counter_events(self) -> Iterator[CounterEvent]:
         """Counters of all clients that were added or removed since the last call; at most 256."""
-        while (event := self.core.next_counter_event()) is not None:
+        next_event = quiet_at_exit(self.core.next_counter_event)
+        while (event := next_event()) is not None:
             is_available, counter_id, registration_id = event
             yield CounterEvent(
                 is_available=is_available, counter_id=counter_id, registration_id=registration_id

@@ -80,7 +80,9 @@ class Inputs:
 
     def _subscribe(self, channel: str) -> Input:
         # Without demand at first: publishers learn a number, and at no time that there is no limit.
-        added = self.link.client.add_subscription(channel, self._report.stream_id, on_demand=True)
+        client = self.link.client
+        add = client._add_subscription  # pyright: ignore[reportPrivateUsage] - under a lock
+        added = add(channel, self._report.stream_id, True)
         added.core.take_parts(self._name_hash, self._length_max)
         return Input(added.core, channel, chunk_of(self._prefetch), self._takes_views)
 

@@ -108,7 +108,8 @@ class PublisherFacts(_core.SendPath, Generic[T]):
 
     def _join(self, link: Link) -> None:
         channel = with_default_rate(self.channel)
-        added = link.client.add_publication(channel, self.stream_id, exclusive=True)
+        add = link.client._add_publication  # pyright: ignore[reportPrivateUsage] - under a lock
+        added = add(channel, self.stream_id, True)
         self._left_count = 0
         self._core: _core.Publication = added.core
         # Sent, limit, consumed, and bytes that were not consumed, as they were seen last.
