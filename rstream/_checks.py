@@ -8,9 +8,17 @@ from typing import Final
 
 from rstream.errors import ConfigError
 
-__all__ = ("check_seconds", "check_stream_id", "check_subscriber", "check_timeout", "is_whole")
+__all__ = (
+    "check_seconds",
+    "check_stream_id",
+    "check_subscriber",
+    "check_subscription",
+    "check_timeout",
+    "is_whole",
+)
 
 _SIGNALS: Final = ("on_subscribe", "on_next", "on_error", "on_complete")
+_CALLS: Final = ("request", "cancel")
 _INT32: Final = range(-(2**31), 2**31)
 
 
@@ -59,7 +67,7 @@ def check_subscriber(value: object) -> None:
         raise TypeError("§1.9: the subscriber must not be None")
     if isinstance(value, type):
         raise TypeError(f"subscribe({value.__name__}): a class; give an object: {value.__name__}()")
-    missing = [name for name in _SIGNALS if not callable(getattr(value, name, None))]
+    missing = _missing(value, _SIGNALS)
     if not missing:
         return
     if callable(getattr(value, "sink", None)):
@@ -69,3 +77,26 @@ def check_subscriber(value: object) -> None:
     raise TypeError(
         f"subscribe({value!r}): not a subscriber, it has no {', '.join(missing)}; {what_next}"
     )
+
+
+def check_subscription(value: object) -> None:
+    """Refuse what is no Reactive Streams subscription, in ``on_subscribe``.
+
+    Raises:
+        TypeError: None (§2.13), a class, or an object that lacks a method. It says which one.
+    """
+    if value is None:
+        raise TypeError("§2.13: on_subscribe(None)")
+    if isinstance(value, type):
+        raise TypeError(
+            f"on_subscribe({value.__name__}): a class; give an object: {value.__name__}()"
+        )
+    if missing := _missing(value, _CALLS):
+        raise TypeError(
+            f"on_subscribe({value!r}): not a subscription, it has no {', '.join(missing)}; give an "
+            "rstream.abc.Subscription, or leave this call to publisher.subscribe(subscriber)"
+        )
+
+
+def _missing(value: object, names: tuple[str, ...]) -> list[str]:
+    return [name for name in names if not callable(getattr(value, name, None))]

@@ -92,7 +92,7 @@ class Subscriber(ABC, Generic[T_contra]):
         the first one is active must be cancelled (§2.5).
 
         Raises:
-            TypeError: ``subscription`` is None (§2.13).
+            TypeError: ``subscription`` is None (§2.13), or has not the methods of one.
         """
 
     @abstractmethod

@@ -10,6 +10,7 @@ from reactivex.disposable import Disposable
 from reactivex.scheduler import CurrentThreadScheduler
 
 from rstream import abc
+from rstream._checks import check_subscription
 from rstream.rx._ends import tell_end
 from rstream.rx._queue import check_capacity
 
@@ -85,8 +86,7 @@ class _Requesting(abc.Subscriber[T], Generic[T]):
             upstream.request(self._prefetch)
 
     def on_subscribe(self, subscription: abc.Subscription) -> None:
-        if subscription is None:  # pyright: ignore[reportUnnecessaryComparison] - §2.13
-            raise TypeError("§2.13: on_subscribe(None)")
+        check_subscription(subscription)
         with self._lock:
             is_wanted = self._upstream is None and not self._is_over
             if is_wanted:

@@ -7,7 +7,7 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from rstream import abc
-from rstream._checks import check_subscriber, check_timeout, is_whole
+from rstream._checks import check_subscriber, check_subscription, check_timeout, is_whole
 from rstream.errors import ConfigError, ReadTimeout
 from rstream.flow.demand import Demand
 from rstream.stages._link import end, log, refuse_none, whole
@@ -146,7 +146,7 @@ class _Each(abc.Subscriber[Any]):
         self.signals: queue.SimpleQueue[tuple[bool, Any]] = queue.SimpleQueue()
 
     def on_subscribe(self, subscription: abc.Subscription) -> None:
-        refuse_none(subscription, "on_subscribe")
+        check_subscription(subscription)
         if self.subscription is not None:
             subscription.cancel()  # §2.5
             return

@@ -13,7 +13,7 @@ from enum import Enum, auto
 from typing import Any, Generic, TypeVar
 
 from rstream import abc
-from rstream._checks import check_subscriber, is_whole
+from rstream._checks import check_subscriber, check_subscription, is_whole
 from rstream.errors import ConfigError
 from rstream.flow.demand import Demand
 from rstream.stages._link import end, refuse_none, whole
@@ -114,7 +114,7 @@ class FanOut(abc.Processor[T, T], Generic[T]):
         self.serial.post((Kind.OUTLET, Outlet(self, subscriber)))
 
     def on_subscribe(self, subscription: abc.Subscription) -> None:
-        refuse_none(subscription, "on_subscribe")
+        check_subscription(subscription)
         self.serial.post((Kind.UPSTREAM, subscription))
 
     def on_next(self, item: T) -> None:

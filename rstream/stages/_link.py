@@ -23,7 +23,7 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
 from rstream import abc
-from rstream._checks import check_subscriber
+from rstream._checks import check_subscriber, check_subscription
 from rstream.flow.demand import Demand
 from rstream.flow.states import Signal, State, next_state
 from rstream.stages._serial import Serial
@@ -112,7 +112,7 @@ class Link(abc.Subscriber[T], abc.Subscription, Generic[T, R]):
     # ---- signals of upstream ----
 
     def on_subscribe(self, subscription: abc.Subscription) -> None:
-        refuse_none(subscription, "on_subscribe")
+        check_subscription(subscription)
         self._serial.post((_Event.SUBSCRIBED, subscription))
 
     def on_next(self, item: T) -> None:

@@ -8,7 +8,7 @@ from enum import Enum, auto
 from typing import Any, Generic, Literal, TypeVar
 
 from rstream import abc
-from rstream._checks import check_subscriber, is_whole
+from rstream._checks import check_subscriber, check_subscription, is_whole
 from rstream.errors import ConfigError, LocalContractError
 from rstream.flow.demand import Demand
 from rstream.stages._link import end, refuse_none, whole
@@ -49,7 +49,7 @@ class _Inlet(abc.Subscriber[T], Generic[T]):
         self.is_ended = False
 
     def on_subscribe(self, subscription: abc.Subscription) -> None:
-        refuse_none(subscription, "on_subscribe")
+        check_subscription(subscription)
         self._hub.serial.post((_Kind.SOURCE, (self, subscription)))
 
     def on_next(self, item: T) -> None:

@@ -10,7 +10,7 @@ import threading
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from rstream import abc
-from rstream._checks import check_subscriber
+from rstream._checks import check_subscriber, check_subscription
 from rstream.errors import LocalContractError
 
 if TYPE_CHECKING:
@@ -124,8 +124,7 @@ class MapProcessor(abc.Processor[T, R], Generic[T, R]):
     # ---- subscriber ----
 
     def on_subscribe(self, subscription: abc.Subscription) -> None:
-        if subscription is None:  # pyright: ignore[reportUnnecessaryComparison] - §2.13
-            raise TypeError("§2.13: on_subscribe(None)")
+        check_subscription(subscription)
         with self._lock:
             is_first = self._upstream is None and not self._is_done
             if is_first:

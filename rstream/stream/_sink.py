@@ -39,6 +39,7 @@ import threading
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from rstream import abc
+from rstream._checks import check_subscription
 from rstream.driver import watch_loop
 from rstream.flow.sink_states import Event, Life, next_life
 from rstream.stream._asking import Asker
@@ -100,7 +101,7 @@ class StreamSink(abc.Subscriber[T], Generic[T]):
     # ---- signals ----
 
     def on_subscribe(self, subscription: abc.Subscription) -> None:
-        _refuse_none(subscription, "on_subscribe")
+        check_subscription(subscription)
         with self._lock:
             is_taken = self._advance(Event.ON_SUBSCRIBE)
             if is_taken:

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from rstream import stages, stream
+from rstream import abc, stages, stream
 from rstream.abc import UNBOUNDED
 from rstream.errors import ConfigError, ReadTimeout, SlowConsumer
 from rstream.testing import TestPublisher
@@ -433,6 +433,28 @@ def test_what_is_no_subscriber_is_refused_in_the_call(make):
     ):
         with pytest.raises(TypeError, match=text):
             make().subscribe(refused)
+
+
+class Wrong(abc.Publisher):
+    """Calls ``on_subscribe`` with what is no subscription."""
+
+    def subscribe(self, subscriber):
+        subscriber.on_subscribe(5)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda: stages.pipe(Wrong(), stages.buffer(2)).subscribe(Sink()),
+        lambda: Wrong().subscribe(stages.merge_hub().sink()),
+        lambda: Wrong().subscribe(stages.broadcast_hub()),
+        lambda: Wrong().subscribe(stages.partition_hub()),
+        lambda: stages.for_each(Wrong(), print),
+    ],
+)
+def test_what_is_no_subscription_is_refused_in_the_call(use):
+    with pytest.raises(TypeError, match=r"on_subscribe\(5\): not a subscription"):
+        use()
 
 
 def rx_observer():

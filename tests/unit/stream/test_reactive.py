@@ -284,6 +284,32 @@ def test_none_is_refused_everywhere(driver_dir, name):
         stream.source(name, dir=driver_dir).subscribe(None)
 
 
+class Half:
+    def request(self, n): ...
+
+
+@pytest.mark.parametrize("make", [stream.sink, lambda *_, **__: stream.processor(str)])
+def test_what_is_no_subscription_is_refused_in_the_call(driver_dir, name, make):
+    subscriber = make(name, dir=driver_dir)
+    for refused, text in (
+        (None, r"§2\.13: on_subscribe\(None\)"),
+        (
+            5,
+            r"on_subscribe\(5\): not a subscription, it has no request, cancel; give an ",
+        ),
+        (Half(), "it has no cancel; give"),
+        (Source, r"a class; give an object: Source\(\)"),
+    ):
+        with pytest.raises(TypeError, match=text):
+            subscriber.on_subscribe(refused)
+    source, second = Source(), Source()
+    subscriber.on_subscribe(source)  # nothing has come before
+    assert not source.is_cancelled
+    subscriber.on_subscribe(second)
+    assert second.is_cancelled
+    subscriber.on_complete()
+
+
 def test_processor_maps_and_passes_demand_and_end():
     doubled = stream.processor(lambda n: n * 2)
     source, recorder = Source(), Recorder(3)
