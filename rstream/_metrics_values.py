@@ -101,7 +101,7 @@ class RateState:
     """The current rate of a publication.
 
     Attributes:
-        bytes_per_s: the rate.
+        bytes_per_s: the rate. It does not limit large messages in shared memory.
         fill_naks: reports of a filling buffer that the sender accepted since the publication began.
         headroom: how much larger the receivers' buffer is than all that still arrives after a
             reader stops. From about 1.1 on a reader that stops loses no datagrams. None: not

@@ -67,7 +67,9 @@ def parser() -> argparse.ArgumentParser:
             "Show the streams of a driver as a live table.",
             "Show every session that is published or received here, live: its rate, rate limit, "
             "how full the slowest reader's buffer is, how long a byte waits in it, and what the "
-            "session waits for. In a terminal it goes on until Ctrl-C.",
+            "session waits for. The rate counts large messages in shared memory, which no rate "
+            "limits: the limit reads '+ large' while they go. In a terminal it goes on until "
+            "Ctrl-C.",
         )
     )
     add_watch(

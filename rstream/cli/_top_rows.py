@@ -37,6 +37,9 @@ class Row:
         way: ``"ipc"``, or ``"to"`` or ``"from"`` and the address.
         bytes_per_s: published: sent; received: consumed. None: not known yet.
         limit_bytes_per_s: the rate limit; None: none.
+        is_beside_large: large messages in shared memory went, too. No rate limits them, but the
+            bytes of them that readers have not consumed (flow/unread.py), so ``limit_bytes_per_s``
+            cannot count them.
         fill: how full the slowest reader's buffer is, 0 to 1; None: not known.
         delay_s: how long a byte that is sent now waits at this drain rate; infinite when nothing
             is drained; None: not known yet.
@@ -48,6 +51,7 @@ class Row:
     way: str
     bytes_per_s: float | None
     limit_bytes_per_s: int | None
+    is_beside_large: bool = False
     fill: float | None
     delay_s: float | None
     state: str
@@ -111,6 +115,7 @@ def _published(before: Look | None, now: Look, state: metrics.PublicationState) 
         way="ipc" if state.is_ipc else f"to {_address(state.channel)}",
         bytes_per_s=_per_s(before, now, old and old.sent_bytes, state.sent_bytes),
         limit_bytes_per_s=state.rate and state.rate.limit_bytes_per_s,
+        is_beside_large=old is not None and state.large_bytes > old.large_bytes,
         fill=None if state.slowest is None else state.fill,
         delay_s=_delay_s(state.queued_bytes, drain),
         state=_state(state),
@@ -168,11 +173,17 @@ def cells(row: Row) -> tuple[str, ...]:
         str(row.session_id),
         row.way,
         "" if row.bytes_per_s is None else f"{_bytes(row.bytes_per_s)}/s",
-        "" if row.limit_bytes_per_s is None else f"{_bytes(row.limit_bytes_per_s)}/s",
+        _limit(row),
         "" if row.fill is None else f"{row.fill:.0%}",
         "" if row.delay_s is None else _duration(row.delay_s),
         row.state,
     )
+
+
+def _limit(row: Row) -> str:
+    if row.limit_bytes_per_s is None:
+        return ""
+    return f"{_bytes(row.limit_bytes_per_s)}/s" + (" + large" if row.is_beside_large else "")
 
 
 def _bytes(count: float) -> str:

@@ -53,6 +53,21 @@ def test_a_large_message_in_shared_memory_counts_with_its_bytes() -> None:
     assert found.delay_s == pytest.approx((2000 + 128) / ((3000 + 64) / 2))
 
 
+@pytest.mark.parametrize(
+    ("large_bytes", "shown"), [(3000, "43 MB/s"), (3000 + 90_000_000, "43 MB/s + large")]
+)
+def test_the_limit_says_that_it_does_not_count_large_messages(large_bytes: int, shown: str) -> None:
+    """The rate counts them, and may so be higher than the limit."""
+    law = metrics.RateState(bytes_per_s=43_000_000, fill_naks=0, headroom=None)
+    before = publication(position=64, large_bytes=3000, rate=law)
+    found = row(before, publication(position=64, large_bytes=large_bytes, rate=law))
+    assert cells(found)[4] == shown
+    assert found.limit_bytes_per_s == 43_000_000
+    assert found.bytes_per_s == (large_bytes - 3000) / 2
+    (first,) = rows(None, look(10.0, before))
+    assert cells(first)[4] == "43 MB/s"  # what went before it started is not known
+
+
 def test_a_reader_that_stands_still_holds_the_stream() -> None:
     state = publication(position=1400, slowest=slowest(3, 600), held_by=HeldBy.WINDOW)
     found = row(state, state)
