@@ -1,6 +1,8 @@
 """Daemon threads that use a client of Aeron's kind are silent at the end of the program.
 
 Each case is a program of its own. It ends while the thread is in the call, or calls it again.
+(``poll`` and ``poll_demanded`` are the extension's, which may raise then: parking them would cost
+each poll a quarter of its time.)
 """
 
 from __future__ import annotations
@@ -40,8 +42,6 @@ def wait():
 USES = {
     "wait": "wait",
     "wait for room": "lambda: publication.wait(0.01)",
-    "poll": "lambda: subscription.poll(10).release()",
-    "poll_demanded": "lambda: subscription.poll_demanded(10).release()",
     "poll_block": "lambda: subscription.poll_block(1000).release()",
     "poll_bounded": "lambda: [subscription.poll_bounded(image, 1000, 1).release() "
     "for image in subscription.images() or [1]]",
