@@ -25,7 +25,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import rstream.ledger  # pyright: ignore[reportUnusedImport] - decision 90
-import rstream.ray  # noqa: F401  # pyright: ignore[reportUnusedImport] - decision 90
+import rstream.ray  # pyright: ignore[reportUnusedImport] - decision 90
+import rstream.stream  # noqa: F401  # pyright: ignore[reportUnusedImport] - decision 90
 from rstream.ledger import Marks, marks_of
 from rstream.spark._frames import Sent, foreach_batch, send
 from rstream.spark._options import OPTIONS

@@ -12,6 +12,7 @@ from rstream.ledger._messages import CHECKSUM_BEGIN, Account, Answer, Ask, check
 from rstream.ray._handle import StreamHandle
 from rstream.spark._ends import ask, publisher_of
 from rstream.spark._routes import pieces, routed
+from rstream.spark._share import PAUSE_MOST_S, PAUSE_S, Readers, not_consumed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -30,8 +31,6 @@ MESSAGE_BYTES: Final = 1 << 20
 FRAMING_BYTES: Final = 4096
 #: A task looks after so many bytes whether its reader still stages them.
 LOOK_BYTES: Final = 16 << 20
-#: Pauses while a reader has not consumed an earlier epoch: the first, and the longest.
-PAUSE_S, PAUSE_MOST_S = 0.002, 0.05
 #: How long one look at a reader that does not answer may take.
 LOOK_S: Final = 0.01
 
@@ -138,15 +137,14 @@ class _Task:
         self.origin = origin
         self.targets: dict[int, _Target | None] = {}
         self.report = Report(origin=origin)
-        self.turn = origin.partition  # routing work: who was asked last
+        self.readers = Readers(config, origin.partition)  # of routing work
 
     # ---- rows ----
 
     def send(self, batch: RecordBatch) -> None:
         if self.config.routing == "work":
-            first = publisher_of(self.config, 0)
             # A message in parts waits for its reader once it is begun.
-            room = first.max_unparted_length - FRAMING_BYTES
+            room = self.readers.unparted_length() - FRAMING_BYTES
             for piece in pieces(batch, self.config.rows_per_message, room):
                 self._share(piece)
             return
@@ -198,27 +196,10 @@ class _Task:
         self._count(piece)
 
     def _share(self, piece: RecordBatch) -> None:
-        """Send to the first reader that has room and demand; they are asked in turns."""
-        count = len(self.config.handles)
-        message = marked(piece, self._marks(""))
-        began_s, pause_s = time.monotonic(), PAUSE_S
-        while True:
-            for _ in range(count):
-                self.turn = (self.turn + 1) % count
-                target = self._target(self.turn)
-                assert target is not None
-                if target.publisher.offer(message) > 0:
-                    self.report.blocked_s += time.monotonic() - began_s
-                    target.rows += piece.num_rows
-                    self._count(piece)
-                    return
-            if time.monotonic() - began_s > self.config.offer_timeout_s:
-                raise RStreamError(
-                    f"rstream sink: none of {count} readers has room or demand; waited "
-                    f"{self.config.offer_timeout_s:g} s (offerTimeout): they are dead or too slow"
-                )
-            time.sleep(pause_s)
-            pause_s = min(2 * pause_s, PAUSE_MOST_S)
+        before_s = time.monotonic()
+        self.readers.send(marked(piece, self._marks("")))
+        self.report.blocked_s += time.monotonic() - before_s
+        self._count(piece)
 
     def _count(self, piece: RecordBatch) -> None:
         self.report.rows += piece.num_rows
@@ -293,6 +274,8 @@ class _Task:
         """Wait until the rows are staged; or with eager delivery, if wanted, consumed."""
         config = self.config
         before_s = time.monotonic()
+        if config.wait_consumed:
+            self.readers.finish()
         for index, target in sorted(self.targets.items()):
             if target is None:
                 continue
@@ -307,8 +290,4 @@ class _Task:
     def _wait_consumed(self, publisher: Publisher[Any]) -> None:
         timeout_s = self.config.offer_timeout_s
         if not publisher.wait_consumed(timeout_s=timeout_s):
-            raise RStreamError(
-                f"rstream sink: the reader of {publisher.name!r} ({publisher.channel}) has "
-                f"not consumed up to position {publisher.position} within {timeout_s:g} s: it is "
-                "dead or too slow; the task fails and Spark may retry it"
-            )
+            raise not_consumed(publisher, timeout_s)

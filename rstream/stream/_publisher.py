@@ -519,3 +519,13 @@ def send_encoded(
     """
     send = publisher._send_encoded  # pyright: ignore[reportPrivateUsage] - same file
     return send(data, timeout_s, kind)
+
+
+def check_accepted(publisher: Publisher[Any]) -> None:
+    """For whoever offers and does not wait: whether the last reader left with an error.
+
+    Raises:
+        RemoteError: it did, and no other reader is there. Over UDP half a second later.
+    """
+    with publisher._lock:  # pyright: ignore[reportPrivateUsage] - same file
+        publisher._check_accepted()  # pyright: ignore[reportPrivateUsage]
