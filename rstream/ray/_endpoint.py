@@ -270,10 +270,12 @@ class Endpoint:
         refusal = None
         if self._refuse is not None and not (self._is_closed or self._closing.is_set()):
             refusal = self._refuse(reason)
-        self.reader.fail(reason)
-        if refusal is not None:
-            refusal.start()
-            self._refusal = refusal
+        try:
+            self.reader.fail(reason)
+        finally:
+            if refusal is not None:
+                refusal.start()
+                self._refusal = refusal
 
     def _is_finished(self) -> bool:
         """Whether :meth:`finish` was called, and all that was there by then has been read.

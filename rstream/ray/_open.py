@@ -29,7 +29,7 @@ from rstream.ray._committed import committing
 from rstream.ray._endpoint import Endpoint
 from rstream.ray._handle import StreamHandle, host_token
 from rstream.ray._places import Place, Seat, place_of
-from rstream.ray._refusal import make_room, refuse
+from rstream.ray._refusal import make_room, refuse, who_holds
 from rstream.ray._roster import Record
 from rstream.ray._work import Share, check_share, work_codec
 from rstream.stream._buffered import BufferedSubscriber
@@ -179,8 +179,10 @@ def reader(
         opened_reader = source.reader if isinstance(source, BufferedSubscriber) else source
     except BaseException as error:
         seat.leave()
-        if bind is None and isinstance(error, RegistrationError):
-            _hint_at_bind(error)
+        if isinstance(error, RegistrationError):
+            if bind is None:
+                _hint_at_bind(error)
+            _hint_at_holder(error, dir, port)
         raise
     try:
         endpoint = address_of(node, _bound_port(opened_reader)) if udp else ""
@@ -314,6 +316,12 @@ def _hint_at_bind(error: RegistrationError) -> None:
             "the port is bound to the address that the handle advertises; give bind= an address of "
             'this host, or "0.0.0.0" for all of them'
         )
+
+
+def _hint_at_holder(error: RegistrationError, dir: str | None, port: int) -> None:
+    """Name the failed endpoint of another process that holds the port."""
+    if port and os.strerror(errno.EADDRINUSE) in str(error):
+        error.hint = who_holds(resolve_dir(dir), port) or error.hint
 
 
 def _node_address() -> str:

@@ -5,17 +5,22 @@ leaves them, so the UDP port stays taken, and no stranger gets it. It reads noth
 publisher that comes with the error of the endpoint, as the reader rejected those that were there.
 A publisher that stays is refused again when its driver links it again, ten seconds later.
 
+An endpoint of this process that opens at the same place ends it. Another process cannot, so a
+counter in the driver directory says who holds the port, and why (:func:`who_holds`).
+
 It belongs to the driver of its endpoint and never joins another one: with that driver it ends.
 """
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import threading
 import time
 from typing import TYPE_CHECKING, Final
 
+from rstream import _core
 from rstream.driver import watch_loop
 from rstream.errors import RStreamError
 from rstream.stream import _session
@@ -24,7 +29,6 @@ from rstream.stream._reader import reason_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rstream import _core
     from rstream.ray._handle import StreamHandle
 
 log = logging.getLogger("rstream")
@@ -37,6 +41,11 @@ REFUSALS_MAX: Final = 16
 LOOK_S: Final = 0.05
 #: How long the driver may take to tell one publisher.
 REJECT_S: Final = 5.0
+#: Type of the counter that names a failed endpoint with a port, and the begin of its label.
+TYPE_FAILED_READER: Final = 7314
+LABEL: Final = "rs-failed-reader: "
+#: Longest label of a counter.
+LABEL_BYTES_MAX: Final = 380
 
 _lock = threading.Lock()
 _open: list[Refusal] = []  # oldest first
@@ -67,8 +76,10 @@ class Refusal:
         self._link = link
         self._reason = reason_of(reason)
         self._ending = threading.Event()
+        self._is_started = threading.Event()
         self.until_s = time.monotonic() + ANSWER_S
         self._subscriptions: list[_core.Subscription] = []
+        self._counter: _core.Counter | None = None
         self.thread = threading.Thread(
             target=self._run, name=f"rstream-refuse-{handle.name}", daemon=True
         )
@@ -77,17 +88,32 @@ class Refusal:
             for channel in channels:
                 added = link.client.add_subscription(channel, handle.stream_id, on_demand=True)
                 self._subscriptions.append(added.core)
+            self._name_port()
         except BaseException:
             self._close()
             raise
 
-    def start(self) -> None:
-        """Begin to refuse; call it when the reader has left."""
         with _lock:
             # In a forked child the others may be the parent's.
             _open[:] = [one for one in _open if one._pid == self._pid] + [self]
+
+    def _name_port(self) -> None:
+        """Say in the driver directory who holds the port."""
+        if not self.handle.endpoint:
+            return
+        label = f"{LABEL}{self.handle.endpoint} {self._pid} {self._reason}"
+        label = label.encode()[:LABEL_BYTES_MAX].decode(errors="ignore")
+        try:
+            self._counter = self._link.client.add_counter(TYPE_FAILED_READER, label)
+        except RStreamError as error:  # such as: all counters are in use
+            log.debug("stream %r: its port is not named: %s", self.handle.name, error)
+
+    def start(self) -> None:
+        """Begin to refuse; call it when the reader has left, in any case."""
+        with _lock:
             oldest = _open[0] if len(_open) > REFUSALS_MAX else None
             self.thread.start()
+        self._is_started.set()
         watch_loop(self)
         if oldest is not None:
             oldest.end()
@@ -100,6 +126,7 @@ class Refusal:
         """Stop, and leave the channels: the port is free then. Idempotent; any thread."""
         self.stop()
         if self._pid == os.getpid():  # a forked child has neither the thread nor the client
+            self._is_started.wait()  # until the reader has left too
             self.thread.join()
 
     def _run(self) -> None:
@@ -132,6 +159,8 @@ class Refusal:
     def _close(self) -> None:
         for subscription in self._subscriptions:
             subscription.close()
+        if self._counter is not None:
+            self._counter.close()
         _session.release(self._link)
 
 
@@ -167,3 +196,18 @@ def make_room(stream_id: int, port: int) -> None:
         ]
     for one in in_the_way:
         one.end()
+
+
+def who_holds(driver_dir: str, port: int) -> str:
+    """Which failed endpoint of a driver holds a port, and what to do; empty: none."""
+    with contextlib.suppress(RStreamError):  # the driver has gone
+        for row in _core.read_counters(driver_dir):
+            if row[1] != TYPE_FAILED_READER:
+                continue
+            endpoint, pid, reason = row[6].removeprefix(LABEL).split(" ", 2)
+            if endpoint.endswith(f":{port}"):
+                return (
+                    f"port {port} is still held in process {pid}, where {reason}; close that "
+                    "endpoint or end its process, or use another port"
+                )
+    return ""

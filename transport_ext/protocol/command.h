@@ -171,7 +171,10 @@ enum {
     /* "snd-dest-failed": datagrams that were not sent to a destination since the system began to
      * refuse it; channel key (its address and the channel), registration id = the destination's.
      * It is there until 5 s after the last failure. */
-    RSTI_COUNTER_DESTINATION_FAILED = 7312
+    RSTI_COUNTER_DESTINATION_FAILED = 7312,
+    /* "rs-failed-reader": a client's, of a failed Ray endpoint that holds a UDP port: its address,
+     * process and error in the label. */
+    RSTI_COUNTER_FAILED_READER = 7314
 };
 
 /* System counter ids = position in the table (docs/reference/aeron/memory.md 17). */

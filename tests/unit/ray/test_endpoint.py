@@ -24,7 +24,7 @@ from rstream.errors import (
 from rstream.ray import reader
 from rstream.ray._open import _node_address
 from rstream.stream import Failed, Refused, Rejected
-from tests.support import until
+from tests.support import free_port, until
 
 
 @pytest.fixture
@@ -219,6 +219,41 @@ def test_an_endpoint_opened_anew_takes_the_place_of_a_failed_one(
             pub.send(1)
             assert pub.wait_consumed(timeout_s=20)
     assert got == [1]
+
+
+def test_the_port_of_a_failed_endpoint_is_free_once_a_writer_hears(driver_dir, name):
+    """At once, for any endpoint of the process: a writer hears while the failed one is leaving."""
+    port = free_port()
+    for _ in range(20):
+        with opened(name, driver_dir, port=port) as end:
+            end.start(break_down)
+            with (
+                pytest.raises(RemoteError, match="a bug in on_item"),
+                end.handle.publisher(driver_dir=driver_dir) as pub,
+            ):
+                pub.send(1)
+            with opened("another", driver_dir, port=port) as again:
+                assert again.handle.endpoint == end.handle.endpoint
+
+
+OPENS_PORT = """
+import sys, rstream.ray
+rstream.ray.reader("another", dir=sys.argv[1], port=int(sys.argv[2])).close()
+"""
+
+
+def test_another_process_hears_which_failed_endpoint_holds_the_port(failed_end, driver_dir):
+    """Its writers must still be told of the failure, so the port stays taken until it is closed."""
+    port = failed_end.handle.endpoint.rpartition(":")[2]
+    command = [sys.executable, "-c", OPENS_PORT, driver_dir, port]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1
+    told = done.stderr.splitlines()[-1]
+    assert f"port {port} is still held in process {os.getpid()}, where the endpoint of" in told
+    assert "ended: ValueError: a bug in on_item; close that endpoint" in told
+    failed_end.close()
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_a_bounded_number_of_failed_endpoints_answers(driver_dir, monkeypatch):
