@@ -32,6 +32,8 @@ RecordBatch: TypeAlias = Any
 
 #: Pauses while a reader does not take or consume something: the first, and the longest.
 PAUSE_S, PAUSE_MOST_S = 0.002, 0.05
+#: First pause while all readers are full: a reader takes what fits its window in a millisecond.
+FULL_PAUSE_S: Final = 0.0002
 #: How long one wait for consumption may take before all readers are looked at again.
 LOOK_S: Final = 0.01
 
@@ -120,7 +122,7 @@ class Readers:
 
     def _place(self, message: RecordBatch) -> None:
         timeout_s = self._config.offer_timeout_s
-        began_s, pause_s = time.monotonic(), PAUSE_S
+        began_s, pause_s = time.monotonic(), FULL_PAUSE_S
         while not any(self._offer(index, message) for index in self._turns()):
             if len(self._left_out) == len(self._config.handles):
                 raise self._none_left()
