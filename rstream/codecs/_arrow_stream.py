@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from rstream.codecs._base import Encoded
 
-__all__ = ("StreamReader", "StreamWriter")
+__all__ = ("StreamReader", "StreamWriter", "encoded_length")
 
 #: From so many bytes on the columns go into the log one by one. Below, one copy of all costs less.
 GATHERED_MIN: Final = 524_288
@@ -40,6 +40,17 @@ PREFIX_LENGTH: Final = 8
 MARK: Final = b"\xff\xff\xff\xff"
 END: Final = MARK + bytes(4)
 UNKNOWN: Final[tuple[bytes, Any]] = (b"", None)
+
+
+def encoded_length(rows: Any) -> int:
+    """Bytes that the rows of a ``RecordBatch`` or a ``Table`` have in a message, without a schema.
+
+    Of a slice only what is sent counts, as in ``nbytes``, which takes ten times as long.
+    """
+    import pyarrow
+
+    batches = [rows] if isinstance(rows, pyarrow.RecordBatch) else rows.to_batches()
+    return sum(map(pyarrow.ipc.get_record_batch_size, batches))
 
 
 class _Pieces:

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from rstream._checks import check_timeout
 from rstream._process import holds
+from rstream.codecs._arrow_stream import encoded_length
 from rstream.errors import ClosedError, RegistrationError, RStreamError
 from rstream.ledger._ledger import Ledger, MemoryLedger
 from rstream.ledger._marks import Marks, handed_out, marks_of, medium_of
@@ -198,7 +199,7 @@ class CommittedSubscriber(Subscriber[Any]):
             with self._changed:
                 self._has_ended = False
                 if marks is not None and marks.awaits_commit:
-                    self._staging.add(Row(item, marks, item.nbytes))
+                    self._staging.add(Row(item, marks, encoded_length(item)))
                     continue
                 self._ready.append(item)
                 self._plain += 1
@@ -465,4 +466,4 @@ def _row_of(position: int, data: bytes) -> Row:
     marks: Marks | None = marks_of(batch)
     if marks is None:
         raise RStreamError(f"ledger: the rows at position {position} have no marks")
-    return Row(batch, marks, batch.nbytes, position)
+    return Row(batch, marks, encoded_length(batch), position)

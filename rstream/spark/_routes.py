@@ -6,6 +6,7 @@ import importlib
 import zlib
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from rstream.codecs._arrow_stream import encoded_length
 from rstream.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -68,14 +69,20 @@ def _handle_of(config: SinkConfig, value: Any) -> int:
 
 
 def pieces(batch: RecordBatch, rows_max: int, bytes_max: int) -> Iterator[RecordBatch]:
-    """Cut a batch so that no piece has more rows or bytes; a single row may have more bytes."""
-    rows = batch.num_rows
+    """Cut a batch so that no piece has more rows or bytes; a single row may have more bytes.
+
+    Bytes are those of a message (:func:`encoded_length`).
+    """
+    rows, length_bytes = batch.num_rows, encoded_length(batch)
     step = min(rows, rows_max or rows)
-    if batch.nbytes > bytes_max:
-        step = max(1, min(step, rows * bytes_max // batch.nbytes))
+    is_long = length_bytes > bytes_max
+    if is_long:
+        metadata_bytes = encoded_length(batch.slice(0, 0))  # of each piece, and half of it to align
+        room = bytes_max - metadata_bytes - metadata_bytes // 2
+        step = max(1, min(step, rows * room // length_bytes))
     for start in range(0, rows, step or 1):
         piece = batch.slice(start, step)
-        if piece.nbytes > bytes_max and piece.num_rows > 1:
+        if is_long and piece.num_rows > 1 and encoded_length(piece) > bytes_max:
             yield from pieces(piece, (piece.num_rows + 1) // 2, bytes_max)
         else:
             yield piece

@@ -6,6 +6,7 @@ import dataclasses
 import time
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from rstream.codecs._arrow_stream import encoded_length
 from rstream.errors import NotConnected, RemoteError, RStreamError
 from rstream.ledger._marks import Marks, marked, opening
 from rstream.ledger._messages import CHECKSUM_BEGIN, Account, Answer, Ask, checksum
@@ -180,7 +181,7 @@ class _Task:
         )
 
     def _send_piece(self, targets: list[_Target], piece: RecordBatch) -> None:
-        length_bytes, message, medium = piece.nbytes, None, None
+        length_bytes, message, medium = encoded_length(piece), None, None
         for target in targets:
             if message is None or target.medium != medium:
                 medium = target.medium
@@ -193,18 +194,18 @@ class _Task:
             if self.config.is_committed and target.unseen_bytes >= LOOK_BYTES:
                 target.unseen_bytes = 0
                 self._check("look", target, "go")
-        self._count(piece)
+        self._count(piece, length_bytes)
 
     def _share(self, piece: RecordBatch) -> None:
         before_s = time.monotonic()
         self.readers.send(marked(piece, self._marks("")))
         self.report.blocked_s += time.monotonic() - before_s
-        self._count(piece)
+        self._count(piece, encoded_length(piece))
 
-    def _count(self, piece: RecordBatch) -> None:
+    def _count(self, piece: RecordBatch, length_bytes: int) -> None:
         self.report.rows += piece.num_rows
         self.report.messages += 1
-        self.report.bytes_sent += piece.nbytes
+        self.report.bytes_sent += length_bytes
 
     def _send(self, target: _Target, message: RecordBatch) -> None:
         before_s = time.monotonic()

@@ -58,6 +58,13 @@ ROWS = {
 
 
 @pytest.mark.parametrize("rows", ROWS.values(), ids=ROWS)
+def test_the_encoded_length_is_that_of_the_batches_in_a_message(rows):
+    batches = [rows] if isinstance(rows, pa.RecordBatch) else rows.to_batches()
+    expected = sum(len(batch.serialize()) for batch in batches)
+    assert _arrow_stream.encoded_length(rows) == expected
+
+
+@pytest.mark.parametrize("rows", ROWS.values(), ids=ROWS)
 def test_each_message_has_the_bytes_of_arrows_own_writer(rows):
     codec = codecs.arrow()
     for _ in range(3):

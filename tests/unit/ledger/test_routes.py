@@ -50,12 +50,20 @@ def test_a_column_that_is_not_there_is_named() -> None:
         by_handle(config(routing="key", partition_by="c"), batch)
 
 
-@given(st.lists(st.binary(max_size=300), min_size=1), st.integers(0, 5), st.integers(1, 1000))
+@given(st.lists(st.binary(max_size=300), min_size=1), st.integers(0, 5), st.integers(1, 3000))
 def test_pieces_keep_every_row_in_order_within_the_bounds(
     values: list[bytes], rows_max: int, bytes_max: int
 ) -> None:
     batch = pa.record_batch({"a": pa.array(values, pa.binary())})
     made = list(pieces(batch, rows_max, bytes_max))
     assert [value for piece in made for value in piece.column(0).to_pylist()] == values
-    assert all(piece.num_rows == 1 or piece.nbytes <= bytes_max for piece in made)
+    assert all(piece.num_rows == 1 or piece.serialize().size <= bytes_max for piece in made)
     assert all(0 < piece.num_rows <= (rows_max or len(values)) for piece in made)
+
+
+def test_a_wide_batch_is_cut_into_as_few_pieces_as_fit() -> None:
+    """Its columns have metadata in each message, which must not make a piece a little too long."""
+    batch = pa.record_batch({f"c{number}": range(10_000) for number in range(50)})
+    made = list(pieces(batch, 0, 1 << 20))
+    assert [piece.serialize().size <= 1 << 20 for piece in made] == [True] * 4
+    assert pa.Table.from_batches(made) == pa.Table.from_batches([batch])
