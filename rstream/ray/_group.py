@@ -39,7 +39,7 @@ from rstream.errors import (
 from rstream.ray._handle import WORK_PREFIX
 from rstream.ray._pool import Pool
 from rstream.ray._work import Share, check_share
-from rstream.stream._blocks import Block, remove_orphans
+from rstream.stream._blocks import Block, BlockPool, remove_orphans
 from rstream.stream._events import EVENTS_MAX
 from rstream.stream._names import KIND_BLOCK, KIND_PLAIN
 from rstream.stream._publisher import send_encoded
@@ -203,7 +203,8 @@ class Group:
         self._lock = threading.Lock()
         self._send_lock = threading.Lock()
         self._members: dict[StreamHandle, _Lane] = {}
-        self._blocks: list[Block] = []  # their names are not removed yet
+        self._blocks: list[Block] = []  # that a member has not consumed yet
+        self._block_pool = BlockPool()
         self._events: deque[GroupEvent] = deque(maxlen=EVENTS_MAX)
         self._sent = self._shared = 0
         self._is_closed = False
@@ -512,7 +513,7 @@ class Group:
         try:
             if self._shared == 0:
                 remove_orphans(directory)
-            block = Block(directory, data)
+            block = self._block_pool.put(directory, data)
         except OSError as error:  # no room, or a system without O_TMPFILE: the lanes carry it
             log.debug("%r: no shared block: %s", self, error)
             return None
@@ -521,14 +522,14 @@ class Group:
         return block
 
     def _settle(self, lanes: list[_Lane]) -> None:
-        """Forget what is consumed, and remove the blocks that all members have."""
+        """Forget what is consumed, and give back the blocks that all members have."""
         for lane in lanes:
             if lane.blocks or len(lane.pending) > EVENTS_MAX:
                 lane.settle()
         needed = {id(block) for lane in lanes for _, block in lane.blocks}
         for block in [one for one in self._blocks if id(one) not in needed]:
-            block.remove()
             self._blocks.remove(block)
+            self._block_pool.keep(block)
 
     # ---- the end ----
 
@@ -584,6 +585,7 @@ class Group:
             for block in self._blocks:
                 block.remove()
             self._blocks.clear()
+            self._block_pool.close()
 
     def __enter__(self) -> Self:
         return self

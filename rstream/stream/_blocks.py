@@ -4,17 +4,22 @@ A segment (``_segments.py``) does that for the readers of one stream and lives a
 group of handles has a stream for each member, so what they share belongs to none of them.
 
 A block is a file in the driver directory. Its publisher writes it and sends each reader of the host
-a short message that names it (kind 7). A reader maps the file for reading. When every reader has
-consumed the message, the publisher removes the name. The kernel frees the memory with the last
-mapping, so nobody keeps count of who still uses it.
+a short message that names it (kind 7). A reader maps the file for reading, under a shared lock that
+lives as long as the mapping.
+
+Fresh shared memory is filled at a fifth of memcpy's speed: the kernel has to find, clear and map
+each page. So a publisher keeps blocks that every reader has consumed (:class:`BlockPool`), and
+writes the next message into one that nobody maps any more, which an exclusive lock proves. It gets
+a new name first, so a reader that is late finds no block, never the wrong content.
 
 Blocks are named ``<process id>.<number>`` among the logs, where a driver that ends removes them.
-Their publisher holds a lock on them. So the next publisher of blocks knows which belong to dead
-processes, also to those of other containers, and removes them.
+Their publisher holds a shared lock on them. So the next publisher of blocks knows which belong to
+dead processes, also to those of other containers, and removes them.
 """
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import mmap
 import os
@@ -39,6 +44,12 @@ LENGTH_MAX: Final = (1 << 31) - 1
 #: Numbers of blocks begin here, far above those of segments, which lie in the same folder.
 NUMBER_MIN: Final = 1 << 60
 
+#: A pool keeps at most so many blocks: one may still be mapped by who handles the item before.
+KEPT_MOST: Final = 2
+KEPT_BYTES_MOST: Final = 1 << 30
+#: A block that is used again is at most so many times as long as its message.
+FITS_MOST: Final = 4
+
 _numbers = count(NUMBER_MIN + (int.from_bytes(os.urandom(5), "little") << 12))
 
 
@@ -47,48 +58,146 @@ class Block:
 
     Args:
         directory: the driver directory.
-        data: the encoded message.
+        views: the encoded message, in pieces.
     Raises:
         OSError: there is no room for it.
     """
 
-    def __init__(self, directory: str, data: Encoded) -> None:
-        parts = data if isinstance(data, list) else [data]
-        views = [memoryview(part).cast("B") for part in parts]
-        self.length_bytes: int = sum(view.nbytes for view in views)
-        self._fd, number, self._path = _locked_file(directory)
-        self.note: bytes = NOTE.pack(os.getpid(), number, self.length_bytes)
+    def __init__(self, directory: str, views: list[memoryview]) -> None:
+        self.directory = directory
+        self.note = b""
+        self.capacity_bytes = sum(view.nbytes for view in views)
+        self._mapped: mmap.mmap | None = None
+        self._fd, self._number, self._path = _locked_file(directory)
         try:
-            # Without room a write to the mapping would end the process.
-            os.posix_fallocate(self._fd, 0, self.length_bytes)
-            with mmap.mmap(self._fd, self.length_bytes) as mapped:
-                place = 0
-                for view in views:
-                    mapped[place : place + view.nbytes] = view
-                    place += view.nbytes
+            place = 0
+            for view in views:  # writing is faster than a mapping whose pages are all new
+                place = _write(self._fd, view, place)
+            self._name(place)
         except BaseException:
             self.remove()
             raise
+
+    def _name(self, length_bytes: int) -> None:
+        self.note = NOTE.pack(os.getpid(), self._number, length_bytes)
+
+    def renew(self, views: list[memoryview], length_bytes: int) -> bool:
+        """Write another message, which fits, if no reader maps the last one. False: one does.
+
+        Raises:
+            OSError: the file has gone; remove the block.
+        """
+        try:
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            with suppress(BlockingIOError):  # who fails to get a lock loses the one that it had
+                fcntl.flock(self._fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            return False
+        number = next(_numbers)
+        path = _path(self.directory, os.getpid(), number)
+        os.rename(self._path, path)
+        self._number, self._path = number, path
+        if self._mapped is None:
+            self._mapped = mmap.mmap(self._fd, self.capacity_bytes)
+        place = 0
+        for view in views:
+            self._mapped[place : place + view.nbytes] = view
+            place += view.nbytes
+        fcntl.flock(self._fd, fcntl.LOCK_SH)
+        if not os.fstat(self._fd).st_nlink:  # taken for an orphan between the two locks
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+        self._name(length_bytes)
+        return True
 
     def remove(self) -> None:
         """Remove its name; who has mapped it keeps it. Idempotent."""
         with suppress(FileNotFoundError):
             os.unlink(self._path)
+        self._mapped = None
         if self._fd >= 0:
             os.close(self._fd)
         self._fd = -1
 
 
+class BlockPool:
+    """Makes blocks, and uses those again that every reader has consumed.
+
+    It keeps at most ``KEPT_MOST`` of them, and of ``KEPT_BYTES_MOST`` in all, until it is closed.
+    One thread at a time.
+    """
+
+    def __init__(self) -> None:
+        self._kept: list[Block] = []  # oldest first
+
+    def put(self, directory: str, data: Encoded) -> Block:
+        """A block with an encoded message.
+
+        Raises:
+            OSError: there is no room for it.
+        """
+        parts = data if isinstance(data, list) else [data]
+        views = [memoryview(part).cast("B") for part in parts]
+        length_bytes = sum(view.nbytes for view in views)
+        for block in list(self._kept):
+            if block.directory != directory or not (
+                length_bytes <= block.capacity_bytes <= FITS_MOST * length_bytes
+            ):
+                continue
+            try:
+                if not block.renew(views, length_bytes):
+                    continue
+            except OSError:  # a driver that ended has removed it
+                self._kept.remove(block)
+                block.remove()
+                continue
+            self._kept.remove(block)
+            return block
+        try:
+            return Block(directory, views)
+        except OSError:
+            if not self._kept:
+                raise
+        self.close()  # what is kept takes the room
+        return Block(directory, views)
+
+    def keep(self, block: Block) -> None:
+        """Take a block that every reader has consumed."""
+        self._kept.append(block)
+        while (
+            len(self._kept) > KEPT_MOST
+            or sum(one.capacity_bytes for one in self._kept) > KEPT_BYTES_MOST
+        ):
+            self._kept.pop(0).remove()
+
+    def close(self) -> None:
+        """Remove what is kept."""
+        while self._kept:
+            self._kept.pop().remove()
+
+
+def _write(fd: int, view: memoryview, place: int) -> int:
+    """Write all of a view; returns the place behind it."""
+    while view.nbytes:
+        written = os.pwrite(fd, view, place)
+        place += written
+        view = view[written:]
+    return place
+
+
 def _locked_file(directory: str) -> tuple[int, int, str]:
-    """A new file that this process has locked: descriptor, number, path."""
+    """A new file on which this process has a shared lock: descriptor, number, path."""
     while True:
         number = next(_numbers)
         path = _path(directory, os.getpid(), number)
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        fcntl.flock(fd, fcntl.LOCK_EX)
-        # Another process may have taken it for an orphan before it was locked.
-        if os.fstat(fd).st_nlink:
-            return fd, number, path
+        try:
+            fcntl.flock(fd, fcntl.LOCK_SH)
+            # Another process may have taken it for an orphan before it was locked.
+            if os.fstat(fd).st_nlink:
+                return fd, number, path
+        except BaseException:
+            os.close(fd)
+            raise
         os.close(fd)
 
 
@@ -108,7 +217,11 @@ def map_block(directory: str, note: Buffer) -> memoryview:
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
         fd = os.open(_path(directory, process_id, number), flags)
         try:
-            if os.fstat(fd).st_size < length_bytes:
+            fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)  # the mapping keeps it
+            facts = os.fstat(fd)
+            if facts.st_ino != os.stat(_path(directory, process_id, number)).st_ino:
+                raise ValueError("another message has its memory")
+            if facts.st_size < length_bytes:
                 raise ValueError("it is shorter than its message says")
             return memoryview(mmap.mmap(fd, length_bytes, access=mmap.ACCESS_READ))
         finally:

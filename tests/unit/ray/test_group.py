@@ -199,13 +199,140 @@ def test_a_large_item_lies_once_on_the_host(ends, driver_dir, codec):
         for (one,) in got:
             assert bytes(one) == item.tobytes()
         assert group.wait_consumed(timeout_s=20)
-        assert block_files(driver_dir) == []
+        assert len(block_files(driver_dir)) == 1  # kept for the next item
         assert group.statistics() == {"sent": 1, "shared": 1, "members": 3, "unconsumed": 0}
         if codec == "numpy":
             assert not got[0][0].flags.writeable
-            assert got[0][0][-1] == item[-1]  # the memory outlives its name
         # And neither the logs nor anyone else has a copy.
         assert all(end.statistics()["fill_bytes"] < 10_000 for end in member_ends)
+    assert block_files(driver_dir) == []
+    assert bytes(got[0][0]) == item.tobytes()  # the memory outlives its name
+
+
+def inodes(driver_dir):
+    """The files in which blocks lie, whatever their names are."""
+    return {
+        Path(driver_dir, "publications", name).stat().st_ino for name in block_files(driver_dir)
+    }
+
+
+def send_and_wait(group, item):
+    group.send(item)
+    assert group.wait_consumed(timeout_s=20)
+
+
+@pytest.mark.parametrize("length", [LARGE, LARGE - 1000])
+def test_a_block_that_nobody_maps_is_used_again(ends, driver_dir, length):
+    member_ends = [ends(codec="raw", udp=False) for _ in range(2)]
+    got = [collecting(end) for end in member_ends]
+    items = [bytes([number]) * (length if number else LARGE) for number in range(10)]
+    with Group([end.handle for end in member_ends]) as group:
+        send_and_wait(group, items[0])
+        first = inodes(driver_dir)
+        names = {*block_files(driver_dir)}
+        for item in items[1:]:
+            send_and_wait(group, item)
+            assert inodes(driver_dir) == first
+            names |= {*block_files(driver_dir)}
+        assert group.statistics()["shared"] == 10
+    assert got == [items] * 2
+    assert len(names) == 10  # each message has a name of its own
+    assert block_files(driver_dir) == []
+
+
+def test_a_block_that_someone_maps_is_not_used_again(ends, driver_dir):
+    np = pytest.importorskip("numpy")
+    member_ends = [ends(codec="numpy", udp=False) for _ in range(2)]
+    got = [collecting(end) for end in member_ends]
+    with Group([end.handle for end in member_ends]) as group:
+        for number in range(8):
+            send_and_wait(group, np.full(LARGE, number, dtype="u1"))
+            assert len(block_files(driver_dir)) <= _blocks.KEPT_MOST
+        for one in got:
+            assert [int(array[0]) for array in one] == [int(array[-1]) for array in one]
+            assert [int(array[0]) for array in one] == list(range(8))
+    assert block_files(driver_dir) == []
+
+
+def test_arrays_that_are_dropped_need_two_blocks(ends, driver_dir):
+    """One is written while the loop of an endpoint still has the item before."""
+    np = pytest.importorskip("numpy")
+    member_ends = [ends(codec="numpy", udp=False) for _ in range(3)]
+    sums: list[list[int]] = [[] for _ in member_ends]
+    for end, seen in zip(member_ends, sums, strict=True):
+        end.start(lambda array, seen=seen: seen.append(int(array.sum())))
+    used = set()
+    with Group([end.handle for end in member_ends]) as group:
+        for number in range(12):
+            send_and_wait(group, np.full(LARGE, number, dtype="u1"))
+            used |= inodes(driver_dir)
+    assert sums == [[number * LARGE for number in range(12)]] * 3
+    assert len(used) == 2
+
+
+def test_a_member_that_is_late_finds_no_block_instead_of_another_message(driver_dir):
+    folder = Path(driver_dir, "publications")
+    folder.mkdir(parents=True, exist_ok=True)
+    pool = _blocks.BlockPool()
+    block = pool.put(driver_dir, b"a" * 1000)
+    note = block.note
+    content = _blocks.map_block(driver_dir, note)
+    pool.keep(block)
+    other = pool.put(driver_dir, b"b" * 1000)
+    assert other is not block  # the content is mapped
+    assert bytes(content) == b"a" * 1000
+    assert bytes(_blocks.map_block(driver_dir, note)) == b"a" * 1000  # late, and still there
+    del content
+    again = pool.put(driver_dir, b"c" * 900)
+    assert again is block
+    with pytest.raises(CodecError, match="cannot be mapped"):
+        _blocks.map_block(driver_dir, note)
+    assert bytes(_blocks.map_block(driver_dir, again.note)) == b"c" * 900
+    for one in (other, again):
+        pool.keep(one)
+    pool.close()
+    assert block_files(driver_dir) == []
+
+
+def test_a_pool_keeps_a_bounded_part(driver_dir, monkeypatch):
+    Path(driver_dir, "publications").mkdir(parents=True, exist_ok=True)
+    monkeypatch.setattr(_blocks, "KEPT_BYTES_MOST", 5000)
+    pool = _blocks.BlockPool()
+    for length, kept in ((1000, 1), (2000, 2), (3000, 2), (4000, 1), (6000, 0)):
+        held = [pool.put(driver_dir, b"x" * length)]
+        pool.keep(held.pop())
+        assert len(block_files(driver_dir)) == kept, length
+    pool.close()
+
+
+def test_without_room_for_a_new_block_the_kept_ones_go(driver_dir, monkeypatch):
+    Path(driver_dir, "publications").mkdir(parents=True, exist_ok=True)
+    pool = _blocks.BlockPool()
+    pool.keep(pool.put(driver_dir, b"x" * 1000))
+    write, refused = os.pwrite, []
+
+    def full(*args):
+        if not refused:
+            refused.append(args)
+            raise OSError(28, "No space left on device")
+        return write(*args)
+
+    monkeypatch.setattr(os, "pwrite", full)
+    block = pool.put(driver_dir, b"y" * 5000)
+    assert block_files(driver_dir) == [Path(block._path).name]
+    assert bytes(_blocks.map_block(driver_dir, block.note)) == b"y" * 5000
+    block.remove()
+
+
+def test_a_block_whose_file_is_gone_is_not_used_again(driver_dir):
+    Path(driver_dir, "publications").mkdir(parents=True, exist_ok=True)
+    pool = _blocks.BlockPool()
+    pool.keep(pool.put(driver_dir, b"x" * 1000))
+    for name in block_files(driver_dir):
+        Path(driver_dir, "publications", name).unlink()
+    block = pool.put(driver_dir, b"y" * 1000)
+    assert bytes(_blocks.map_block(driver_dir, block.note)) == b"y" * 1000
+    block.remove()
 
 
 def test_blocks_are_bounded(ends, driver_dir):
@@ -238,7 +365,7 @@ def test_without_room_for_a_block_the_lanes_carry_it(ends, driver_dir, monkeypat
     def full(*args):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(os, "posix_fallocate", full)
+    monkeypatch.setattr(os, "pwrite", full)
     with Group([end.handle for end in members]) as group:
         group.send(bytes(LARGE))
     assert got == [[bytes(LARGE)]] * 2
