@@ -14,7 +14,7 @@ import struct
 import time
 from collections import deque
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rstream.errors import (
     BackPressured,
@@ -48,6 +48,9 @@ KEY = struct.Struct("<Hi")
 BATCH = 256
 #: Most callers at one time.
 CALLERS_MAX = 1024
+#: A server looks so long for the next request before it sleeps: a caller that has just got its
+#: answer often asks again at once.
+EXPECT_S: Final = 50e-6
 #: Seconds between two looks at callers that may have gone, and at deadlines.
 LOOK_S = 0.1
 #: Seconds between two attempts to send to callers without room.
@@ -94,6 +97,7 @@ class Desk:
                     client=self._link.client,
                 )
                 self.asks: Reader[bytes] = inner_reader(asks, self._title)
+                self.asks.look_s = EXPECT_S
             except BaseException:
                 self._lock.close(linger_s=0)
                 raise

@@ -10,7 +10,7 @@ Nothing here waits: threads (:mod:`rstream.service._requester`) and event loops
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rstream import _core
 from rstream.errors import (
@@ -46,6 +46,9 @@ if TYPE_CHECKING:
     from rstream.codecs import Encoded
     from rstream.service._place import Place
 
+#: A caller looks so long for its answer before it sleeps. A server that sleeps takes 50 µs to wake,
+#: and the look outlasts that: otherwise both would sleep in each round trip.
+EXPECT_S: Final = 100e-6
 #: Most answers taken at once.
 BATCH = 256
 #: Seconds between two looks at whether the server lives, while a caller waits.
@@ -121,6 +124,7 @@ class Line:
             client=self._link.client,
         )
         self.answers = inner_reader(answers, self.where)
+        self.answers.look_s = EXPECT_S
         if place.is_udp:
             bound = self.answers.subscriptions[0].local_address or ""
             self._port = int(bound.rpartition(":")[2] or 0)

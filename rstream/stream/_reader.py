@@ -110,6 +110,9 @@ class Reader(Subscriber[T], Generic[T]):
     kept.
     """
 
+    #: Seconds that a wait looks, and yields, before it sleeps. For who expects an answer soon.
+    look_s: float = 0.0
+
     def __init__(
         self,
         link: _session.Link,
@@ -553,7 +556,7 @@ class Reader(Subscriber[T], Generic[T]):
         inputs = self._inputs
         while not self.is_ready():
             remaining_s = deadline_s - time.monotonic()
-            if inputs.waiter.wait(max(0.0, min(remaining_s, WAIT_SLICE_S))):
+            if inputs.waiter.wait(max(0.0, min(remaining_s, WAIT_SLICE_S)), self.look_s):
                 return True
             self.note_quiet()
             if remaining_s <= WAIT_SLICE_S and time.monotonic() >= deadline_s:
