@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from rstream.errors import DriverLost, RemoteError, RStreamError
 from rstream.spark._ends import publisher_of
+from rstream.spark._held import Held
 from rstream.stream._publisher import check_accepted
 
 if TYPE_CHECKING:
@@ -43,17 +44,12 @@ class _Reader:
     """A reader that gets messages.
 
     Attributes:
-        held: what it got and is not known to have consumed, with the positions behind it. The
-            window of the stream bounds it.
+        held: what it got and is not known to have consumed.
         absent_since_s: since when it is not there, monotonic; None: it is.
-        session_id: of the positions; another one when the driver was lost.
     """
 
     publisher: Publisher[Any]
-    session_id: int
-    held: deque[tuple[int, RecordBatch]] = dataclasses.field(
-        default_factory=deque[tuple[int, RecordBatch]]
-    )
+    held: Held
     absent_since_s: float | None = None
 
 
@@ -111,7 +107,7 @@ class Readers:
         for index, reader in list(self._readers.items()):
             if reader.held:
                 self._look(index, reader)
-                self._forget_consumed(reader)
+                self._again.extend(reader.held.take_lost())
         return [reader for reader in self._readers.values() if reader.held]
 
     # ---- one message ----
@@ -145,7 +141,7 @@ class Readers:
         reader = self._readers.get(index)
         if reader is None:
             publisher = publisher_of(self._config, index)
-            reader = self._readers[index] = _Reader(publisher, publisher.session_id)
+            reader = self._readers[index] = _Reader(publisher, Held(publisher))
         return reader
 
     def _offer(self, index: int, message: RecordBatch) -> bool:
@@ -154,21 +150,11 @@ class Readers:
         if position <= 0:
             self._look(index, reader)
             return False
-        self._forget_consumed(reader)
-        reader.held.append((position, message))
+        self._again.extend(reader.held.take_lost())
+        reader.held.add(position, message)
         reader.absent_since_s = None
         self._turn = index
         return True
-
-    def _forget_consumed(self, reader: _Reader) -> None:
-        publisher, held = reader.publisher, reader.held
-        if publisher.session_id != reader.session_id:  # the log with what it had is gone
-            reader.session_id = publisher.session_id
-            self._again.extend(message for _, message in held)
-            held.clear()
-        consumed = publisher.statistics()["consumed_position"]
-        while held and held[0][0] <= consumed:
-            held.popleft()
 
     # ---- readers that are gone ----
 
@@ -197,9 +183,8 @@ class Readers:
         log.warning("rstream sink: a reader is left out for the rest of the task: %s", why)
         self._left_out[index] = why
         del self._readers[index]
-        self._forget_consumed(reader)
-        self._again.extend(message for _, message in reader.held)
-        reader.held.clear()
+        self._again.extend(reader.held.take_lost())
+        self._again.extend(reader.held.take_all())
         # If it is opened anew, only a new session reaches it at once.
         reader.publisher.close(linger_s=0)
 

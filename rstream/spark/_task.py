@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
+from collections import deque
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from rstream.codecs._arrow_stream import encoded_length
@@ -12,6 +13,7 @@ from rstream.ledger._marks import Marks, marked, opening
 from rstream.ledger._messages import CHECKSUM_BEGIN, Account, Answer, Ask, checksum
 from rstream.ray._handle import StreamHandle
 from rstream.spark._ends import ask, publisher_of
+from rstream.spark._held import Held
 from rstream.spark._routes import pieces, routed
 from rstream.spark._share import PAUSE_MOST_S, PAUSE_S, Readers, not_consumed
 
@@ -90,10 +92,11 @@ def run(config: SinkConfig, origin: Origin, batches: Iterable[RecordBatch]) -> R
 
 @dataclasses.dataclass(slots=True)
 class _Target:
-    """A handle that gets rows."""
+    """A handle that gets rows. ``held``: of eager delivery that waits until they are consumed."""
 
     publisher: Publisher[Any]
     medium: str
+    held: Held | None = None
     rows: int = 0
     messages: int = 0
     checksum: int = CHECKSUM_BEGIN
@@ -159,7 +162,10 @@ class _Task:
 
     def _target(self, index: int) -> _Target | None:
         if index not in self.targets:
-            target = _Target(publisher_of(self.config, index), self._medium(index))
+            publisher = publisher_of(self.config, index)
+            is_acked = self.config.wait_consumed and not self.config.is_committed
+            held = Held(publisher) if is_acked else None
+            target = _Target(publisher, self._medium(index), held)
             is_wanted = not self.config.is_committed or self._begin(index, target)
             self.targets[index] = target if is_wanted else None
         return self.targets[index]
@@ -209,7 +215,13 @@ class _Task:
 
     def _send(self, target: _Target, message: RecordBatch) -> None:
         before_s = time.monotonic()
-        target.publisher.send(message, timeout_s=self.config.offer_timeout_s)
+        again = deque([message])
+        while again:
+            sent = again.popleft()
+            position = target.publisher.send(sent, timeout_s=self.config.offer_timeout_s)
+            if target.held is not None:
+                again.extend(target.held.take_lost())
+                target.held.add(position, sent)
         self.report.blocked_s += time.monotonic() - before_s
 
     # ---- what reading ends are told and asked ----
@@ -281,6 +293,10 @@ class _Task:
             if target is None:
                 continue
             if target.rows and (config.is_committed or config.wait_consumed):
+                self._wait_consumed(target.publisher)
+            while target.held and (lost := target.held.take_lost()):
+                for message in lost:
+                    self._send(target, message)
                 self._wait_consumed(target.publisher)
             if config.is_committed:
                 self._check("prepare", target, "prepared")
