@@ -40,7 +40,7 @@ from rstream.ray._handle import WORK_PREFIX
 from rstream.ray._pool import Pool
 from rstream.ray._work import Share, check_share
 from rstream.stream._blocks import Block, BlockPool, remove_orphans
-from rstream.stream._events import EVENTS_MAX
+from rstream.stream._events import EVENTS_MAX, Gap
 from rstream.stream._names import KIND_BLOCK, KIND_PLAIN
 from rstream.stream._publisher import send_encoded
 from rstream.stream._sender import length_of
@@ -85,7 +85,8 @@ class MemberLost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Missed:
-    """Items that a member did not get, because it had no room and nobody waits for it.
+    """Items that a member did not get, because it had no room and nobody waits for it; or may not
+    have got, because a driver ended, or over UDP a reader died, before it had consumed them.
 
     Attributes:
         handle: which one.
@@ -102,24 +103,50 @@ GroupEvent: TypeAlias = MemberLost | Missed | Unfinished
 
 @dataclass(slots=True, eq=False)
 class _Lane:
-    """The way to one member. ``pending``: position and number of items that may be unconsumed."""
+    """The way to one member.
+
+    Attributes:
+        first: number of the first item that it gets.
+        session_id: of the positions below; another one when the driver was lost.
+        pending: position and number of items that may be unconsumed.
+        lost: first and last number of items that may not have arrived, and were not told yet.
+    """
 
     handle: StreamHandle
     publisher: Publisher[Any]
     is_here: bool
-    first: int  # the first item that it gets
+    first: int
+    session_id: int
     pending: deque[tuple[int, int]] = field(default_factory=deque[tuple[int, int]])
     blocks: deque[tuple[int, Block]] = field(default_factory=deque[tuple[int, Block]])
+    lost: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
     missed_from: int = 0
     alone_since_s: float = 0.0
 
     def settle(self) -> None:
-        """Forget what the member has consumed."""
-        consumed = int(self.publisher.statistics()["consumed_position"])
+        """Forget what the member has consumed, and note what may not have arrived."""
+        publisher = self.publisher
+        consumed = int(publisher.statistics()["consumed_position"])
+        for event in publisher.events():
+            if isinstance(event, Gap):
+                self._note_gap(event.from_position, event.to_position)
+        if publisher.session_id != self.session_id:  # the gap has told what was not consumed
+            self.session_id = publisher.session_id
+            self.pending.clear()
+            self.blocks.clear()
         while self.pending and self.pending[0][0] <= consumed:
             self.pending.popleft()
         while self.blocks and self.blocks[0][0] <= consumed:
             self.blocks.popleft()
+
+    def _note_gap(self, from_position: int, to_position: int | None) -> None:
+        numbers = [
+            number
+            for position, number in self.pending
+            if position > from_position and (to_position is None or position <= to_position)
+        ]
+        if numbers:
+            self.lost.append((numbers[0], numbers[-1]))
 
 
 class Group:
@@ -264,7 +291,9 @@ class Group:
         with self._lock:
             is_known = handle in self._members or self._is_closed
             if not is_known:
-                self._members[handle] = _Lane(handle, publisher, is_here, self._sent + 1)
+                self._members[handle] = _Lane(
+                    handle, publisher, is_here, self._sent + 1, publisher.session_id
+                )
         if is_known:
             publisher.close(linger_s=0)
 
@@ -333,7 +362,7 @@ class Group:
         with self._send_lock:
             lanes = self._lanes()
             for lane in lanes:
-                lane.settle()
+                self._settle_lane(lane)
             return {
                 "sent": self._sent,
                 "shared": self._shared,
@@ -443,7 +472,7 @@ class Group:
         has_block = block is not None and lane.is_here
         if has_block and len(lane.blocks) >= BLOCKS_AHEAD:
             time.sleep(wait_s)
-            lane.settle()
+            self._settle_lane(lane)
             if len(lane.blocks) >= BLOCKS_AHEAD:
                 return not self._is_alive(lane, number)
         try:
@@ -458,6 +487,8 @@ class Group:
         except RStreamError as error:
             return self._note_failed(lane, number, error)
         self._tell_missed(lane, number)
+        if lane.publisher.session_id != lane.session_id:
+            self._settle_lane(lane)
         lane.pending.append((position, number))
         if block is not None and lane.is_here:
             lane.blocks.append((position, block))
@@ -475,6 +506,8 @@ class Group:
     def _is_alive(self, lane: _Lane, number: int) -> bool:
         """Whether it is there, or may come in time; else it is dropped."""
         limit_s = lane.publisher.connect_timeout_s
+        if not lane.publisher.is_connected:
+            lane.publisher.revive()
         if lane.publisher.is_connected:
             lane.alone_since_s = 0.0
             return True
@@ -490,12 +523,18 @@ class Group:
             if self._members.get(lane.handle) is not lane:
                 return
             del self._members[lane.handle]
-        lane.settle()
+        self._settle_lane(lane)
         self._tell_missed(lane)
         number = lane.pending[0][1] if lane.pending else self._sent + 1
         self._events.append(MemberLost(handle=lane.handle, number=number, reason=reason))
         log.warning("%r: member %r is dropped: %s", self, lane.handle.name, reason)
         lane.publisher.close(linger_s=0)
+
+    def _settle_lane(self, lane: _Lane) -> None:
+        lane.settle()
+        for first, last in lane.lost:
+            self._events.append(Missed(handle=lane.handle, first=first, last=last))
+        lane.lost.clear()
 
     def _tell_missed(self, lane: _Lane, upto: int | None = None) -> None:
         if lane.missed_from:
@@ -525,7 +564,7 @@ class Group:
         """Forget what is consumed, and give back the blocks that all members have."""
         for lane in lanes:
             if lane.blocks or len(lane.pending) > EVENTS_MAX:
-                lane.settle()
+                self._settle_lane(lane)
         needed = {id(block) for lane in lanes for _, block in lane.blocks}
         for block in [one for one in self._blocks if id(one) not in needed]:
             self._blocks.remove(block)
@@ -548,7 +587,7 @@ class Group:
             with self._send_lock:
                 lanes = self._lanes()
                 for lane in lanes:
-                    lane.settle()
+                    self._settle_lane(lane)
                     if lane.pending:
                         self._is_alive(lane, self._sent)
                 self._settle(lanes)

@@ -183,6 +183,32 @@ def test_others_miss_what_they_have_no_room_for_and_are_named(ends, flow_control
         until(lambda: group.send("more") and late[-1] == "more")  # it has room again
 
 
+def test_what_a_driver_took_with_it_is_told_and_not_waited_for(make_driver_dir):
+    """One member has read all, the other one dies with the driver and is opened anew."""
+    directory = make_driver_dir()
+    with contextlib.ExitStack() as stack:
+        first = stack.enter_context(rstream.Driver(dir=directory))
+        members = [reader(dir=directory, udp=False, codec="msgpack") for _ in range(2)]
+        stack.callback(members[0].close)
+        got = collecting(members[0])
+        with Group([end.handle for end in members], linger_s=0) as group:
+            for number in range(300):
+                group.send(number)
+            until(lambda: len(got) == 300)
+            first.close()
+            stack.enter_context(rstream.Driver(dir=directory))
+            members[1].close()
+            with contextlib.suppress(BackPressured):
+                group.send(300, timeout_s=3)
+            until(lambda: len(got) >= 301)
+            assert group.wait_consumed(timeout_s=20)
+            told = [one for one in group.events() if isinstance(one, Missed)]
+    dead = [one for one in told if one.handle == members[1].handle]
+    assert dead[0].first == 1
+    assert dead[0].last >= 300  # the last item may have gone into the log of the driver that ended
+    assert got == list(range(301))
+
+
 # ---- shared blocks ----
 
 
