@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 from ray.data import Datasink, Datasource, ReadTask
 from ray.data.block import BlockAccessor, BlockMetadata
 
-from rstream.errors import BackPressured
-from rstream.ray._group import Group
+from rstream.errors import BackPressured, RStreamError
+from rstream.ray._group import Group, Missed
 from rstream.ray._rows import record_batches
+from rstream.stream import Gap
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -48,6 +49,8 @@ class RstreamDatasink(Datasink[dict[str, int]]):
                     rows += batch.num_rows
                     messages += 1
             _drain(out, self._timeout_s)
+            if not self._target.is_group or self._target.flow_control == "min":
+                _check_lost(out)
         return {"rows": rows, "messages": messages}
 
     @property
@@ -72,6 +75,17 @@ def _drain(out: Publisher[Any] | Group, timeout_s: float | None) -> None:
                 hint="it stands still; or give the datasink another timeout_s",
             )
         seen = now
+
+
+def _check_lost(out: Publisher[Any] | Group) -> None:
+    """Raise if a media driver, or over UDP a dead reader, has taken rows with it."""
+    for event in out.events():
+        if isinstance(event, Gap | Missed):
+            raise RStreamError(
+                f"{out!r}: rows of this write task may be lost with a media driver or a reader: "
+                f"{event}",
+                hint="write the dataset again; readers get what had arrived a second time",
+            )
 
 
 def _progress(out: Publisher[Any] | Group) -> int | float:

@@ -9,7 +9,14 @@ from itertools import islice
 import pytest
 
 import rstream
-from rstream.errors import BackPressured, CodecError, ConfigError, PublisherLost, RemoteError
+from rstream.errors import (
+    BackPressured,
+    CodecError,
+    ConfigError,
+    PublisherLost,
+    RemoteError,
+    RStreamError,
+)
 from rstream.ray import Group, datasink, datasource, iter_batches, reader
 from rstream.ray._rows import rebatched, record_batches, table_of
 from rstream.ray._targets import target_of
@@ -172,6 +179,28 @@ def test_a_reader_that_stands_still_fails_the_write(end):
     sink = datasink(end.handle, timeout_s=0.3, linger_s=0.1)
     with pytest.raises(BackPressured, match=r"has consumed nothing for 0\.3 s"):
         sink.write(blocks_of(rows(0, 3)), None)
+
+
+@pytest.mark.parametrize("members", [1, 2])
+def test_rows_that_a_driver_took_with_it_fail_the_write(make_driver_dir, members):
+    directory = make_driver_dir()
+    with contextlib.ExitStack() as stack:
+        first = stack.enter_context(rstream.Driver(dir=directory))
+        opened = [reader(codec="arrow", dir=directory, udp=False) for _ in range(members)]
+        handles = [one.handle for one in opened]
+
+        def blocks():
+            yield rows(0, 3)  # nobody has read them
+            first.close()
+            stack.enter_context(rstream.Driver(dir=directory))
+            for one in opened:
+                stack.callback(one.close)
+                one.start(lambda batch: None)
+            yield rows(3, 3)
+
+        sink = datasink(handles if members > 1 else handles[0], dir=directory)
+        with pytest.raises(RStreamError, match=r"may be lost|driver was lost"):
+            sink.write(blocks(), None)
 
 
 def test_a_reader_that_fails_fails_the_write(end):
