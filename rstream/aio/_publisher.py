@@ -83,6 +83,7 @@ class Publisher(SegmentSender[T]):
         self._rejoin_call: ThreadCall[object] | None = None  # it outlives a cancelled send
         self._rate_call: ThreadCall[None] | None = None  # outlives a cancelled set_rate
         self._room = RoomWaiter()
+        self._lock = _core.Turn()  # for the short way of send; only the loop's thread enters
         super().__init__(link, **address)
 
     # ---- sending ----
@@ -109,12 +110,34 @@ class Publisher(SegmentSender[T]):
                 ``timeout_s``; the text says how much is missing.
             ClosedError: closed here, perhaps during the wait.
         """
+        may_go_on = self._reached < self._part_end or self._may_go_on()
+        sent = self._send(obj) if may_go_on else ()
+        if isinstance(sent, int):
+            return sent
+        return await self._send_on(obj, sent, timeout_s, may_go_on=may_go_on)
+
+    # What the short way in C leaves to Python: the message if it is encoded already.
+
+    def _send_slowly(self, _obj: T) -> tuple[()]:
+        return ()
+
+    def _send_encoded(self, data: Encoded, _timeout_s: None) -> tuple[Encoded]:
+        return (data,)
+
+    def _on_unencodable(self, obj: T, error: Exception) -> tuple[()]:
+        if self._quick_encode == self._encode:
+            raise self._encode_error(obj, error) from error
+        return ()  # the codec's own encode raises a better error
+
+    async def _send_on(
+        self, obj: T, encoded: tuple[Encoded, ...], timeout_s: float | None, *, may_go_on: bool
+    ) -> int:
+        """The rest of :meth:`send`."""
         try:
-            data = self._encode(obj)
+            data = encoded[0] if encoded else self._encode(obj)
         except Exception as error:
             raise self._encode_error(obj, error) from error
-        if self._reached < self._part_end or self._may_go_on():
-            # As _offer and _note_sent, written out: their calls cost as much as the offer.
+        if may_go_on:
             offer = self._offer_parts if type(data) is list else self._offer_one
             try:
                 position = offer(data, self._header)  # pyright: ignore[reportArgumentType]
@@ -123,12 +146,7 @@ class Publisher(SegmentSender[T]):
             except NO_BUFFER as error:
                 raise self._buffer_error(data, error) from error
             if position > 0:
-                if not self._was_connected:
-                    self._look()  # what was sent before this reader came ends here
-                self._reached = position
-                self._sent += 1
-                if self._sent >= self._look_again:
-                    self._note_sent(position, 0)
+                self._note_sent(position)
                 return position
         if self._is_large(data):
             return await self._send_large(data, timeout_s)
