@@ -61,7 +61,8 @@ def wait_any(
         if ready or left_s == 0:
             return ready
         for subscriber in waiting:
-            subscriber.note_quiet()
+            with suppress(ClosedError, DriverLost):  # the next turn finds it ready
+                subscriber.note_quiet()
 
 
 def _check(waiting: Sequence[object]) -> None:
@@ -102,9 +103,9 @@ def _wait_once(waiting: list[AnySubscriber], left_s: float | None) -> list[AnySu
 
 def _descriptor_of(subscriber: Subscriber[Any]) -> int | None:
     """What to watch until the subscriber is ready; None: it is ready."""
-    if subscriber.is_closed or subscriber.is_ended or subscriber.is_ready():
-        return None
     try:
+        if subscriber.is_closed or subscriber.is_ended or subscriber.is_ready():
+            return None
         watched = subscriber.watched
         return None if watched.arm() else watched.fileno()
     except (ClosedError, DriverLost):
