@@ -204,10 +204,10 @@ def who_holds(driver_dir: str, port: int) -> str:
         for row in _core.read_counters(driver_dir):
             if row[1] != TYPE_FAILED_READER:
                 continue
-            endpoint, pid, reason = row[6].removeprefix(LABEL).split(" ", 2)
-            if endpoint.endswith(f":{port}"):
+            facts = row[6].removeprefix(LABEL).split(" ", 2)
+            if len(facts) == 3 and facts[0].endswith(f":{port}"):  # another process wrote it
                 return (
-                    f"port {port} is still held in process {pid}, where {reason}; close that "
-                    "endpoint or end its process, or use another port"
+                    f"port {port} is still held in process {facts[1]}, where {facts[2]}; close "
+                    "that endpoint or end its process, or use another port"
                 )
     return ""

@@ -78,27 +78,25 @@ def _check(waiting: Sequence[object]) -> None:
 
 def _wait_once(waiting: list[AnySubscriber], left_s: float | None) -> list[AnySubscriber]:
     """Those that are ready now, or after one sleep of at most ``left_s`` seconds."""
-    ready: list[AnySubscriber] = []
-    sleeping: list[tuple[int, AnySubscriber]] = []
-    descriptors = select.poll()
+    watched: list[tuple[AnySubscriber, int | None]] = []
+    poller = select.poll()
+    sleep_s = SLICE_S if left_s is None else min(SLICE_S, left_s)
     try:
         for subscriber in waiting:
             descriptor = _descriptor_of(subscriber)
+            watched.append((subscriber, descriptor))
             if descriptor is None:
-                ready.append(subscriber)
+                sleep_s = 0.0
             else:
-                sleeping.append((descriptor, subscriber))
-                descriptors.register(descriptor, select.POLLIN)
-        sleep_s = 0.0 if ready else min(SLICE_S, *(sub.patience_s() for _, sub in sleeping))
-        if left_s is not None:
-            sleep_s = min(sleep_s, left_s)
-        rung = {descriptor for descriptor, _ in descriptors.poll(sleep_s * 1000)}
+                poller.register(descriptor, select.POLLIN)
+                sleep_s = min(sleep_s, subscriber.patience_s())
+        rung = {descriptor for descriptor, _ in poller.poll(sleep_s * 1000)}
     finally:
-        for _, subscriber in sleeping:
-            with suppress(ClosedError, DriverLost):
-                subscriber.watched.disarm()
-    rung_too = [sub for descriptor, sub in sleeping if descriptor in rung]
-    return [sub for sub in waiting if sub in ready or sub in rung_too]
+        for subscriber, descriptor in watched:
+            if descriptor is not None:
+                with suppress(ClosedError, DriverLost):
+                    subscriber.watched.disarm()
+    return [sub for sub, descriptor in watched if descriptor is None or descriptor in rung]
 
 
 def _descriptor_of(subscriber: Subscriber[Any]) -> int | None:

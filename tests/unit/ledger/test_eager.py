@@ -47,6 +47,18 @@ def read_on(handle: StreamHandle, **options: Any) -> tuple[Any, list[int], threa
     return reader, values, in_thread(read)
 
 
+def run_and_check(job: Job, batches: Iterator[Any], opened: list[Any]) -> None:
+    """Run the task; what ``read_on`` has opened meanwhile must get all its rows."""
+    report = _task.run(job.config, job.origin(0, 0, "t"), batches)
+    assert report.rows == 2000
+    reader, values, reading = opened
+    until(lambda: len(set(values)) == 2000)
+    assert sorted(set(values)) == list(range(2000))
+    reader.close()
+    reading.join(10)
+    _ends.close_ends()
+
+
 @pytest.mark.parametrize("routing", ["partition", "broadcast", "work"])
 def test_what_driver_and_reader_took_with_them_is_sent_again(
     make_driver_dir: Callable[[], str], routing: str
@@ -68,14 +80,7 @@ def test_what_driver_and_reader_took_with_them_is_sent_again(
             opened.extend(read_on(handle, dir=directory))
             yield batch_of(range(1000, 2000))
 
-        report = _task.run(job.config, job.origin(0, 0, "t"), batches())
-        assert report.rows == 2000
-        reader, values, reading = opened
-        until(lambda: len(set(values)) == 2000)
-        assert sorted(set(values)) == list(range(2000))
-        reader.close()
-        reading.join(10)
-        _ends.close_ends()
+        run_and_check(job, batches(), opened)
 
 
 @pytest.mark.parametrize("routing", ["partition", "work"])
@@ -97,11 +102,4 @@ def test_what_a_reader_of_the_network_took_with_it_is_sent_again(
             opened.extend(read_on(handle, channels=[channel], dir=directory))
             yield batch_of(range(1000, 2000))
 
-        report = _task.run(job.config, job.origin(0, 0, "t"), batches())
-        assert report.rows == 2000
-        reader, values, reading = opened
-        until(lambda: len(set(values)) == 2000)
-        assert sorted(set(values)) == list(range(2000))
-        reader.close()
-        reading.join(10)
-        _ends.close_ends()
+        run_and_check(job, batches(), opened)
