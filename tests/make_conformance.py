@@ -39,6 +39,7 @@ FACES = {
     "TestThrottle": ("publisher", "`stages.throttle`"),
     "TestCheckpoint": ("publisher", "`stages.checkpoint`"),
     "TestChain": ("publisher", "a chain of stages"),
+    "TestSourceQueue": ("publisher", "`stages.source_queue`"),
     "TestMergeHub": ("publisher", "`stages.merge_hub`"),
     "TestBroadcastHub": ("publisher", "`stages.broadcast_hub`"),
     "TestPartitionHub": ("publisher", "`stages.partition_hub`"),

@@ -38,6 +38,8 @@ ELSEWHERE_SINGLY = {
     ("README.md", 6): "tests/integration/spark/test_docs.py",
     ("docs/how-to/request-response.md", 0): "test_requests",
     ("docs/how-to/request-response.md", 1): "test_requests",
+    ("docs/how-to/late-subscribers.md", 0): "test_the_last_value",
+    ("docs/how-to/late-subscribers.md", 1): "test_the_last_value",
     ("docs/how-to/ray.md", 0): "tests/integration/ray/test_docs.py",
     ("docs/how-to/ray.md", 2): "tests/integration/ray/test_async_actors.py",
     ("docs/how-to/ray.md", 6): "tests/integration/ray/test_ray_data.py",
@@ -294,6 +296,21 @@ FRAGMENTS = (
         shown="8\n",
         needs="anyio",
     ),
+    Fragment(
+        page="docs/how-to/late-subscribers.md",
+        number=2,
+        before=THREADS,
+        after="",
+        changed=(
+            (
+                "    ...",
+                "    send('ticks')\n"
+                "    stream = rstream.request_stream('ticks/recent', None)\n"
+                "    print([next(stream)['px'] for _ in range(3)])",
+            ),
+        ),
+        shown="[0, 1, 2]\n",
+    ),
     Fragment(page="docs/how-to/codecs.md", number=0, before=TYPES, needs="pandas"),
     Fragment(page="docs/how-to/codecs.md", number=1, needs="numpy"),
     Fragment(
@@ -512,7 +529,7 @@ print(sub.get(timeout_s=20))
     ),
     *(
         Fragment(page=STAGES, number=number, shown=blocks(STAGES, "text")[shown])
-        for number, shown in ((0, 0), (2, 2), (3, 3), (4, 4))
+        for number, shown in ((0, 0), (2, 1), (3, 3), (4, 4), (5, 5))
     ),
     Fragment(
         page=WORK,

@@ -131,6 +131,22 @@ def test_requests(shell: Shell) -> None:
     assert output(shell.python("asks.py")) == blocks(page, "")[0]
 
 
+def test_the_last_value(shell: Shell) -> None:
+    page = "docs/how-to/late-subscribers.md"
+    save_programs(page, shell.folder)
+    server = shell.python("settings.py")
+    assert server.stdin is not None
+    assert server.stdout is not None
+    assert server.stdout.read(1)  # it asks for the key that ends it
+    follower = shell.python("follows.py")
+    assert follower.stdout is not None
+    line = follower.stdout.readline()
+    server.stdin.write("\n")
+    server.stdin.flush()
+    assert line + output(follower) == blocks(page, "")[0]
+    output(server)
+
+
 @pytest.mark.integration
 def test_pipeline(shell: Shell) -> None:
     pytest.importorskip("reactivex", reason="reactivex is not installed")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import deque
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +16,12 @@ from rstream.aio._thread_call import ThreadCall
 from rstream.errors import ClosedError, DriverError, RStreamError
 from rstream.service._current import set_current
 from rstream.service._desk import LOOK_S, RETRY_S
+from rstream.service._published import answers_of, may_make
 from rstream.service._serving import LINGER_S, REJOIN_PAUSE_S, TURN, is_interrupt, told
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rstream.service._asked import Asked
     from rstream.service._desk import Desk
     from rstream.service._service import Service
@@ -66,6 +70,8 @@ class _Serving:
         self._desk = desk
         self._is_waiting = False
         self._interrupt: BaseException | None = None
+        # Calls that other threads have for this one. One at most for each element that waits.
+        self._posted: deque[Callable[[], object]] = deque()
 
     async def run(self) -> None:
         """Serve until the driver is lost, or the service is closing."""
@@ -75,6 +81,8 @@ class _Serving:
                 try:
                     while not service.is_closing and self._interrupt is None:
                         count = desk.take()
+                        while self._posted:
+                            self._posted.popleft()()
                         while desk.new:
                             tasks.start_soon(self._answer, desk.new.popleft())
                         if desk.has_unsent:
@@ -106,6 +114,12 @@ class _Serving:
     def _wake(self) -> None:
         """End the pause: an answer waits for room, and the pause may be a long one."""
         if self._is_waiting and self._desk.has_unsent:
+            self._desk.wake()
+
+    def _post(self, call: Callable[[], object]) -> None:
+        """Have the loop call it; any thread."""
+        self._posted.append(call)
+        with suppress(RStreamError):
             self._desk.wake()
 
     async def _answer(self, asked: Asked) -> None:
@@ -148,9 +162,10 @@ class _Serving:
                 scope.cancel()
 
         asked.on_change = on_change
+        answers = answers_of(answers, lambda: self._post(asked.changed))
         try:
             while True:
-                while not asked.may_make:
+                while not may_make(answers, asked):
                     changed = anyio.Event()
                     self._wake()
                     await changed.wait()

@@ -39,8 +39,10 @@ def serve(
     """Make a function of one argument, the query, into a service that answers requests.
 
     A generator function answers :func:`rstream.request_stream`: it is asked for the next answer
-    only when the caller wants it, and is closed when the caller leaves. An ``async`` function or
-    async generator runs in an event loop. Nothing is opened before the service is run.
+    only when the caller wants it, and is closed when the caller leaves. A function may also return
+    an :class:`rstream.abc.Publisher`, whose elements are the answers; it has the caller's demand,
+    and is cancelled when the caller leaves. An ``async`` function or async generator runs in an
+    event loop. Nothing is opened before the service is run.
 
     Args:
         name: the name that callers ask.

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, Self, TypeVar
 
+from rstream import abc
 from rstream._checks import check_seconds, is_whole
 from rstream._pickling import refuse_pickling
 from rstream._unclosed import call_site, warn_unclosed
@@ -226,7 +227,9 @@ class Service(Generic[Q, A]):
         Raises:
             TypeError: what to call instead.
         """
-        is_stream = hasattr(result, "__next__") or hasattr(result, "__anext__")
+        is_stream = isinstance(result, abc.Publisher) or (
+            hasattr(result, "__next__") or hasattr(result, "__anext__")
+        )
         if is_stream and not asked.is_stream:
             raise TypeError(f"{self.name!r} answers with a stream: use request_stream")
         if asked.is_stream and not is_stream:

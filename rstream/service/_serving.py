@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from rstream.errors import ClosedError, DriverError, RStreamError
 from rstream.service._current import set_current
 from rstream.service._desk import LOOK_S
+from rstream.service._published import PublishedAnswers, answers_of, may_make
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,6 +40,11 @@ class Stream:
         self.asked = asked
         self.answers = answers
         self.is_running = False  # a thread of the pool makes the next answer
+
+    @property
+    def may_make(self) -> bool:
+        """Whether the next answer may be made now."""
+        return may_make(self.answers, self.asked)
 
     def close(self) -> None:
         """Close the generator, whose ``finally`` runs."""
@@ -126,6 +132,10 @@ class Serving:
         self, asked: Asked, stream: Stream | None, result: object, error: BaseException | None
     ) -> None:
         self._done.append((asked, stream, result, error))
+        self._wake()
+
+    def _wake(self) -> None:
+        """End the wait for requests; any thread."""
         with suppress(RStreamError):
             self._desk.wake()
 
@@ -153,7 +163,7 @@ class Serving:
         if stream is None:
             self._service.check_kind(asked, result)
             if asked.is_stream:
-                self._streams.append(Stream(asked, result))
+                self._streams.append(Stream(asked, answers_of(result, self._wake)))
             else:
                 desk.answer(asked, *self._service.encoded(result))
         elif result is _END:
@@ -187,16 +197,16 @@ class Serving:
 
     def _turn(self, stream: Stream) -> bool:
         asked = stream.asked
-        if not asked.may_make:
+        if not stream.may_make:
             return False
-        if self._pool is not None:
+        if self._pool is not None and not isinstance(stream.answers, PublishedAnswers):
             stream.is_running = True
             self._pool.submit(self._step_in_pool, stream)
             return True
         set_current(asked, self._desk.take)
         for _ in range(TURN):
             self._finish(asked, stream, *_next_of(stream))
-            if stream not in self._streams or not asked.may_make or asked.is_cancelled:
+            if stream not in self._streams or not stream.may_make or asked.is_cancelled:
                 break
         return True
 

@@ -12,9 +12,9 @@
 ``partition_hub()``    each element to one subscriber: who wants it, or whom a function chooses
 =====================  =========================================================================
 
-:func:`pipe` puts them in a row; :func:`from_iterable` and :func:`for_each` are the two ends of a
-pipeline inside a program. Streams are such ends too: :func:`rstream.stream.source` and
-:func:`rstream.stream.sink`::
+:func:`pipe` puts them in a row; :func:`from_iterable`, :func:`source_queue` and :func:`for_each`
+are the ends of a pipeline inside a program. Streams are such ends too:
+:func:`rstream.stream.source` and :func:`rstream.stream.sink`::
 
     from rstream import stages, stream
 
@@ -33,6 +33,7 @@ from rstream.stages._clock import Clock, SystemClock, VirtualClock
 from rstream.stages._ends import for_each, from_iterable
 from rstream.stages._hubs import BroadcastHub, PartitionHub, broadcast_hub, partition_hub
 from rstream.stages._merge_hub import MergeHub, merge_hub
+from rstream.stages._source_queue import SourceQueue, source_queue
 from rstream.stages._stages import (
     Buffered,
     batch,
@@ -50,6 +51,7 @@ __all__ = (
     "Clock",
     "MergeHub",
     "PartitionHub",
+    "SourceQueue",
     "SystemClock",
     "VirtualClock",
     "batch",
@@ -63,5 +65,6 @@ __all__ = (
     "merge_hub",
     "partition_hub",
     "pipe",
+    "source_queue",
     "throttle",
 )

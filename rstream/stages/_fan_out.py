@@ -63,11 +63,15 @@ class FanOut(abc.Processor[T, T], Generic[T]):
     """A processor with many subscribers. Subclasses say who gets which element."""
 
     _name = "hub"
+    _wait_for_least = 1
 
     def __init__(self, capacity: int, wait_for: int) -> None:
+        least_of = {"capacity": 1, "wait_for": self._wait_for_least}
         for name, value in (("capacity", capacity), ("wait_for", wait_for)):
-            if not is_whole(value) or value < 1:
-                raise ConfigError(f"{name}={value!r}: must be a whole number, at least 1")
+            if not is_whole(value) or value < least_of[name]:
+                raise ConfigError(
+                    f"{name}={value!r}: must be a whole number, at least {least_of[name]}"
+                )
         self.capacity: int = capacity
         self.wait_for: int = wait_for
         self.serial: Serial[tuple[Kind, Any]] = Serial(self._handle, self._settle)
@@ -238,7 +242,8 @@ class FanOut(abc.Processor[T, T], Generic[T]):
 
     def _ask(self) -> None:
         upstream = self._upstream
-        if upstream is None or not self._outlets or self._seen < self.wait_for:
+        is_wanted = bool(self._outlets) or self.wait_for == 0
+        if upstream is None or not is_wanted or self._seen < self.wait_for:
             return
         missing = self._room() - self._outstanding
         if missing > 0 and (self._outstanding == 0 or missing * 4 >= self.capacity):

@@ -25,6 +25,7 @@ class BroadcastHub(FanOut[T], Generic[T]):
     """
 
     _name = "broadcast_hub"
+    _wait_for_least = 0
 
     def __init__(self, capacity: int, replay: int, wait_for: int) -> None:
         if not is_whole(replay) or replay < 0:
@@ -46,6 +47,8 @@ class BroadcastHub(FanOut[T], Generic[T]):
 
     def _put(self, item: T) -> None:
         self._items.append(item)
+        if not self._outlets:
+            self._trim()
 
     def _next(self, outlet: Outlet[T]) -> list[T]:
         if outlet.cursor == self._end_number:
@@ -145,13 +148,16 @@ class PartitionHub(FanOut[T], Generic[T]):
 def broadcast_hub(capacity: int = 256, *, replay: int = 0, wait_for: int = 1) -> BroadcastHub[Any]:
     """A hub that gives every element to every subscriber; they come and go at any time.
 
-    The slowest subscriber holds upstream back. While there is none, upstream waits.
+    The slowest subscriber holds upstream back. While there is none, upstream waits, unless
+    ``wait_for`` is 0.
 
     Args:
         capacity: most elements that the fastest subscriber may be ahead of the slowest one.
         replay: a subscriber that comes late first gets so many of the last elements (at most).
             They are held beside ``capacity``, also after the end.
-        wait_for: subscribers that must have come before the first element is requested.
+        wait_for: subscribers that must have come before the first element is requested. With 0
+            upstream waits for none, also later: while there is none, the hub keeps the last
+            ``replay`` elements and drops the older ones.
     Raises:
         ConfigError: an argument cannot be used.
 

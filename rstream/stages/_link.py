@@ -294,6 +294,22 @@ def end(downstream: abc.Subscriber[Any], error: Exception | None, name: str) -> 
         log.exception("stage %s: the subscriber's terminal signal raised", name)
 
 
+class _Refused(abc.Subscription):
+    """The subscription of a subscriber that is refused."""
+
+    def request(self, n: int) -> None:
+        """Nothing comes."""
+
+    def cancel(self) -> None:
+        """Nothing to stop."""
+
+
+def refuse_subscriber(subscriber: abc.Subscriber[Any], error: Exception, name: str) -> None:
+    """Tell a subscriber that it gets nothing, and why (§1.9)."""
+    subscriber.on_subscribe(_Refused())
+    end(subscriber, error, name)
+
+
 def refuse_none(value: object, signal: str) -> None:
     """Refuse a signal without a value.
 

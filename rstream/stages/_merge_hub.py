@@ -11,7 +11,7 @@ from rstream import abc
 from rstream._checks import check_subscriber, check_subscription, is_whole
 from rstream.errors import ConfigError, LocalContractError
 from rstream.flow.demand import Demand
-from rstream.stages._link import end, refuse_none, whole
+from rstream.stages._link import end, refuse_none, refuse_subscriber, whole
 from rstream.stages._serial import Serial
 
 __all__ = ("MergeHub", "merge_hub")
@@ -75,16 +75,6 @@ class _Outgoing(abc.Subscription):
 
     def cancel(self) -> None:
         self._hub.serial.post((_Kind.CANCEL, None))
-
-
-class _Refused(abc.Subscription):
-    """The subscription of a subscriber that is refused."""
-
-    def request(self, n: int) -> None:
-        """Nothing comes."""
-
-    def cancel(self) -> None:
-        """Nothing to stop."""
 
 
 class MergeHub(abc.Publisher[T], Generic[T]):
@@ -168,12 +158,11 @@ class MergeHub(abc.Publisher[T], Generic[T]):
 
     def _begin(self, subscriber: abc.Subscriber[T]) -> None:
         if self._is_taken:
-            subscriber.on_subscribe(_Refused())
             refusal = LocalContractError(
                 "§1.11: a merge_hub serves one subscriber; put a broadcast_hub or a partition_hub "
                 "behind it"
             )
-            end(subscriber, refusal, "merge_hub")
+            refuse_subscriber(subscriber, refusal, "merge_hub")
             return
         self._is_taken, self._downstream = True, subscriber
         try:

@@ -186,7 +186,8 @@ def subscriber(
 ) -> Subscriber[Any]:
     """Open a receiving side of a stream. It gets every message that is sent from now on.
 
-    A subscriber that comes late gets no history. In shared memory it begins where the slowest
+    A subscriber that comes late gets no history; for the last value first, ask a service that keeps
+    it (docs/how-to/late-subscribers.md). In shared memory a subscriber begins where the slowest
     reader of the publisher is, as the driver saw it some milliseconds ago. So it also gets messages
     that one has yet to read. When all readers have gone, it begins where the one that had read most
     stopped. Over UDP it begins with the next message, unless its driver receives the session

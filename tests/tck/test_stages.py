@@ -6,10 +6,13 @@ that none comes.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 
 from rstream import stages, tck
 from rstream.abc import UNBOUNDED
+from rstream.errors import ClosedError
+from tests.support import in_thread
 
 
 def failing():
@@ -101,3 +104,26 @@ class TestPartitionHub(StageVerification):
     def behind(self, source):
         hub = stages.partition_hub(capacity=4)
         return Late(hub, lambda: source.subscribe(hub))
+
+
+class TestSourceQueue(tck.PublisherVerification[int]):
+    """A thread sends; it ends when the subscriber cancels."""
+
+    no_signals_s = 0.05
+
+    def create_publisher(self, elements):
+        queue = stages.source_queue(4)
+        numbers = itertools.count() if elements == UNBOUNDED else range(elements)
+
+        def feed():
+            with contextlib.suppress(ClosedError), queue:
+                for number in numbers:
+                    queue.send(number)
+
+        in_thread(feed)
+        return queue
+
+    def create_failed_publisher(self):
+        queue = stages.source_queue()
+        queue.fail(OSError("no elements here"))
+        return queue

@@ -102,6 +102,7 @@ WITHOUT_EXAMPLE = {
         "Clock": "a protocol; VirtualClock is one",
         "MergeHub": "merge_hub returns it; the example there",
         "PartitionHub": "partition_hub returns it; the example there",
+        "SourceQueue": "source_queue returns it; the example there",
         "SystemClock": "the default of every stage with a clock",
     },
     "rstream.stream": {

@@ -186,7 +186,28 @@ class TestBroadcastHub:
         assert source.is_cancelled
         assert sink.ends == ["complete"]
 
-    @pytest.mark.parametrize("bad", [{"capacity": 0}, {"replay": -1}, {"wait_for": 0}])
+    def test_waits_for_nobody_if_asked_to_and_keeps_the_last(self):
+        hub = stages.broadcast_hub(4, replay=2, wait_for=0)
+        source = Source()
+        source.subscribe(hub)
+        source.send(*range(4))
+        source.send(*range(4, 6))  # there was room again
+        assert attached(hub, first=9).items == [4, 5]
+        source.send(6)
+        assert len(hub._items) == 2
+
+    def test_waits_for_nobody_also_when_the_last_has_gone(self):
+        hub = stages.broadcast_hub(2, wait_for=0)
+        source = Source()
+        source.subscribe(hub)
+        gone = attached(hub)
+        source.send(1, 2)
+        assert source.demand == 0  # it holds upstream while it is here
+        gone.subscription.cancel()
+        source.send(3, 4)
+        assert attached(hub, first=9).items == []
+
+    @pytest.mark.parametrize("bad", [{"capacity": 0}, {"replay": -1}, {"wait_for": -1}])
     def test_refuses_what_it_cannot_use(self, bad):
         with pytest.raises(ConfigError, match=next(iter(bad))):
             stages.broadcast_hub(**bad)
