@@ -114,11 +114,13 @@ class Chaos:
         return [pid for pid in _processes("CoarseGrainedExecutor") if self._is_mine(pid)]
 
     def drivers(self) -> list[int]:
-        """The media driver, which whoever used it first has started; none after its death."""
+        """The media driver, which whoever used it first has started; none after its death, and
+        while the next one starts.
+        """
         from rstream import _core
-        from rstream.errors import DriverLost
+        from rstream.errors import DriverLost, DriverNotFound
 
-        with contextlib.suppress(DriverLost, OSError):
+        with contextlib.suppress(DriverLost, DriverNotFound, OSError):
             pid = _core.driver_info(self.directory)[0]
             return [pid] if _is_alive(pid) else []
         return []
