@@ -31,7 +31,8 @@ RStreamError                       .code (stable text), .hint (what to do), .det
 │   ├── StreamEnded(EOFError)      get() after the last message of the stream
 │   ├── ReadTimeout(TimeoutError)  get(): no message came in time
 │   ├── SlowConsumer               more messages wait than the policy allows
-│   ├── MessagesLost               a group went on without this reader; .gap says what it missed
+│   ├── MessagesLost               a group went on without this reader, or a publisher does not
+│   │                              know whether readers have what it sent; .gap says what
 │   ├── CorruptError               content that contradicts its header
 │   └── NameMismatch               two names on one stream
 ├── ContractError                  Reactive Streams: LocalContractError (you broke §x.y),
@@ -373,10 +374,14 @@ class SlowConsumer(TransportError):
 
 
 class MessagesLost(TransportError):
-    """A group went on without this reader, which was too slow; some messages are lost to it.
+    """Messages are lost, or may be.
+
+    A reader raises it when its group went on without it, because it was too slow. ``wait_consumed``
+    of a publisher raises it when a driver ended, or the last reader left, with messages that it may
+    not have consumed.
 
     Attributes:
-        gap: what is lost, as :meth:`Subscriber.events` tells it; None: not known.
+        gap: what is lost, as ``events()`` of the reader or publisher tells it; None: not known.
     """
 
     default_code = "RST_MESSAGES_LOST"

@@ -16,7 +16,6 @@ from rstream.codecs import choose
 from rstream.stream import _session
 from rstream.stream._open import publisher_address, reader_opener
 from rstream.stream._options import PublisherSettings, SubscriberSettings, settings
-from rstream.stream._sender import make
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -160,10 +159,8 @@ def publisher(
         large_lock = anyio.Lock(fast_acquire=True)
         turns = turns_here()
 
-        def open_it() -> Publisher[Any]:
-            link = _session.acquire(chosen.dir, chosen.client)
-            return make(
-                Publisher[Any],
+        def opens(link: _session.Link) -> Publisher[Any]:
+            return Publisher[Any](
                 link,
                 send_lock=send_lock,
                 large_lock=large_lock,
@@ -172,7 +169,7 @@ def publisher(
                 **address,
             )
 
-        return open_it
+        return lambda: _session.opened(chosen.dir, chosen.client, opens)
 
     return Opening(prepare, "publisher")
 

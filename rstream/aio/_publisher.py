@@ -378,6 +378,8 @@ class Publisher(SegmentSender[T]):
         Returns:
             Whether they have; False after ``timeout_s``.
         Raises:
+            MessagesLost: something that was sent before may be lost, as for
+                :meth:`rstream.Publisher.wait_consumed`.
             DriverLost: the driver died meanwhile.
             NotConnected: no reader for ``connect_timeout_s`` (a notice is logged after 2 s).
             RemoteError: the last reader left with an error.
@@ -386,9 +388,7 @@ class Publisher(SegmentSender[T]):
         check_timeout(timeout_s)
         await anyio.lowlevel.checkpoint()
         await self._settle()
-        wanted = self._core.position if position is None else position
-        deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
-        return await self._run(self._wait_consumed_steps(wanted, deadline_s, give_up_alone=False))
+        return await self._run(self._all_consumed_steps(position, timeout_s))
 
     async def fail(self, error: BaseException | str, *, linger_s: float | None = None) -> None:
         """End the stream with an error; readers raise it as ``RemoteError``.

@@ -64,6 +64,7 @@ def _drain(out: Publisher[Any] | Group, timeout_s: float | None) -> None:
 
     Raises:
         BackPressured: it made none for ``timeout_s``.
+        MessagesLost: a media driver, or over UDP a dead reader, has taken rows with it.
     """
     seen = _progress(out)
     while not out.wait_consumed(timeout_s=timeout_s):

@@ -83,27 +83,30 @@ class Desk:
         self._sources: dict[int, str] = {}
         self._blocked: set[Caller] = set()
         self._looked_s = 0.0
-        self._link = _session.acquire(dir)
-        self.directory: str = self._link.directory
+        self._link: _session.Link
+        self.directory: str
+        self._lock: Publisher[bytes]
+        self.asks: Reader[bytes]
+        _session.opened(dir, None, self._open)
+
+    def _open(self, link: _session.Link) -> None:
+        self._link = link
+        self.directory = link.directory
+        self._lock = self._take_place()
         try:
-            self._lock = self._take_place()
-            try:
-                asks: Reader[bytes] = reader(
-                    place.ask_name,
-                    bytes,
-                    channels=[place.channel],
-                    prefetch=BATCH,
-                    on_gap="resume",
-                    client=self._link.client,
-                )
-                self.asks: Reader[bytes] = inner_reader(asks, self._title)
-                self.asks.look_s = EXPECT_S
-            except BaseException:
-                self._lock.close(linger_s=0)
-                raise
+            asks: Reader[bytes] = reader(
+                self.place.ask_name,
+                bytes,
+                channels=[self.place.channel],
+                prefetch=BATCH,
+                on_gap="resume",
+                client=link.client,
+            )
         except BaseException:
-            _session.release(self._link)
+            self._lock.close(linger_s=0)
             raise
+        self.asks = inner_reader(asks, self._title)
+        self.asks.look_s = EXPECT_S
 
     def _take_place(self) -> Publisher[bytes]:
         deadline_s = time.monotonic() + LOCK_S

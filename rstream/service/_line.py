@@ -81,33 +81,37 @@ class Line:
         self._is_closed = False
         self._was_connected = False
         self._heard_s = time.monotonic()
-        self._link = _session.acquire(dir)
-        self.directory: str = self._link.directory
         self.stream_id: int = new_stream_id()
         self._port = 0
         self._before = b""
+        self._link: _session.Link
+        self.directory: str
         self.answers: Reader[bytes]
-        try:
-            host = self._open_answers()
-            try:
-                asks: Publisher[bytes] = publisher(
-                    place.ask_name,
-                    bytes,
-                    channel=place.channel,
-                    client=self._link.client,
-                    linger_s=LINGER_S,
-                    connect_timeout_s=AWAY_S,
-                )
-                self._asks: Publisher[bytes] = inner_publisher(asks, self.where)
-            except BaseException:
-                self.answers.close()
-                raise
-        except BaseException:
-            _session.release(self._link)
-            raise
+        self._asks: Publisher[bytes]
+        host = _session.opened(dir, None, self._open)
         self._unparted_max = self._asks.max_unparted_length
         if host:
             self._before = bytes([len(host)]) + host.encode()
+
+    def _open(self, link: _session.Link) -> str:
+        """Open both streams; returns the host where it listens, empty in shared memory."""
+        self._link = link
+        self.directory = link.directory
+        host = self._open_answers()
+        try:
+            asks: Publisher[bytes] = publisher(
+                self.place.ask_name,
+                bytes,
+                channel=self.place.channel,
+                client=link.client,
+                linger_s=LINGER_S,
+                connect_timeout_s=AWAY_S,
+            )
+        except BaseException:
+            self.answers.close()
+            raise
+        self._asks = inner_publisher(asks, self.where)
+        return host
 
     def _open_answers(self) -> str:
         """Open the reader; returns the host where it listens, empty in shared memory."""

@@ -15,7 +15,7 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from rstream.errors import DriverLost, RemoteError, RStreamError
+from rstream.errors import DriverLost, MessagesLost, RemoteError, RStreamError
 from rstream.spark._ends import publisher_of
 from rstream.spark._held import Held
 from rstream.stream._publisher import check_accepted
@@ -99,7 +99,8 @@ class Readers:
             present = [one.publisher for one in late if one.absent_since_s is None]
             if present and time.monotonic() >= deadline_s:
                 raise not_consumed(present[0], timeout_s)
-            with contextlib.suppress(RemoteError, DriverLost):  # the next look handles them
+            # The next look handles them.
+            with contextlib.suppress(RemoteError, DriverLost, MessagesLost):
                 late[0].publisher.wait_consumed(timeout_s=LOOK_S)
 
     def _late(self) -> list[_Reader]:

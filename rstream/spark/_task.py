@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections import deque
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from rstream.codecs._arrow_stream import encoded_length
-from rstream.errors import NotConnected, RemoteError, RStreamError
+from rstream.errors import MessagesLost, NotConnected, RemoteError, RStreamError
 from rstream.ledger._marks import Marks, marked, opening
 from rstream.ledger._messages import CHECKSUM_BEGIN, Account, Answer, Ask, checksum
 from rstream.ray._handle import StreamHandle
@@ -118,7 +119,8 @@ class _Presence:
                 is opened anew may take.
         """
         publisher, now_s = self._publisher, time.monotonic()
-        publisher.wait_consumed(timeout_s=LOOK_S)  # raises its error
+        with suppress(MessagesLost):  # what is asked says whether the rows are there
+            publisher.wait_consumed(timeout_s=LOOK_S)  # raises its error
         if publisher.is_connected:
             self._gone_since_s = None
             return
@@ -305,6 +307,12 @@ class _Task:
         return self.report
 
     def _wait_consumed(self, publisher: Publisher[Any]) -> None:
+        """Wait for what is known to be under way. What may be lost is sent again afterwards with
+        eager delivery; with committed delivery the reading end says what it has.
+        """
         timeout_s = self.config.offer_timeout_s
-        if not publisher.wait_consumed(timeout_s=timeout_s):
-            raise not_consumed(publisher, timeout_s)
+        while True:
+            with suppress(MessagesLost):
+                if publisher.wait_consumed(timeout_s=timeout_s):
+                    return
+                raise not_consumed(publisher, timeout_s)

@@ -31,7 +31,6 @@ from rstream.stream._parts import MESSAGE_LENGTH, check_message_length
 from rstream.stream._processor import MapProcessor
 from rstream.stream._publisher import Publisher
 from rstream.stream._reader import Reader
-from rstream.stream._sender import make
 from rstream.stream._sink import StreamSink
 from rstream.stream._source import StreamSource
 from rstream.stream._views import takes_views
@@ -107,7 +106,7 @@ def publisher(
     """
     chosen = settings(PublisherSettings, "publisher", options, "type", "codec")
     address = publisher_address(name, type, codec, chosen)
-    return make(Publisher[Any], _session.acquire(chosen.dir, chosen.client), **address)
+    return _session.opened(chosen.dir, chosen.client, lambda link: Publisher[Any](link, **address))
 
 
 def publisher_address(
@@ -249,7 +248,8 @@ def reader_opener(
             is_demanded=is_reactive and not has_queue,
             max_message_length=chosen.max_message_length,
             evict=evict,
-            link=lambda: _session.acquire(chosen.dir, chosen.client),
+            dir=chosen.dir,
+            client=chosen.client,
         )
 
     return lambda: under_policy(chosen.on_slow, open_reader)
@@ -327,7 +327,8 @@ def reader(
         hold=hold,
         evict=evict,
         max_message_length=max_message_length,
-        link=lambda: _session.acquire(dir, client),
+        dir=dir,
+        client=client,
     )
 
 
@@ -340,7 +341,8 @@ def _open_reader(
     prefetch: Prefetch,
     on_lost: OnLost,
     on_gap: OnGap,
-    link: Callable[[], _session.Link],
+    dir: str | None,
+    client: Client | None,
     stays: bool = False,
     is_demanded: bool = False,
     hold: bool = False,
@@ -359,26 +361,21 @@ def _open_reader(
     for _, uri, _ in addresses:
         check_trust(codec, uri)
         _check_views(codec, uri, evict)
-    taken = link()
-    try:
-        return Reader(
-            taken,
-            name=addresses[0][0],
-            channels=[evicting_channel(uri, evict) for _, uri, _ in addresses],
-            stream_id=addresses[0][2],
-            codec=codec,
-            prefetch=prefetch,
-            on_lost=on_lost,
-            on_gap=on_gap,
-            stays=stays,
-            is_demanded=is_demanded,
-            hold=hold,
-            evict=evict,
-            max_message_length=max_message_length,
-        )
-    except BaseException:
-        _session.release(taken)
-        raise
+    options: dict[str, Any] = {
+        "name": addresses[0][0],
+        "channels": [evicting_channel(uri, evict) for _, uri, _ in addresses],
+        "stream_id": addresses[0][2],
+        "codec": codec,
+        "prefetch": prefetch,
+        "on_lost": on_lost,
+        "on_gap": on_gap,
+        "stays": stays,
+        "is_demanded": is_demanded,
+        "hold": hold,
+        "evict": evict,
+        "max_message_length": max_message_length,
+    }
+    return _session.opened(dir, client, lambda link: Reader[Any](link, **options))
 
 
 def _check_losses(on_lost: object, on_gap: OnGap) -> None:

@@ -421,6 +421,9 @@ class Publisher(SegmentSender[T]):
         Returns:
             False: not within ``timeout_s``.
         Raises:
+            MessagesLost: something that was sent before may be lost: the driver ended, or the last
+                reader left without it. Once for each such :class:`Gap`, and not if :meth:`events`
+                has told it. The next call waits for the rest.
             NotConnected: no reader for ``connect_timeout_s`` (a notice is logged after 2 s).
             RemoteError: the last reader left with an error.
             ClosedError: closed here.
@@ -428,9 +431,7 @@ class Publisher(SegmentSender[T]):
         check_timeout(timeout_s)
         if self._closed or self._is_ending:
             raise self._closed_error()
-        wanted = self._core.position if position is None else position
-        deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
-        return self._run(self._wait_consumed_steps(wanted, deadline_s, give_up_alone=False))
+        return self._run(self._all_consumed_steps(position, timeout_s))
 
     def fail(self, error: BaseException | str, *, linger_s: float | None = None) -> None:
         """End the stream with an error; readers raise it as :class:`RemoteError`.

@@ -17,7 +17,7 @@ from rstream._pickling import refuse_pickling
 from rstream._process import is_inherited
 from rstream._publication import wanted_elements
 from rstream._unclosed import call_site, warn_unclosed
-from rstream.errors import RemoteError
+from rstream.errors import MessagesLost, RemoteError
 from rstream.flow.pacing import TokenBucket, bucket_of
 from rstream.stream._demand import ReadersDemand
 from rstream.stream._events import (
@@ -91,6 +91,8 @@ class PublisherFacts(_core.SendPath, Generic[T]):
         self._header = header_of(KIND_PLAIN, codec.codec_id, name)
         self._bucket: TokenBucket | None = None
         self._events: deque[StreamEvent] = deque(maxlen=EVENTS_MAX)
+        self._untold_gap: Gap | None = None  # the last one, until events or wait_consumed tells it
+        self._untold_bytes = 0  # of all such gaps
         self._sent = self._rejoins = 0
         self._waits: int = 0
         self._waited_ns: int = 0
@@ -305,6 +307,7 @@ class PublisherFacts(_core.SendPath, Generic[T]):
         return min(found, key=lambda reader: reader.position, default=None)
 
     def _take_events(self) -> list[StreamEvent]:
+        self._untold_gap, self._untold_bytes = None, 0
         # One by one: another thread that joins again may add one meanwhile.
         return [self._events.popleft() for _ in range(len(self._events))]
 
@@ -463,14 +466,15 @@ class PublisherFacts(_core.SendPath, Generic[T]):
             return
         self._consumed = to_position
         reason = f"{why}: not known to be consumed by every reader"
-        self._events.append(
-            Gap(
-                session_id=session_id,
-                from_position=from_position,
-                to_position=to_position,
-                reason=reason,
-            )
+        gap = Gap(
+            session_id=session_id,
+            from_position=from_position,
+            to_position=to_position,
+            reason=reason,
         )
+        self._events.append(gap)
+        self._untold_gap = gap
+        self._untold_bytes += to_position - from_position
         self._log(
             "%s: session %d: positions %d to %d (%d bytes): %s; events() has this Gap: "
             "send the data again if it must arrive",
@@ -481,6 +485,29 @@ class PublisherFacts(_core.SendPath, Generic[T]):
             to_position - from_position,
             reason,
         )
+
+    def _check_lost(self) -> None:
+        """Raise, once, if something that was sent may not have been consumed.
+
+        Raises:
+            MessagesLost: :meth:`events` has not told its gap either.
+        """
+        gap, length_bytes = self._untold_gap, self._untold_bytes
+        if gap is None:
+            return
+        self._untold_gap, self._untold_bytes = None, 0
+        error = MessagesLost(
+            f"{self._where()}: {length_bytes} bytes that were sent may be lost, the last ones in "
+            f"session {gap.session_id}, positions {gap.from_position} to {gap.to_position}: "
+            f"{gap.reason}",
+            hint="send again what must arrive; events() has every Gap",
+            channel=self.channel,
+            stream_id=self.stream_id,
+            session_id=gap.session_id,
+            position=gap.from_position,
+        )
+        error.gap = gap
+        raise error
 
     # ---- texts ----
 

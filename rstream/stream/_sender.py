@@ -32,7 +32,7 @@ from rstream.stream._steps import Pause, Room, Steps, Work
 from rstream.stream._unsendable import NO_BUFFER, add_index, buffer_error, encode_error
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from typing_extensions import Buffer
 
@@ -335,6 +335,21 @@ class Sender(PublisherFacts[T]):
         if waited_s >= NOTICE_AFTER_S and not alone.has_noticed:
             alone.has_noticed = True
             self.say_alone("without a limit" if limit_s is None else f"up to {limit_s:g} s")
+
+    def _all_consumed_steps(self, position: int | None, timeout_s: float | None) -> Steps[bool]:
+        """What ``wait_consumed`` of each face does.
+
+        Raises:
+            MessagesLost: see :meth:`_check_lost`.
+        """
+        if not self._reader_error:  # which says more, and is raised while no other reader comes
+            self._check_lost()
+        wanted = self._core.position if position is None else position
+        deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
+        is_consumed = yield from self._wait_consumed_steps(wanted, deadline_s, give_up_alone=False)
+        self._look()  # a reader that came meanwhile may stand behind what the last one missed
+        self._check_lost()
+        return is_consumed
 
     def _wait_consumed_steps(
         self, wanted: int, deadline_s: float | None, *, give_up_alone: bool
@@ -662,12 +677,3 @@ def length_of(data: Encoded) -> int:
         return memoryview(data).nbytes  # pyright: ignore[reportArgumentType] - not a list
     except NO_BUFFER:
         return 0
-
-
-def make(face: Callable[..., T], link: _session.Link, **address: object) -> T:
-    """A publisher that lets go of its link when it cannot be made."""
-    try:
-        return face(link, **address)
-    except BaseException:
-        _session.release(link)
-        raise

@@ -11,10 +11,16 @@ import os
 import threading
 import time
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
 
 from rstream.client import Client
 from rstream.driver import resolve_dir
-from rstream.errors import ConfigError, DriverError
+from rstream.errors import ConfigError, DriverError, DriverLost
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+T = TypeVar("T")
 
 log = logging.getLogger("rstream")
 
@@ -108,6 +114,29 @@ def acquire(directory: str | None, client: Client | None = None) -> Link:
             with _lock:
                 link = _links[key] = made
         return link
+
+
+def opened(directory: str | None, client: Client | None, opens: Callable[[Link], T]) -> T:
+    """Open an endpoint with a hold on a client (:func:`acquire`), which it lets go when it fails.
+
+    The driver may have died since this process heard of it last; the process's client is renewed
+    then, once.
+
+    Raises:
+        Exception: of ``opens``, or of :func:`acquire`.
+    """
+    for is_last in (False, True):
+        link = acquire(directory, client)
+        try:
+            return opens(link)
+        except DriverLost:
+            release(link)
+            if is_last or not link.is_shared:
+                raise
+        except BaseException:
+            release(link)
+            raise
+    raise AssertionError("not reached")
 
 
 def hold(directory: str) -> Link | None:

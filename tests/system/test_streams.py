@@ -11,12 +11,14 @@ import threading
 import time
 from pathlib import Path
 
+import anyio
 import pytest
 
+import rstream
 from rstream import _core, stream
 from rstream.config import DriverConfig
 from rstream.driver import ensure_driver
-from rstream.errors import PublisherLost, RegistrationError
+from rstream.errors import MessagesLost, NoServer, PublisherLost, RegistrationError
 from tests.support import free_port, in_thread, until
 
 ROOT = Path(__file__).parent.parent.parent
@@ -281,3 +283,47 @@ def test_a_publisher_without_readers_reports_the_lost_range(shared_dir):
     assert gap == stream.Gap(
         session_id=session_id, from_position=consumed, to_position=end, reason=gap.reason
     )
+
+
+def test_waiting_tells_what_a_killed_driver_took_with_it(shared_dir):
+    pub = stream.publisher("killed", dir=shared_dir, linger_s=0)
+    with pub, stream.subscriber("killed", dir=shared_dir) as first:
+        pub.send(0)
+        assert first.get(timeout_s=5) == 0
+        assert pub.wait_consumed(timeout_s=5)
+        pub.send(1)
+        os.kill(_core.driver_info(shared_dir)[0], signal.SIGKILL)
+        with stream.subscriber("killed", dir=shared_dir) as second:
+            until(lambda: pub.offer(2) > 0)
+            with pytest.raises(MessagesLost, match="64 bytes that were sent may be lost") as caught:
+                pub.wait_consumed(timeout_s=20)
+            assert "driver in" in caught.value.gap.reason
+            assert second.get(timeout_s=20) == 2
+            assert pub.wait_consumed(timeout_s=20)
+
+
+@pytest.mark.parametrize("face", ["publisher", "subscriber", "awaited", "requester", "service"])
+def test_opening_right_after_the_driver_was_killed_starts_it_again(shared_dir, face):
+    """The process has not heard of the death when it opens the next stream."""
+
+    async def open_awaited():
+        async with rstream.aio.publisher("next", dir=shared_dir):
+            pass
+
+    def open_one():
+        if face == "awaited":
+            anyio.run(open_awaited)
+        elif face == "requester":
+            with rstream.service.requester("next", dir=shared_dir) as asks:
+                with pytest.raises(NoServer):
+                    asks.request(1, timeout_s=0.1)
+        elif face == "service":
+            rstream.serve("next", dir=shared_dir)(str).start().close()
+        else:
+            getattr(stream, face)("next", dir=shared_dir).close()
+
+    with stream.subscriber("first", dir=shared_dir, on_lost="event"):
+        first_pid = _core.driver_info(shared_dir)[0]
+        os.kill(first_pid, signal.SIGKILL)
+        open_one()
+        assert _core.driver_info(shared_dir)[0] != first_pid

@@ -204,8 +204,9 @@ def test_committed_rows_survive_a_restart_with_a_ledger(
     deadline_s = time.monotonic() + TIMEOUT_S
     while first.end.statistics()["waiting"] == 3 and time.monotonic() < deadline_s:
         time.sleep(0.005)
-    with contextlib.suppress(TimeoutError):  # it dies with a batch in hand
-        monkeypatch.setattr("rstream.ray._endpoint.CLOSE_TIMEOUT_S", 0.05)
+    # It dies with a batch in hand.
+    with contextlib.suppress(TimeoutError), monkeypatch.context() as patch:
+        patch.setattr("rstream.ray._endpoint.CLOSE_TIMEOUT_S", 0.05)
         first.end.close()
     second = reopened(open_end, first, monkeypatch, ledger=ledger()).start()
     assert second.wait_for(30) == list(range(30))

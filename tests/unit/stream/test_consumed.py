@@ -10,10 +10,12 @@ import signal
 import subprocess
 import sys
 
+import anyio
 import pytest
 
 import rstream
 from rstream import stream
+from rstream.errors import MessagesLost
 from tests.support import free_port, until
 
 COUNT = 200
@@ -115,6 +117,7 @@ def test_a_queue_of_a_policy_has_consumed_what_it_holds(driver_dir, name, publis
 READER = """
 import sys, time
 from rstream import stream
+from rstream.errors import MessagesLost
 for number in stream.subscriber(sys.argv[1], dir=sys.argv[2]):
     print(number, flush=True)
     if number == 99:
@@ -165,3 +168,53 @@ def test_a_reader_between_two_looks_hides_no_loss(driver_dir, name):
         assert gone.consumed_position <= three
         assert gap.from_position <= three
         assert gap.to_position == pub.position
+
+
+def test_waiting_tells_what_the_last_reader_may_have_missed(driver_dir, name):
+    """Over UDP the next reader begins behind it, so the positions alone would say "consumed"."""
+    channel = f"aeron:udp?endpoint=127.0.0.1:{free_port()}"
+    with stream.publisher(name, channel=channel, dir=driver_dir, linger_s=0) as pub:
+        with stream.subscriber(name, channel=channel, dir=driver_dir) as sub:
+            until(lambda: pub.is_connected)
+            pub.send_many(range(10))
+            assert sub.get(timeout_s=5) == 0
+        until(lambda: not pub.is_connected)
+        with stream.subscriber(name, channel=channel, dir=driver_dir) as sub:
+            until(lambda: pub.is_connected)
+            with pytest.raises(MessagesLost, match="bytes that were sent may be lost") as caught:
+                pub.wait_consumed(timeout_s=5)
+            (gap,) = [event for event in pub.events() if isinstance(event, stream.Gap)]
+            assert caught.value.gap == gap
+            pub.send(10)
+            assert sub.get(timeout_s=5) == 10
+            assert pub.wait_consumed(timeout_s=5)  # told once
+
+
+def test_waiting_is_silent_about_a_gap_that_events_has_told(driver_dir, name):
+    channel = f"aeron:udp?endpoint=127.0.0.1:{free_port()}"
+    with stream.publisher(name, channel=channel, dir=driver_dir, linger_s=0) as pub:
+        with stream.subscriber(name, channel=channel, dir=driver_dir):
+            until(lambda: pub.is_connected)
+            pub.send_many(range(10))
+        until(lambda: not pub.is_connected)
+        with stream.subscriber(name, channel=channel, dir=driver_dir):
+            until(lambda: pub.is_connected)
+            assert [event for event in pub.events() if isinstance(event, stream.Gap)]
+            assert pub.wait_consumed(timeout_s=5)
+
+
+def test_an_event_loop_is_told_too(driver_dir, name):
+    channel = f"aeron:udp?endpoint=127.0.0.1:{free_port()}"
+
+    async def main():
+        async with rstream.aio.publisher(name, channel=channel, dir=driver_dir, linger_s=0) as pub:
+            async with rstream.aio.subscriber(name, channel=channel, dir=driver_dir):
+                await pub.send(1)
+            while pub.is_connected:
+                await anyio.sleep(0.01)
+            async with rstream.aio.subscriber(name, channel=channel, dir=driver_dir):
+                with pytest.raises(MessagesLost):
+                    await pub.wait_consumed(timeout_s=5)
+                assert await pub.wait_consumed(timeout_s=5)
+
+    anyio.run(main)
