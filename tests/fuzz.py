@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tests import c_builds
@@ -23,7 +24,7 @@ FINDING_CHARACTERS = 4000
 
 
 def run_fuzzers(amount: Callable[[str], str]) -> tuple[bool, list[str]]:
-    """Run each target for ``amount(target)``: a count, or seconds with an s.
+    """Run each target for ``amount(target)``: a count, or seconds with an s; one on each processor.
 
     Returns whether all were clean, and a line for each.
     """
@@ -33,20 +34,23 @@ def run_fuzzers(amount: Callable[[str], str]) -> tuple[bool, list[str]]:
         for path in (build / "fuzz").glob("fuzz_*")
         if path.is_file() and os.access(path, os.X_OK)
     )
-    good, lines = bool(programs), []
-    for program in programs:
-        name = program.name.removeprefix("fuzz_")
-        began = time.monotonic()
-        command = [str(program), str(TRANSPORT / "fuzz" / "corpus" / name), amount(name)]
-        result = subprocess.run(command, capture_output=True, text=True, check=False)
-        good = good and result.returncode == 0
-        verdict = "clean" if result.returncode == 0 else "FINDING"
-        last = (result.stdout.strip() or "-").splitlines()[-1]
-        lines.append(f"{name}: {verdict} in {time.monotonic() - began:.0f} s: {last}")
-        print(f"fuzz: {lines[-1]}", flush=True)
-        if result.returncode != 0:
-            print(result.stderr[-FINDING_CHARACTERS:], flush=True)
-    return good, lines
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        results = list(pool.map(lambda program: _run(program, amount), programs))
+    return bool(results) and all(good for good, _ in results), [line for _, line in results]
+
+
+def _run(program: Path, amount: Callable[[str], str]) -> tuple[bool, str]:
+    """Run one target; returns whether it was clean, and its line."""
+    name = program.name.removeprefix("fuzz_")
+    began = time.monotonic()
+    command = [str(program), str(TRANSPORT / "fuzz" / "corpus" / name), amount(name)]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    verdict = "clean" if result.returncode == 0 else "FINDING"
+    last = (result.stdout.strip() or "-").splitlines()[-1]
+    line = f"{name}: {verdict} in {time.monotonic() - began:.0f} s: {last}"
+    found = "" if result.returncode == 0 else f"\n{result.stderr[-FINDING_CHARACTERS:]}"
+    print(f"fuzz: {line}{found}", flush=True)
+    return result.returncode == 0, line
 
 
 def main() -> int:

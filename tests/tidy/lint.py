@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -53,11 +54,24 @@ def main() -> int:
         return write()
     # pyright cannot run the import hook of an editable install: the path names the package.
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    failed = [
-        name
-        for name, command in (CHECKS[:-1] if "--tools" in sys.argv else CHECKS)
-        if subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode != 0
-    ]
+
+    def passes(check: tuple[str, list[str]]) -> bool:
+        done = subprocess.run(
+            check[1],
+            cwd=ROOT,
+            env=environment,
+            check=False,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        print(done.stdout, end="", flush=True)
+        return done.returncode == 0
+
+    checks = CHECKS[:-1] if "--tools" in sys.argv else CHECKS
+    with ThreadPoolExecutor(os.cpu_count()) as pool:  # most of them use one processor
+        results = pool.map(passes, checks)
+        failed = [name for (name, _), good in zip(checks, results, strict=True) if not good]
     print(f"lint: {'FAILED ' + ', '.join(failed) if failed else 'OK'}")
     return int(bool(failed))
 
