@@ -60,6 +60,22 @@ class Opening(Generic[FaceT]):
         self._kind = kind
         self._opened: FaceT | None = None
 
+    def then(self, call: Callable[[FaceT], object]) -> Opening[FaceT]:
+        """The same, which calls ``call`` with the face when it is open."""
+        prepare = self._prepare
+
+        def prepare_both() -> Callable[[], FaceT]:
+            open_it = prepare()
+
+            def open_and_call() -> FaceT:
+                opened = open_it()
+                call(opened)
+                return opened
+
+            return open_and_call
+
+        return Opening(prepare_both, self._kind)
+
     def __repr__(self) -> str:
         return f"<rstream.aio.{self._kind}, not open yet>"
 

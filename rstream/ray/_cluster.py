@@ -100,6 +100,17 @@ def class_name(actor_id: str) -> str:
     return "" if row is None else row.class_name.rpartition(".")[2]
 
 
+def final_death(actor_id: str) -> str:
+    """For people, that an actor is dead and Ray does not restart it; empty: it is not, or this
+    cluster does not know it. Takes a millisecond.
+    """
+    row = _actor_row(actor_id)
+    if row is None or row.state != row.DEAD:
+        return ""
+    title = f"{row.class_name.rpartition('.')[2]}({actor_id[:ID_SHOWN]})"
+    return f"its actor {title} is dead, and Ray does not restart it"
+
+
 def standing(holder: Holder) -> Standing:
     """Whether the process is still there; asks Ray, which takes a millisecond."""
     if holder.actor_id:

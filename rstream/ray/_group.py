@@ -513,6 +513,9 @@ class Group:
             return True
         now_s = time.monotonic()
         lane.alone_since_s = lane.alone_since_s or now_s
+        if why := lane.publisher.why_gone():
+            self._drop(lane, why)
+            return False
         if limit_s is None or now_s - lane.alone_since_s < limit_s:
             return True
         self._drop(lane, f"no reader for {limit_s:g} s")

@@ -19,6 +19,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 from rstream import _core
 from rstream.errors import ConfigError
+from rstream.ray._deaths import ActorWatch
 from rstream.stream._options import PREFETCH
 
 if TYPE_CHECKING:
@@ -40,7 +41,10 @@ QUERY: Final = {
     "host_token": "host",
     "ipc_channel": "ipc",
     "udp_channel": "udp",
+    "actor_id": "actor",
 }
+#: Fields that a text may lack.
+OPTIONAL: Final = {"actor_id": ""}
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +66,8 @@ class StreamHandle:
         node: node address or id, for people.
         codec: name of the codec, as :func:`rstream.codecs.named` knows it; ``"id 128"``: a codec
             without a name, which writers must pass. ``"work:"`` before it: the reader shares work.
+        actor_id: of the actor that reads, hexadecimal; empty: a task or a program does. Writers in
+            its cluster ask Ray whether it is dead for good when it is away.
     """
 
     name: str
@@ -73,11 +79,15 @@ class StreamHandle:
     driver_dir: str
     node: str
     codec: str
+    actor_id: str = ""
 
     def __str__(self) -> str:
         """The handle as one line of text, a URI; :meth:`from_text` reads it."""
         query = {"v": str(HANDLE_VERSION)}
-        query |= {key: str(getattr(self, field)) for field, key in QUERY.items()}
+        for field, key in QUERY.items():
+            text = str(getattr(self, field))
+            if text or field not in OPTIONAL:
+                query[key] = text
         pairs = (f"{key}={quote(value, safe=':/?=')}" for key, value in query.items())
         return f"rstream://{self.endpoint}/{quote(self.name, safe='')}?{'&'.join(pairs)}"
 
@@ -105,7 +115,8 @@ class StreamHandle:
                     f"stream handle of version {version}, this rstream reads version "
                     f"{HANDLE_VERSION}: use the same rstream release on both sides"
                 )
-            fields: dict[str, Any] = {field: query[key] for field, key in QUERY.items()}
+            texts = OPTIONAL | {field: query[key] for field, key in QUERY.items() if key in query}
+            fields: dict[str, Any] = {field: texts[field] for field in QUERY}
             fields |= {"name": unquote(parts.path[1:]), "stream_id": int(fields["stream_id"])}
             return cls(endpoint=parts.netloc, **fields)
         except ConfigError:
@@ -149,7 +160,9 @@ class StreamHandle:
         """
         from rstream import stream
 
-        return stream.publisher(**self._address(type, codec, driver_dir), **options)
+        made = stream.publisher(**self._address(type, codec, driver_dir), **options)
+        made.why_gone = ActorWatch(self.actor_id).why_gone
+        return made
 
     def aio_publisher(
         self,
@@ -175,7 +188,8 @@ class StreamHandle:
         """
         from rstream import aio
 
-        return aio.publisher(**self._address(type, codec, driver_dir), **options)
+        opening = aio.publisher(**self._address(type, codec, driver_dir), **options)
+        return opening.then(self._watch)
 
     def sink(
         self,
@@ -204,6 +218,9 @@ class StreamHandle:
 
         address = self._address(type, codec, driver_dir)
         return stream.sink(**address, window=window, executor=executor, **options)
+
+    def _watch(self, made: AioPublisher[Any]) -> None:
+        made.why_gone = ActorWatch(self.actor_id).why_gone
 
     def _address(self, type: Any, codec: CodecLike, driver_dir: str | None) -> dict[str, Any]:
         """What a publisher of this process opens.

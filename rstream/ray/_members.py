@@ -231,10 +231,11 @@ class Members(Seating):
             self._open_again(lane)
             return True
         if not lane.is_connected:
-            limit_s = self._connect_timeout_s
-            if limit_s is None or time.monotonic() - lane.alone_since_s < limit_s:
-                return False
-            reason = f"no reader for {limit_s:g} s"
+            limit_s, reason = self._connect_timeout_s, lane.publisher.why_gone()
+            if not reason:
+                if limit_s is None or time.monotonic() - lane.alone_since_s < limit_s:
+                    return False
+                reason = f"no reader for {limit_s:g} s"
             self._give_up(lane, f"{reason}; {lane.reason}" if lane.reason else reason)
             return True
         lane.publisher.events()  # from here on they tell of this reader

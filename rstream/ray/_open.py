@@ -199,6 +199,7 @@ def reader(
             driver_dir=directory,
             node=node,
             codec=codec_name,
+            actor_id="" if holder is None else holder.actor_id,
         )
         beside = {"ipc": "aeron:ipc"}  # on the sockets that the reader has
         if udp:

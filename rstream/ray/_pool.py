@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from rstream import stream
 from rstream.codecs import raw
 from rstream.errors import BackPressured, NotConnected
+from rstream.ray._deaths import ActorWatch
 from rstream.ray._members import Members
 from rstream.stream._inner import inner_publisher
 from rstream.work._publisher import Publisher
@@ -120,4 +121,5 @@ def _open_lane(
         ConfigError: as :meth:`StreamHandle.place`. DriverError: as for a publisher.
     """
     made = stream.publisher(**handle.place(driver_dir), codec=raw(), **options)
+    made.why_gone = ActorWatch(handle.actor_id).why_gone
     return inner_publisher(made, f"a group, to member {handle.name!r}")

@@ -58,6 +58,8 @@ class PublisherFacts(_core.SendPath, Generic[T]):
 
     # Of a publisher that is a part of another face (_inner.py): the face, and how it logs.
     _owner: str = ""
+    #: Asked while no reader is there: why none will come any more; empty: one may. Must not wait.
+    why_gone: Callable[[], str] = staticmethod(str)
     _log_level: int = logging.WARNING
 
     def __init__(

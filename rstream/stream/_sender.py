@@ -325,12 +325,12 @@ class Sender(PublisherFacts[T]):
         """Note that no reader is there: log it once, and do not wait for ever.
 
         Raises:
-            NotConnected: none came within ``connect_timeout_s``.
+            NotConnected: none came within ``connect_timeout_s``, or none will.
             RemoteError: the last one left with an error.
         """
         self._check_accepted()
         limit_s, waited_s = self.connect_timeout_s, alone.waited_s
-        if limit_s is not None and waited_s >= limit_s:
+        if self.why_gone() or (limit_s is not None and waited_s >= limit_s):
             raise self._alone_error(waited_s)
         if waited_s >= NOTICE_AFTER_S and not alone.has_noticed:
             alone.has_noticed = True
@@ -396,6 +396,9 @@ class Sender(PublisherFacts[T]):
             "start the reader with the same driver directory and the same name; over UDP the "
             "endpoint is the reader's address; `rstream stat` lists the readers"
         )
+        if why := self.why_gone():
+            missing = f"{missing} any more: {why}; it was away"
+            hint = "open another reader, and give its handle to the writers"
         if self._is_gated:
             missing = f"{self._reader_count()} of {self.wait_for} subscribers"
         elif (wanted := ChannelUri.parse(self.channel).group_size) > 1 and self._reader_count():

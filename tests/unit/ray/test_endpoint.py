@@ -630,13 +630,14 @@ def test_what_is_no_handle_is_refused(text):
         rstream.ray.StreamHandle.from_text(text)
 
 
-def test_a_handle_travels_in_closures():
+@pytest.mark.parametrize("actor_id", ["", "30781d0301000000"])
+def test_a_handle_travels_in_closures(actor_id):
     import pickle
 
     cloudpickle = pytest.importorskip("cloudpickle")
     handle = rstream.ray.StreamHandle(
         name="a", stream_id=-7, ipc_channel="aeron:ipc", endpoint="[::1]:7", node="n",
-        udp_channel="aeron:udp", host_token="h", driver_dir="/d", codec="raw",
+        udp_channel="aeron:udp", host_token="h", driver_dir="/d", codec="raw", actor_id=actor_id,
     )  # fmt: skip
     assert pickle.loads(cloudpickle.dumps(lambda: handle))() == handle
     assert rstream.ray.StreamHandle.from_text(str(handle)) == handle

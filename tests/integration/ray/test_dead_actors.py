@@ -1,0 +1,116 @@
+"""An actor that is dead for good holds nobody up: Ray is asked while a reader is away."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any
+
+import pytest
+
+import rstream
+from rstream.errors import NotConnected
+from tests.support import until
+
+from .test_complaints import Reader, started
+from .test_pool import Worker
+
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.timeout(180),
+    pytest.mark.filterwarnings("default"),
+]
+
+#: With it a test fails that waits for the reader instead of asking Ray.
+LONG_S = 100.0
+SOON_S = 20.0
+
+
+@pytest.mark.parametrize("medium", ["ipc", "udp"])
+def test_writers_to_a_dead_actor_fail_at_once(
+    ray_session: Any, driver_dir: str, make_driver_dir: Any, medium: str
+) -> None:
+    ray = ray_session
+    far = make_driver_dir()
+    with rstream.Driver(dir=driver_dir), rstream.Driver(dir=far):
+        reader = started(ray, Reader, driver_dir)
+        handle = ray.get(reader.handle.remote())
+        directory = far if medium == "udp" else driver_dir
+        with handle.publisher(driver_dir=directory, connect_timeout_s=LONG_S, linger_s=0) as pub:
+            pub.send(1)
+            assert pub.wait_consumed(timeout_s=SOON_S)
+            ray.kill(reader)
+            until(lambda: not pub.is_connected)
+            began_s = time.monotonic()
+            with pytest.raises(NotConnected, match=r"any more: its actor Reader\(\w{8}\) is dead"):
+                while True:
+                    pub.send(2)
+            assert time.monotonic() - began_s < SOON_S
+
+        async def send() -> None:
+            async with handle.aio_publisher(
+                driver_dir=directory, connect_timeout_s=LONG_S, linger_s=0
+            ) as pub:
+                while True:
+                    await pub.send(3)
+
+        with pytest.raises(NotConnected, match="Ray does not restart it"):
+            asyncio.run(asyncio.wait_for(send(), SOON_S))
+
+
+def test_a_dead_member_leaves_its_group_at_once(ray_session: Any, driver_dir: str) -> None:
+    ray = ray_session
+    from rstream.ray import Group, MemberLost
+
+    with rstream.Driver(dir=driver_dir):
+        readers = [started(ray, Reader, driver_dir) for _ in range(3)]
+        handles = ray.get([one.handle.remote() for one in readers])
+        with Group(handles, connect_timeout_s=LONG_S, linger_s=SOON_S) as group:
+            group.send(0)
+            assert group.wait_consumed(timeout_s=SOON_S)
+            ray.kill(readers[1])
+            for number in range(1, 100):
+                group.send(number, timeout_s=SOON_S)
+            assert group.wait_consumed(timeout_s=SOON_S)
+            (event,) = group.events()
+            assert isinstance(event, MemberLost)
+            assert event.handle == handles[1]
+            assert "is dead, and Ray does not restart it" in event.reason
+        for one in readers[::2]:
+            until(lambda one=one: ray.get(one.facts.remote())["count"] == 100)
+            ray.kill(one)
+
+
+def test_an_actor_that_ray_restarts_is_waited_for(ray_session: Any, driver_dir: str) -> None:
+    ray = ray_session
+    with rstream.Driver(dir=driver_dir):
+        reader = started(ray, Reader, driver_dir, max_restarts=1, max_task_retries=-1)
+        handle = ray.get(reader.handle.remote())
+        with handle.publisher(connect_timeout_s=LONG_S, linger_s=0) as pub:
+            pub.send(1)
+            assert pub.wait_consumed(timeout_s=SOON_S)
+            ray.kill(reader, no_restart=False)
+            until(lambda: not pub.is_connected)
+            pub.send(2)
+            assert pub.wait_consumed(timeout_s=LONG_S)
+            assert ray.get(reader.facts.remote())["count"] == 1
+        ray.kill(reader)
+
+
+def test_a_dead_member_leaves_its_pool_at_once(ray_session: Any, driver_dir: str) -> None:
+    ray = ray_session
+    from rstream.ray import Group, MemberLost
+
+    with rstream.Driver(dir=driver_dir):
+        dying, living = (started(ray, Worker, driver_dir, at) for at in (5, -1))
+        handles = ray.get([one.handle.remote() for one in (dying, living)])
+        with Group(handles, share="work", connect_timeout_s=LONG_S) as pool:
+            for number in range(30):
+                pool.send(number)
+            assert pool.wait_consumed(timeout_s=SOON_S)
+            until(lambda: pool.members == handles[1:], SOON_S)
+            (event,) = pool.events()
+            assert isinstance(event, MemberLost)
+            assert "is dead, and Ray does not restart it" in event.reason
+        ray.get(living.finish.remote())
+        ray.kill(living)
