@@ -167,7 +167,17 @@ class Chaos:
                 due.pop(0)
                 plan.pop(0)
             if time.monotonic() - changed_s > 2 * STILL_S:
-                raise Failure(f"nothing has come for {2 * STILL_S:.0f} s, {arrived} of {rows} rows")
+                raise Failure(
+                    f"nothing has come for {2 * STILL_S:.0f} s, {arrived} of {rows} rows; "
+                    f"the reader: {self.facts()}"
+                )
+
+    def facts(self) -> str:
+        """What the reader is doing."""
+        try:
+            return self.ray.get(self.reader.facts.remote(), timeout=10)
+        except Exception as error:
+            return f"does not answer: {error!r}"
 
     def kill(self, kind: str) -> bool:
         """Kill one; False: none is alive now, as it is being started again."""

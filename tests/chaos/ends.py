@@ -90,3 +90,14 @@ class Reader:
 
     def handle(self) -> Any:
         return self.end.handle
+
+    def facts(self) -> str:
+        """What it is doing: counts, and where each of its threads is."""
+        import sys
+        import traceback
+
+        stacks = (
+            f"thread {ident}\n{''.join(traceback.format_stack(frame))}"
+            for ident, frame in sys._current_frames().items()
+        )
+        return f"{self.end.statistics()}\n{''.join(stacks)}"
