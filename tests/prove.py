@@ -271,7 +271,7 @@ def families() -> Outcome:
     files = ["--markdown", str(OUT / "families.md"), "--plot", str(OUT / "families.html")]
     arguments = ["lab", "families", "--runs", "30", "--agents-share", "0.1", *files]
     result = subprocess.run(
-        [sys.executable, "-m", "rstream.cli", *arguments],
+        [sys.executable, "-m", "rstream", *arguments],
         cwd=ROOT,
         capture_output=True,
         text=True,

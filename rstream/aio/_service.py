@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import anyio.lowlevel
 
+from rstream import abc
 from rstream.aio._requester import wait_readable
 from rstream.aio._thread_call import ThreadCall
 from rstream.errors import ClosedError, DriverError, RStreamError
 from rstream.service._current import set_current
 from rstream.service._desk import LOOK_S, RETRY_S
-from rstream.service._published import answers_of, may_make
+from rstream.service._published import Draining, answers_of, may_make
 from rstream.service._serving import LINGER_S, REJOIN_PAUSE_S, TURN, is_interrupt, told
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ class _Serving:
         self._interrupt: BaseException | None = None
         # Calls that other threads have for this one. One at most for each element that waits.
         self._posted: deque[Callable[[], object]] = deque()
+        self._published: list[Asked] = []  # what publishers answer
 
     async def run(self) -> None:
         """Serve until the driver is lost, or the service is closing."""
@@ -93,12 +95,25 @@ class _Serving:
                     await anyio.sleep(REJOIN_PAUSE_S)
                 except ClosedError:
                     service.note_closed()  # the client was closed: the program ends
+                if service.is_closing and service.lingers:
+                    await self._drain()
                 tasks.cancel_scope.cancel()
             if self._interrupt is not None:
                 raise self._interrupt
         finally:
             with anyio.CancelScope(shield=True):
                 await ThreadCall(lambda: desk.close(LINGER_S)).result()
+
+    async def _drain(self) -> None:
+        """Let callers have what publishers still owe them, as the server in threads does."""
+        draining = Draining()
+        with suppress(DriverError, ClosedError):
+            while draining.goes_on(self._published):
+                self._desk.take()
+                while self._posted:
+                    self._posted.popleft()()
+                self._desk.flush()
+                await anyio.sleep(RETRY_S)
 
     async def _pause(self, count: int) -> None:
         if count:
@@ -152,7 +167,7 @@ class _Serving:
                 asked.on_change = None  # the desk may be closed in a thread: no scope works there
         self._wake()
 
-    async def _stream(self, asked: Asked, answers: Any, scope: anyio.CancelScope) -> None:
+    async def _stream(self, asked: Asked, result: Any, scope: anyio.CancelScope) -> None:
         service, desk = self._service, self._desk
         changed = anyio.Event()
 
@@ -162,7 +177,9 @@ class _Serving:
                 scope.cancel()
 
         asked.on_change = on_change
-        answers = answers_of(answers, lambda: self._post(asked.changed))
+        answers: Any = answers_of(result, lambda: self._post(asked.changed))
+        if isinstance(result, abc.Publisher):
+            self._published.append(asked)
         try:
             while True:
                 while not may_make(answers, asked):
@@ -181,6 +198,8 @@ class _Serving:
                 if asked.made % TURN == 0:
                     await anyio.lowlevel.checkpoint()
         finally:
+            if asked in self._published:
+                self._published.remove(asked)
             await _close(answers)
 
 

@@ -100,7 +100,10 @@ class AnswerStream(Generic[A]):
             raise
         if not is_here:
             self.close()
-            raise owner._timeout(timeout_s)  # pyright: ignore[reportPrivateUsage]
+            error = owner._timeout(timeout_s)  # pyright: ignore[reportPrivateUsage]
+            if self._granted <= self._taken:
+                error.hint = "no answer was requested: call request(n), or give a prefetch above 0"
+            raise error
 
     def close(self) -> None:
         """Tell the server to make no more, and drop what has come. Idempotent; never waits."""

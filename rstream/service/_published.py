@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -9,7 +10,7 @@ from rstream import abc
 from rstream._checks import check_subscription
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from rstream.service._asked import Asked
 
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
 AHEAD: Final = 64
 #: Elements requested at once, unless the caller wants fewer.
 STEP: Final = AHEAD // 4
+#: Most seconds that a closing server gives its callers to take what publishers have for them.
+DRAIN_S: Final = 5.0
+#: A publisher that has given nothing for so many seconds has nothing more just now.
+QUIET_S: Final = 0.05
 
 
 class PublishedAnswers(abc.Subscriber[Any]):
@@ -121,3 +126,31 @@ def may_make(answers: object, asked: Asked) -> bool:
     if isinstance(answers, PublishedAnswers):
         return answers.may_make(asked)
     return asked.may_make
+
+
+class Draining:
+    """How long a closing server goes on with the answers of publishers.
+
+    A publisher that has ended still owes its callers the last elements and the end. Whether it has
+    ended does not show while a stage before it holds an element. So a server goes on while anything
+    comes, while a caller must first ask for more, and ``DRAIN_S`` at most.
+    """
+
+    def __init__(self) -> None:
+        self._deadline_s = time.monotonic() + DRAIN_S
+        self._changed_s = time.monotonic()
+        self._seen = (-1, -1, -1)
+
+    def goes_on(self, streams: Sequence[Asked]) -> bool:
+        """Whether to go on.
+
+        Args:
+            streams: the requests that publishers answer, and have not answered in full.
+        """
+        now_s = time.monotonic()
+        made, granted = sum(one.made for one in streams), sum(one.granted for one in streams)
+        if (len(streams), made, granted) != self._seen:
+            self._seen, self._changed_s = (len(streams), made, granted), now_s
+        is_owed = any(not (asked.is_cancelled or asked.may_make) for asked in streams)
+        is_quiet = now_s - self._changed_s >= QUIET_S
+        return bool(streams) and now_s < self._deadline_s and (is_owed or not is_quiet)

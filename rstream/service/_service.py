@@ -67,6 +67,8 @@ class Service(Generic[Q, A]):
         self._dir = dir
         self._desk: Desk | None = None
         self._thread: threading.Thread | None = None
+        #: Whether callers may take what publishers owe them when it closes.
+        self.lingers: bool = True
         self._closing = threading.Event()
         self._opened = threading.Event()
         self._problem: BaseException | None = None
@@ -164,6 +166,9 @@ class Service(Generic[Q, A]):
     def close(self, *, timeout_s: float = 10.0) -> None:
         """End serving: what runs is cancelled, and callers that wait get ServerLost. Idempotent.
 
+        What publishers have for their callers, and their end, is taken first, for up to 5 s; not
+        when a ``with`` block is left by an exception.
+
         Args:
             timeout_s: most seconds to wait for the thread of :meth:`start`, which leaves when the
                 function has returned.
@@ -186,6 +191,7 @@ class Service(Generic[Q, A]):
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        self.lingers = exc is None
         self.close()
 
     def __reduce__(self) -> NoReturn:

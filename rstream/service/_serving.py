@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rstream.errors import ClosedError, DriverError, RStreamError
 from rstream.service._current import set_current
-from rstream.service._desk import LOOK_S
-from rstream.service._published import PublishedAnswers, answers_of, may_make
+from rstream.service._desk import LOOK_S, RETRY_S
+from rstream.service._published import Draining, PublishedAnswers, answers_of, may_make
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,6 +40,11 @@ class Stream:
         self.asked = asked
         self.answers = answers
         self.is_running = False  # a thread of the pool makes the next answer
+
+    @property
+    def is_published(self) -> bool:
+        """Whether a publisher makes the answers."""
+        return isinstance(self.answers, PublishedAnswers)
 
     @property
     def may_make(self) -> bool:
@@ -87,6 +92,8 @@ class Serving:
                     has_made = True  # its stream may make the next one
                 if desk.has_unsent:
                     desk.flush()
+            if service.lingers:
+                self._drain()
         except DriverError as error:
             log.warning("service %r: %s; joining again", service.name, error)
             time.sleep(REJOIN_PAUSE_S)
@@ -98,6 +105,19 @@ class Serving:
                 if not stream.is_running:
                     stream.close()
             desk.close(LINGER_S)
+
+    def _drain(self) -> None:
+        """Let callers have what publishers still owe them."""
+        for stream in [one for one in self._streams if not one.is_published]:
+            self._streams.remove(stream)
+            stream.asked.is_cancelled = True
+            if not stream.is_running:
+                stream.close()
+        draining = Draining()
+        while draining.goes_on([stream.asked for stream in self._streams]):
+            self._desk.wait(0.0 if self._step_streams() else RETRY_S)
+            self._desk.take()
+            self._desk.flush()
 
     # ---- calling the function ----
 
@@ -199,7 +219,7 @@ class Serving:
         asked = stream.asked
         if not stream.may_make:
             return False
-        if self._pool is not None and not isinstance(stream.answers, PublishedAnswers):
+        if self._pool is not None and not stream.is_published:
             stream.is_running = True
             self._pool.submit(self._step_in_pool, stream)
             return True

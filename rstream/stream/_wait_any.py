@@ -38,20 +38,26 @@ def wait_any(
         Those that are ready, in the order given; empty: none within ``timeout_s``.
     Raises:
         ConfigError: there is no subscriber to wait for, or a bad ``timeout_s``.
-        TypeError: an object that is no subscriber.
+        TypeError: an object that is no subscriber; or one alone, not in a list.
 
     Example::
 
         reading = [rstream.subscriber("ticks"), rstream.subscriber("news")]
         while reading:
             for sub in rstream.wait_any(reading):
-                for item in sub.poll():
-                    print(sub.name, item)
-                if sub.is_ended:
+                try:
+                    for item in sub.poll():
+                        print(sub.name, item)
+                except rstream.PublisherLost as error:
+                    print(error)
+                    sub.close()
+                if sub.is_ended or sub.is_closed:
                     sub.close()
                     reading.remove(sub)
     """
     check_timeout(timeout_s)
+    if isinstance(subscribers, Subscriber):  # iterable too: its messages would be taken
+        raise TypeError("wait_any waits for a list of subscribers: wait_any([subscriber])")
     waiting = list(subscribers)
     _check(waiting)
     deadline_s = None if timeout_s is None else time.monotonic() + timeout_s

@@ -56,7 +56,7 @@ def test_stat_names_the_destination(driver: Driver, client: Client) -> None:
         (counter,) = until(failed)
         assert counter.label.startswith(f"snd-dest-failed: {UNREACHABLE} ")
         screen = subprocess.run(
-            [sys.executable, "-m", "rstream.cli", "stat", "--once", "--dir", driver.dir],
+            [sys.executable, "-m", "rstream", "stat", "--once", "--dir", driver.dir],
             capture_output=True,
             text=True,
             check=True,

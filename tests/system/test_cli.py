@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def run(*arguments: str, timeout_s: float = 60.0) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "rstream.cli", *arguments],
+        [sys.executable, "-m", "rstream", *arguments],
         capture_output=True,
         text=True,
         timeout=timeout_s,
@@ -75,7 +75,7 @@ def test_stat_shows_why_a_stream_is_held(driver_dir: str) -> None:
 
 def test_stat_ends_with_ctrl_c(driver_dir: str) -> None:
     with rstream.Driver(dir=driver_dir):
-        command = [sys.executable, "-m", "rstream.cli", "stat", "--follow", "--dir", driver_dir]
+        command = [sys.executable, "-m", "rstream", "stat", "--follow", "--dir", driver_dir]
         with subprocess.Popen(command, stdout=subprocess.PIPE) as stat:
             assert stat.stdout is not None
             stat.stdout.readline()
@@ -95,7 +95,7 @@ def test_into_a_pipe_it_prints_once_and_ends(driver_dir: str, command: str) -> N
 @pytest.mark.parametrize("command", ["stat", "top"])
 def test_into_a_pipe_it_goes_on_when_told_to(driver_dir: str, command: str, option: str) -> None:
     with rstream.Driver(dir=driver_dir):
-        whole = [sys.executable, "-m", "rstream.cli", command, option, "--dir", driver_dir]
+        whole = [sys.executable, "-m", "rstream", command, option, "--dir", driver_dir]
         with subprocess.Popen(whole, stdout=subprocess.PIPE, text=True) as process:
             assert process.stdout is not None
             titles = 0

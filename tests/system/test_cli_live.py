@@ -25,7 +25,7 @@ from tests.support import free_port, in_thread, until
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-RSTREAM = [sys.executable, "-m", "rstream.cli"]
+RSTREAM = [sys.executable, "-m", "rstream"]
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:

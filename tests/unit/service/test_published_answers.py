@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import anyio
 import pytest
 
 import rstream
 from rstream import abc, service, stages
-from rstream.errors import RemoteError, ServerLost
+from rstream.errors import RemoteError, RequestTimeout, ServerLost
 from tests.support import in_thread, until
 
 SOON_S = 5.0
@@ -200,6 +201,63 @@ def test_a_caller_that_stands_still_holds_no_other(name, driver_dir, serve):
         last = next(still)
         while last != 499:
             last = next(still)
+
+
+@pytest.mark.parametrize("cost_s", [0.0, 0.01])
+def test_a_closing_server_lets_callers_have_the_last_value(ask, serve, cost_s):
+    """Also a caller that is slow, and a value that a stage held when the server was closed."""
+    queue, hub = stages.source_queue(), stages.broadcast_hub(replay=1, wait_for=0)
+    queue.subscribe(hub)
+    newest = stages.buffer(1, overflow="drop_oldest")
+    served, got = serve(lambda _: newest(hub)), []
+    stream = ask.request_stream(None, prefetch=1, timeout_s=SOON_S)
+
+    def read():
+        for value in stream:
+            got.append(value)
+            time.sleep(cost_s)
+        got.append("end")
+
+    reading = in_thread(read)
+    assert until(lambda: hub.subscribers)
+    for n in range(50):
+        queue.send(n)
+    queue.close()
+    served.close()
+    reading.join(SOON_S)
+    assert got[-2:] == [49, "end"]
+
+
+def test_a_closing_server_waits_for_nobody_whose_publisher_goes_on(ask, serve):
+    hub = stages.broadcast_hub(replay=1, wait_for=0)
+    served = serve(lambda _: hub)
+    stream = ask.request_stream(None, timeout_s=60)
+    assert until(lambda: hub.subscribers)
+    began_s = time.monotonic()
+    served.close()
+    assert time.monotonic() - began_s < 2.5  # not the five seconds
+    with pytest.raises(ServerLost):
+        next(stream)
+
+
+def test_a_server_that_is_left_by_an_error_does_not_linger(name, driver_dir, ask):
+    source = Source()
+    with (
+        pytest.raises(ZeroDivisionError),
+        rstream.serve(name, dir=driver_dir)(lambda _: source),
+    ):
+        stream = ask.request_stream(None, prefetch=0, timeout_s=60)  # asks for nothing
+        assert until(lambda: source.subscriber)
+        began_s = time.monotonic()
+        raise ZeroDivisionError
+    assert time.monotonic() - began_s < 2.5
+    del stream
+
+
+def test_a_wait_for_what_was_not_requested_says_so(ask, serve):
+    serve(lambda _: stages.from_iterable(range(9)))
+    with pytest.raises(RequestTimeout, match="no answer was requested: call request"):
+        next(ask.request_stream(None, prefetch=0, timeout_s=0.05))
 
 
 def test_an_event_loop_reads_it_too(name, driver_dir, serve):

@@ -174,3 +174,15 @@ def test_what_cannot_be_waited_for_is_refused(opened):
         rstream.wait_any([subs[0], pubs[0]])
     with pytest.raises(ConfigError, match="timeout_s"):
         rstream.wait_any(subs, float("nan"))
+
+
+def test_one_subscriber_without_a_list_is_refused_and_keeps_its_messages(driver_dir, name):
+    """It is iterable: as a list of subscribers it would be read to its end."""
+    with (
+        stream.subscriber(name, dir=driver_dir) as sub,
+        stream.publisher(name, dir=driver_dir) as pub,
+    ):
+        pub.send(1)
+        with pytest.raises(TypeError, match=r"wait_any\(\[subscriber\]\)"):
+            rstream.wait_any(sub, timeout_s=0)
+        assert sub.get(timeout_s=5) == 1

@@ -1,7 +1,0 @@
-"""``python -m rstream.cli``."""
-
-import sys
-
-from rstream.cli._main import main
-
-sys.exit(main())
