@@ -43,6 +43,7 @@ from rstream.stream._blocks import Block, BlockPool, remove_orphans
 from rstream.stream._events import EVENTS_MAX, Gap
 from rstream.stream._names import KIND_BLOCK, KIND_PLAIN
 from rstream.stream._publisher import send_encoded
+from rstream.stream._publisher_facts import why_gone
 from rstream.stream._sender import length_of
 from rstream.work import Unfinished
 from rstream.work._protocol import PREFETCH_MAX, check_count
@@ -513,7 +514,7 @@ class Group:
             return True
         now_s = time.monotonic()
         lane.alone_since_s = lane.alone_since_s or now_s
-        if why := lane.publisher.why_gone():
+        if why := why_gone(lane.publisher):
             self._drop(lane, why)
             return False
         if limit_s is None or now_s - lane.alone_since_s < limit_s:

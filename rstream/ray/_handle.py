@@ -161,7 +161,7 @@ class StreamHandle:
         from rstream import stream
 
         made = stream.publisher(**self._address(type, codec, driver_dir), **options)
-        made.why_gone = ActorWatch(self.actor_id).why_gone
+        self._watch(made)
         return made
 
     def aio_publisher(
@@ -219,8 +219,10 @@ class StreamHandle:
         address = self._address(type, codec, driver_dir)
         return stream.sink(**address, window=window, executor=executor, **options)
 
-    def _watch(self, made: AioPublisher[Any]) -> None:
-        made.why_gone = ActorWatch(self.actor_id).why_gone
+    def _watch(self, made: Publisher[Any] | AioPublisher[Any]) -> None:
+        from rstream.stream._publisher_facts import tell_why_gone
+
+        tell_why_gone(made, ActorWatch(self.actor_id).why_gone)
 
     def _address(self, type: Any, codec: CodecLike, driver_dir: str | None) -> dict[str, Any]:
         """What a publisher of this process opens.

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Final
 
 from rstream.errors import RStreamError
 from rstream.stream import Disconnected, Rejected, SessionChanged
+from rstream.stream._publisher_facts import why_gone
 from rstream.work._desk import Seat
 from rstream.work._protocol import VERSION, LaneReport, Report
 from rstream.work._seating import Seating
@@ -231,7 +232,7 @@ class Members(Seating):
             self._open_again(lane)
             return True
         if not lane.is_connected:
-            limit_s, reason = self._connect_timeout_s, lane.publisher.why_gone()
+            limit_s, reason = self._connect_timeout_s, why_gone(lane.publisher)
             if not reason:
                 if limit_s is None or time.monotonic() - lane.alone_since_s < limit_s:
                     return False

@@ -13,6 +13,7 @@ from rstream.errors import BackPressured, NotConnected
 from rstream.ray._deaths import ActorWatch
 from rstream.ray._members import Members
 from rstream.stream._inner import inner_publisher
+from rstream.stream._publisher_facts import tell_why_gone
 from rstream.work._publisher import Publisher
 from rstream.work._readers import Settings
 
@@ -121,5 +122,5 @@ def _open_lane(
         ConfigError: as :meth:`StreamHandle.place`. DriverError: as for a publisher.
     """
     made = stream.publisher(**handle.place(driver_dir), codec=raw(), **options)
-    made.why_gone = ActorWatch(handle.actor_id).why_gone
+    tell_why_gone(made, ActorWatch(handle.actor_id).why_gone)
     return inner_publisher(made, f"a group, to member {handle.name!r}")

@@ -59,7 +59,7 @@ class PublisherFacts(_core.SendPath, Generic[T]):
     # Of a publisher that is a part of another face (_inner.py): the face, and how it logs.
     _owner: str = ""
     #: Asked while no reader is there: why none will come any more; empty: one may. Must not wait.
-    why_gone: Callable[[], str] = staticmethod(str)
+    _why_gone: Callable[[], str] = staticmethod(str)
     _log_level: int = logging.WARNING
 
     def __init__(
@@ -556,3 +556,18 @@ class PublisherFacts(_core.SendPath, Generic[T]):
     def __del__(self) -> None:
         if not (getattr(self, "_closed", True) or self._forget_inherited()):
             warn_unclosed(self, self._made_at)
+
+
+def tell_why_gone(publisher: PublisherFacts[Any], why_gone: Callable[[], str]) -> None:
+    """Have a publisher ask, while it has no reader, why none will come any more.
+
+    Args:
+        publisher: of threads, or of an event loop.
+        why_gone: for people; empty: one may come. Any thread calls it, and it never waits.
+    """
+    publisher._why_gone = why_gone  # pyright: ignore[reportPrivateUsage] - same file
+
+
+def why_gone(publisher: PublisherFacts[Any]) -> str:
+    """Why no reader will come any more, for people; empty: one may."""
+    return publisher._why_gone()  # pyright: ignore[reportPrivateUsage] - same file

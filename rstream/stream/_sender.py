@@ -330,7 +330,7 @@ class Sender(PublisherFacts[T]):
         """
         self._check_accepted()
         limit_s, waited_s = self.connect_timeout_s, alone.waited_s
-        if self.why_gone() or (limit_s is not None and waited_s >= limit_s):
+        if self._why_gone() or (limit_s is not None and waited_s >= limit_s):
             raise self._alone_error(waited_s)
         if waited_s >= NOTICE_AFTER_S and not alone.has_noticed:
             alone.has_noticed = True
@@ -396,7 +396,7 @@ class Sender(PublisherFacts[T]):
             "start the reader with the same driver directory and the same name; over UDP the "
             "endpoint is the reader's address; `rstream stat` lists the readers"
         )
-        if why := self.why_gone():
+        if why := self._why_gone():
             missing = f"{missing} any more: {why}; it was away"
             hint = "open another reader, and give its handle to the writers"
         if self._is_gated:

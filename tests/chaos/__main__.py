@@ -32,6 +32,8 @@ from tests.integration.conftest import _environment
 #: A kill is due when so many more rows have come, or nothing has come for this long.
 STILL_S = 60.0
 WAIT_S = 0.05
+#: Most characters of each log that a failure shows.
+LOG_SHOWN = 6000
 FILES_LEAST = 20
 KINDS = ("worker", "executor", "reader", "driver", "program")
 
@@ -253,8 +255,12 @@ def main() -> int:
     try:
         return _run(chaos)
     except Failure as failure:
-        say(f"FAILED seed={options.seed}: {failure}; the program's log:")
-        print((folder / "program.log").read_text(errors="replace")[-3000:])
+        say(f"FAILED seed={options.seed}: {failure}")
+        logs = sorted(
+            (folder / "executors").glob("*/*/stderr"), key=lambda log: log.stat().st_mtime
+        )
+        for log in (folder / "program.log", *logs[-2:]):  # those of the executors of now
+            print(f"==== {log}\n{log.read_text(errors='replace')[-LOG_SHOWN:]}")
         return 1
     finally:
         chaos.end_program()

@@ -28,6 +28,7 @@ def main() -> int:
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.local.dir", str(folder / "spark"))
         .config("spark.driver.memory", "1g")
+        .config("spark.python.worker.tracebackDumpIntervalSeconds", "30")  # into the executor's log
         .config("spark.driver.extraJavaOptions", "-XX:-UsePerfData")
         .getOrCreate()
     )

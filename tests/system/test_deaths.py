@@ -174,6 +174,7 @@ def test_a_stopped_driver_finds_its_clients_gone(directory, channel, name):
             again = client.add_subscription(channel, 7)
             with client.add_publication(channel, 7) as publisher:
                 until(lambda: publisher.is_connected, 30)
+                until(again.images)  # over UDP it may come a moment later
                 assert {image.session_id for image in again.images()} == {publisher.session_id}
         subscription.close()
         publication.close()
