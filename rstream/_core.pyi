@@ -547,9 +547,10 @@ class Turn:
 
 @disjoint_base
 class SendPath:
-    """The base of publishers: what a send changes, and ``_send``, whose short way is in C. The
-    rest is left to ``_send_slowly(obj, timeout_s=…)``, ``_send_encoded(data, timeout_s)`` and
-    ``_on_unencodable(obj, error)``.
+    """The base of publishers: what a send changes, and ``_send`` and ``_offer``, whose short way is
+    in C. The rest is left to ``_send_slowly(obj, timeout_s=…)``, ``_send_encoded(data)``,
+    ``_offer_slowly(obj)``, ``_offer_encoded(data)``, and ``_on_unencodable(obj, error)``, which
+    returns the message or raises.
 
     Attributes:
         _lock: held during the short way; there is none before it is set.
@@ -558,6 +559,7 @@ class SendPath:
         _bucket: None, or what keeps the rate: then there is no short way.
         _header: the reserved value of each message.
         _reached: position after the last message.
+        _short_way_end: position from which on there is no short way.
         _sent: messages.
         _look_again: messages after which ``_note_sent(position, 0)`` looks at the readers.
         _was_connected: whether a reader was there at the last look; else ``_look()`` comes first.
@@ -569,10 +571,12 @@ class SendPath:
     _bucket: Any
     _header: int
     _reached: int
+    _short_way_end: int
     _sent: int
     _look_again: int
     _was_connected: bool
-    def _send(self, obj: Any, *, timeout_s: float | None = None) -> int: ...
+    def _send(self, obj: Any, *, timeout_s: float | None = None) -> Any: ...
+    def _offer(self, obj: Any) -> Any: ...
 
 # The engines of the laboratory (rstream.lab).
 def lab_records() -> list[tuple[str, list[tuple[str, float, float]]]]:

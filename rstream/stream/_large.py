@@ -77,7 +77,7 @@ class LargeSender(Sender[T]):
         """Offer the next part, or the first one again if nobody has it."""
         if message.must_begin_again(self._core):
             self._begin_large(message)
-        position = self._offer(message.next_part(), self._part_header)
+        position = self._offer_data(message.next_part(), self._part_header)
         if position > 0:
             part_bytes = message.advance()
             if self._bucket is not None:

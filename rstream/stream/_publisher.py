@@ -180,32 +180,29 @@ class Publisher(SegmentSender[T]):
 
     # ---- sending ----
 
-    # With its docstring. The methods behind it do what is more than to encode, offer and count.
+    # With their docstrings. The methods behind them do more than to encode, offer and count.
     if TYPE_CHECKING:
 
         def send(self, obj: T, *, timeout_s: float | None = None) -> int:
             """Send one object; wait for room, and for a first subscriber."""
             ...
 
+        def offer(self, obj: T) -> int:
+            """Try to send one object at once."""
+            ...
+
     else:
         send = _core.SendPath._send
+        offer = _core.SendPath._offer
 
     def _send_slowly(self, obj: T, *, timeout_s: float | None = None) -> int:
-        with self._lock:
-            try:
-                data = self._encode(obj)
-            except Exception as error:
-                raise self._encode_error(obj, error) from error
-        return self._send_encoded(data, timeout_s)
+        return self._send_encoded(self._encode_one(obj), timeout_s)
 
     _send_slowly.__qualname__ = "Publisher.send"  # for the text of a TypeError
 
-    def _on_unencodable(self, obj: T, error: Exception) -> int:
-        if self._quick_encode == self._encode:
-            raise self._encode_error(obj, error) from error
-        return self._send_slowly(obj)  # the codec's own encode raises a better error
-
-    def _send_encoded(self, data: Encoded, timeout_s: float | None, kind: int = KIND_PLAIN) -> int:
+    def _send_encoded(
+        self, data: Encoded, timeout_s: float | None = None, kind: int = KIND_PLAIN
+    ) -> int:
         """The rest of :meth:`send`; the C base calls it."""
         header = self._header
         if kind != KIND_PLAIN:
@@ -214,7 +211,7 @@ class Publisher(SegmentSender[T]):
             self._say()
         with self._lock:
             if self._bucket is None:
-                position = self._offer(data, header)
+                position = self._offer_data(data, header)
                 if position > 0:
                     self._note_sent(position)
                     return position
@@ -284,27 +281,17 @@ class Publisher(SegmentSender[T]):
                 self._put_down(message)
         return position
 
-    def offer(self, obj: T) -> int:
-        """Try to send one object at once.
+    def _offer_slowly(self, obj: T) -> int:
+        return self._offer_encoded(self._encode_one(obj))
 
-        A message in parts is begun only if there is room now and no other one is under way. Once
-        begun it is sent to its end, as :meth:`send` does: that waits as long as readers are there.
+    _offer_slowly.__qualname__ = "Publisher.offer"
 
-        Returns:
-            The position after it, or below 0 when it was not taken: Aeron's reason
-            (:data:`rstream.NOT_CONNECTED` -1, BACK_PRESSURED -2: the readers have no room,
-            ADMIN_ACTION -3), or RATE_LIMITED -7: it is held back by its own rate.
-        Raises:
-            CodecError, MessageTooLarge, ClosedError: as for :meth:`send`.
-        """
+    def _offer_encoded(self, data: Encoded) -> int:
+        """The rest of :meth:`offer`; the C base calls it."""
         with self._lock:
-            try:
-                data = self._encode(obj)
-            except Exception as error:
-                raise self._encode_error(obj, error) from error
             if self._is_over_rate():
                 return _core.RATE_LIMITED
-            position = self._offer(data)
+            position = self._offer_data(data)
             is_over = position > _core.CLOSED
             if is_over:
                 position = self._note_offered(position, data)
@@ -317,7 +304,7 @@ class Publisher(SegmentSender[T]):
             return self._offer_large(data)
         self._run(self._recover_steps(position, length_of(data)))
         with self._lock:
-            return self._note_offered(self._offer(data), data)
+            return self._note_offered(self._offer_data(data), data)
 
     def _offer_large(self, data: Encoded) -> int:
         if self._has_large_turn():  # in a signal handler

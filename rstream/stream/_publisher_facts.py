@@ -46,6 +46,8 @@ T = TypeVar("T")
 
 #: A publisher reads the consumed position after this many messages.
 CONSUMED_EVERY = 64
+#: For a short way that has no end.
+NO_END = 2**63 - 1
 #: Type of the counter with the number of receivers of a publication.
 TYPE_RECEIVERS = 17
 #: How long a reader's error over the network is an event only. A reader that is still there sends
@@ -105,6 +107,7 @@ class PublisherFacts(_core.SendPath, Generic[T]):
         self._is_failure_told = False  # it was raised
         self._end_error: RemoteError | None = None  # for whoever leaves the block
         self._reached = self._consumed = self._look_again = 0
+        self._short_way_end = NO_END
         self._was_connected = False
         self._made_at = made_at or call_site()
         self._join(link)

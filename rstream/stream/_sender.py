@@ -116,7 +116,7 @@ class Sender(PublisherFacts[T]):
 
     # ---- at once ----
 
-    def _offer(self, data: Encoded, header: int | None = None) -> int:
+    def _offer_data(self, data: Encoded, header: int | None = None) -> int:
         reserved = self._header if header is None else header
         try:
             if type(data) is list:
@@ -193,7 +193,7 @@ class Sender(PublisherFacts[T]):
         try:
             while True:
                 yield from self._cause_steps(waiting, reason, length_of(data))
-                reason = self._offer(data, header)
+                reason = self._offer_data(data, header)
                 if reason > 0:
                     return reason
         finally:
@@ -231,7 +231,7 @@ class Sender(PublisherFacts[T]):
         try:
             while start < len(messages):
                 if has_buffers:
-                    taken, position = 0, self._offer(messages[start])
+                    taken, position = 0, self._offer_data(messages[start])
                 else:
                     taken, position = self._offer_from(whole, start)
                 if position <= 0:
@@ -255,7 +255,7 @@ class Sender(PublisherFacts[T]):
         check_timeout(timeout_s)
         began_s = time.monotonic()
         yield from self._pace_steps(timeout_s)
-        position = self._offer(data, header)
+        position = self._offer_data(data, header)
         if position <= 0:
             left_s = (
                 None if timeout_s is None else max(0.0, timeout_s - (time.monotonic() - began_s))
@@ -380,6 +380,20 @@ class Sender(PublisherFacts[T]):
         return True
 
     # ---- errors ----
+
+    def _encode_one(self, obj: T) -> Encoded:
+        """The message. Raises CodecError, which says what cannot be encoded, and where."""
+        with self._lock:
+            try:
+                return self._encode(obj)
+            except Exception as error:
+                raise self._encode_error(obj, error) from error
+
+    def _on_unencodable(self, obj: T, error: Exception) -> Encoded:
+        """The C base calls it when the quick encoder has raised."""
+        if self._quick_encode == self._encode:
+            raise self._encode_error(obj, error) from error
+        return self._encode_one(obj)  # the codec's own encode raises a better error
 
     def _encode_error(self, obj: object, error: Exception) -> CodecError:
         return encode_error(self._where(), obj, error)

@@ -1,7 +1,8 @@
 /* send_path_type.c: SendPath, the base of publishers: what a send changes, and the short way of
- * send. The short way encodes, offers once and counts, in one call from Python. Whatever else may
- * happen (an argument more, a rival thread, no room, no reader, a message in parts, an object that
- * cannot be encoded) is left to Python: _send_slowly, _send_encoded and _on_unencodable.
+ * send and offer. The short way encodes, offers once and counts, in one call from Python. Whatever
+ * else may happen (an argument more, a rival thread, no room, no reader, a message in parts, an
+ * object that cannot be encoded) is left to Python: the methods of a long_way_t, and
+ * _on_unencodable.
  *
  * The GIL guards the fields. The turn is held while the encoder runs, which may be Python code. */
 #include "publication.h"
@@ -19,6 +20,7 @@ typedef struct send_path_t {
     PyObject *bucket; /* not NULL or None: the rate is kept in Python: no short way */
     int64_t header;
     int64_t reached; /* position after the last message */
+    int64_t short_way_end; /* position from which on there is no short way */
     int64_t sent; /* messages */
     int64_t look_again; /* messages after which _note_sent looks at the readers */
     char was_connected; /* whether a reader was there at the last look */
@@ -59,10 +61,16 @@ static void send_path_dealloc(PyObject *object)
 
 /* ---- the long way ---- */
 
-static PyObject *send_slowly(PyObject *self, PyObject *const *args, Py_ssize_t count,
-    PyObject *names)
+/* Names of the Python methods that do what the short way of one method does not. */
+typedef struct long_way_t {
+    const char *whole; /* takes the arguments */
+    const char *encoded; /* takes the message */
+} long_way_t;
+
+static PyObject *call_whole(PyObject *self, const long_way_t *way, PyObject *const *args,
+    Py_ssize_t count, PyObject *names)
 {
-    PyObject *method = PyObject_GetAttrString(self, "_send_slowly");
+    PyObject *method = PyObject_GetAttrString(self, way->whole);
     PyObject *plain = method == NULL ? NULL : PyTuple_New(count);
     PyObject *named = plain == NULL ? NULL : PyDict_New();
     PyObject *result = NULL;
@@ -102,8 +110,8 @@ static PyObject *encoded(const send_path_t *self, PyObject *item)
     return data;
 }
 
-/* The encoder raised: _on_unencodable says what that means. */
-static PyObject *not_encoded(PyObject *self, PyObject *item)
+/* The encoder raised: _on_unencodable returns the message all the same, or raises. */
+static PyObject *encoded_after_error(PyObject *self, PyObject *item)
 {
     PyObject *type;
     PyObject *error;
@@ -162,12 +170,12 @@ static bool count_sent(send_path_t *self, int64_t position)
 
 static bool has_short_way(const send_path_t *self)
 {
-    return self->lock != NULL && self->direct != NULL
+    return self->lock != NULL && self->direct != NULL && self->reached < self->short_way_end
         && (self->bucket == NULL || self->bucket == Py_None);
 }
 
-static PyObject *send_path_send(PyObject *object, PyObject *const *args, Py_ssize_t count,
-    PyObject *names)
+static PyObject *take_short_way(PyObject *object, const long_way_t *way, PyObject *const *args,
+    Py_ssize_t count, PyObject *names)
 {
     send_path_t *self = (send_path_t *)object;
     rsti_py_turn_t *lock = self->lock;
@@ -176,7 +184,7 @@ static PyObject *send_path_send(PyObject *object, PyObject *const *args, Py_ssiz
     int64_t position = 0;
 
     if (count != 1 || names != NULL || !has_short_way(self) || !rsti_py_turn_try_enter(lock)) {
-        return send_slowly(object, args, count, names);
+        return call_whole(object, way, args, count, names);
     }
     Py_INCREF((PyObject *)lock); /* a fork in the encoder gives the child another one */
     data = encoded(self, args[0]);
@@ -189,13 +197,32 @@ static PyObject *send_path_send(PyObject *object, PyObject *const *args, Py_ssiz
     rsti_py_turn_leave(lock);
     Py_DECREF((PyObject *)lock);
     if (data == NULL) {
-        return not_encoded(object, args[0]);
+        data = encoded_after_error(object, args[0]);
+        if (data == NULL) {
+            return NULL;
+        }
     }
     if (position <= 0) {
-        result = PyObject_CallMethod(object, "_send_encoded", "OO", data, Py_None);
+        result = PyObject_CallMethod(object, way->encoded, "O", data);
     }
     Py_DECREF(data);
     return result;
+}
+
+static PyObject *send_path_send(PyObject *object, PyObject *const *args, Py_ssize_t count,
+    PyObject *names)
+{
+    static const long_way_t WAY = {.whole = "_send_slowly", .encoded = "_send_encoded"};
+
+    return take_short_way(object, &WAY, args, count, names);
+}
+
+static PyObject *send_path_offer(PyObject *object, PyObject *const *args, Py_ssize_t count,
+    PyObject *names)
+{
+    static const long_way_t WAY = {.whole = "_offer_slowly", .encoded = "_offer_encoded"};
+
+    return take_short_way(object, &WAY, args, count, names);
 }
 
 /* ---- fields of which the code above knows the type ---- */
@@ -268,6 +295,7 @@ static PyMemberDef send_path_members[] = {
     {"_bucket", T_OBJECT, offsetof(send_path_t, bucket), 0, NULL},
     {"_header", T_LONGLONG, offsetof(send_path_t, header), 0, NULL},
     {"_reached", T_LONGLONG, offsetof(send_path_t, reached), 0, NULL},
+    {"_short_way_end", T_LONGLONG, offsetof(send_path_t, short_way_end), 0, NULL},
     {"_sent", T_LONGLONG, offsetof(send_path_t, sent), 0, NULL},
     {"_look_again", T_LONGLONG, offsetof(send_path_t, look_again), 0, NULL},
     {"_was_connected", T_BOOL, offsetof(send_path_t, was_connected), 0, NULL},
@@ -305,13 +333,32 @@ PyDoc_STRVAR(send_doc,
     "    ConcurrentUseError: a signal handler interrupted a message in parts of its own thread,\n"
     "        and sends another one.\n");
 
+PyDoc_STRVAR(offer_doc,
+    "_offer($self, obj)\n"
+    "--\n"
+    "\n"
+    "Try to send one object at once.\n"
+    "\n"
+    "A message in parts is begun only if there is room now and no other one is under way. Once\n"
+    "begun it is sent to its end, as :meth:`send` does: that waits as long as readers are there.\n"
+    "\n"
+    "Args:\n"
+    "    obj: what the codec takes.\n"
+    "Returns:\n"
+    "    The position after it, or below 0 when it was not taken: Aeron's reason\n"
+    "    (:data:`rstream.NOT_CONNECTED` -1, BACK_PRESSURED -2: the readers have no room,\n"
+    "    ADMIN_ACTION -3), or RATE_LIMITED -7: it is held back by its own rate.\n"
+    "Raises:\n"
+    "    CodecError, MessageTooLarge, ClosedError: as for :meth:`send`.\n");
+
 static PyMethodDef send_path_methods[] = {
     {"_send", RSTI_PY_FASTCALL(send_path_send), METH_FASTCALL | METH_KEYWORDS, send_doc},
+    {"_offer", RSTI_PY_FASTCALL(send_path_offer), METH_FASTCALL | METH_KEYWORDS, offer_doc},
     {NULL, NULL, 0, NULL},
 };
 
 static PyType_Slot send_path_slots[] = {
-    {Py_tp_doc, "What a send of a publisher changes, and the short way of send."},
+    {Py_tp_doc, "What a send of a publisher changes, and the short way of send and offer."},
     {Py_tp_new, PyType_GenericNew},
     {Py_tp_traverse, send_path_traverse},
     {Py_tp_clear, send_path_clear},

@@ -758,7 +758,7 @@ async def test_a_time_out_does_not_wait_for_a_driver_that_is_being_started(
         monkeypatch.setattr(pub, "_join_again", slow_join)
         monkeypatch.setattr(pub, "_must_join_again", lambda *_: True)
         monkeypatch.setattr(type(pub), "_has_joined", False)
-        monkeypatch.setattr(pub, "_offer", lambda *_: rstream.CLOSED)
+        monkeypatch.setattr(pub, "_offer_data", lambda *_: rstream.CLOSED)
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.05), pub:
                 await pub.send(PAYLOAD)

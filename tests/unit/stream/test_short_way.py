@@ -1,4 +1,4 @@
-"""send() takes a short way in C; what it finds there that is not usual must go the long way."""
+"""send() and offer() take a short way in C; what is not usual there must go the long way."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import weakref
 
 import pytest
 
-from rstream import codecs, stream
+import rstream
+from rstream import BACK_PRESSURED, RATE_LIMITED, codecs, stream
 from rstream.errors import BackPressured, ClosedError, CodecError
 from tests.support import until
 
@@ -66,24 +67,29 @@ def test_its_arguments_are_checked(pub):
         (lambda: pub.send(), "missing 1 required positional argument: 'obj'"),
         (lambda: pub.send(b"a", 5), "takes 2 positional arguments but 3 were given"),
         (lambda: pub.send(b"a", timeout=5), "unexpected keyword argument 'timeout'"),
+        (lambda: pub.offer(), "missing 1 required positional argument: 'obj'"),
+        (lambda: pub.offer(b"a", timeout_s=5), "unexpected keyword argument 'timeout_s'"),
     ):
-        with pytest.raises(TypeError, match=rf"Publisher\.send\(\) .*{text}"):
+        with pytest.raises(TypeError, match=rf"Publisher\.(send|offer)\(\) .*{text}"):
             call()
     assert str(inspect.signature(stream.Publisher.send)) == "(self, /, obj, *, timeout_s=None)"
+    assert str(inspect.signature(stream.Publisher.offer)) == "(self, /, obj)"
 
 
 @pytest.mark.parametrize("data", [bytearray(b"xy"), memoryview(b"xy"), [b"x", b"y"]])
-def test_what_is_no_bytes_is_sent_all_the_same(pub, sub, data):
-    pub.send(data)
+@pytest.mark.parametrize("method", ["send", "offer"])
+def test_what_is_no_bytes_is_sent_all_the_same(pub, sub, data, method):
+    assert getattr(pub, method)(data) > 0
     assert sub.get(timeout_s=10) == b"xy"
 
 
-def test_an_encoder_that_fails_is_called_once(pub, codec):
+@pytest.mark.parametrize("method", ["send", "offer"])
+def test_an_encoder_that_fails_is_called_once(pub, codec, method):
     def fail():
         raise ValueError("no more paper")
 
     with pytest.raises(CodecError, match="no more paper") as caught:
-        pub.send(fail)
+        getattr(pub, method)(fail)
     assert isinstance(caught.value.__cause__, ValueError)
     assert codec.calls == 1
 
@@ -136,6 +142,35 @@ def test_another_thread_waits_while_an_object_is_encoded(pub, sub):
     assert [sub.get(timeout_s=10) for _ in range(2)] == [b"slow", b"behind"]
     for thread in threads:
         thread.join()
+
+
+def test_what_the_quick_encoder_refuses_is_encoded_with_care(pub, sub, codec):
+    codec.quick_encode = lambda _obj: 1 / 0
+    pub._quick_encode = codec.quick_encode
+    for method in (pub.send, pub.offer):
+        assert method(b"with care") > 0
+    assert [sub.get(timeout_s=10) for _ in range(2)] == [b"with care"] * 2
+
+
+def test_an_offer_without_room_is_refused_and_not_counted(pub):
+    data = bytes(1000)
+    while (position := pub.offer(data)) > 0:
+        reached, sent = position, pub.statistics()["messages"]
+    assert position == BACK_PRESSURED
+    assert pub.position == reached
+    assert pub.statistics()["messages"] == sent
+
+
+def test_an_offer_keeps_the_rate(driver_dir, name):
+    rate = rstream.rate.Fixed("10kB/s")
+    with (
+        stream.subscriber(name, dir=driver_dir) as sub,
+        stream.publisher(name, rate=rate, dir=driver_dir, linger_s=0) as pub,
+    ):
+        pub.send(b"first")
+        assert sub.get(timeout_s=10) == b"first"
+        results = {pub.offer(bytes(1000)) for _ in range(500)}
+    assert RATE_LIMITED in results
 
 
 def test_no_room_is_told_after_the_time_given(pub):
