@@ -58,8 +58,9 @@ class MemoryLedger:
     """Remembers for as long as the object lives: the default.
 
     A reading end that is opened anew in the same process with the same object goes on where the
-    earlier one ended. With the process everything is forgotten: rows that it held are lost, and a
-    replay of the epoch that was committed last is not recognised.
+    earlier one ended. With the process everything is forgotten: rows that it held are lost, and if
+    Spark replays the epoch that was committed last, its rows come again with ``may_repeat`` in
+    their marks.
 
     Example::
 

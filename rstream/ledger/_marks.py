@@ -25,8 +25,9 @@ class Marks:
     """The origin of a record batch.
 
     ``(query, epoch, partition, sequence)`` names a batch of committed delivery once and for all:
-    a repeated one is never handed out. With eager delivery readers recognise a repeated batch by
-    the attempt, if a partition's rows come in the same order each time.
+    a repeated one is not handed out, as long as the reading end's ledger remembers it. With eager
+    delivery readers recognise a repeated batch by the attempt, if a partition's rows come in the
+    same order each time.
 
     Attributes:
         query: Spark's id of the streaming query; of a batch job an id of its own.
@@ -40,6 +41,10 @@ class Marks:
         sent_s: when the task began to send the message, seconds since 1970 by its host's clock.
             The reader's clock less it is the queueing delay, as far as both clocks agree.
         delivery: ``"committed"`` or ``"eager"``.
+        may_repeat: committed delivery: an earlier reading end may have handed the batch out
+            already, so compare its name with what you have stored. Either the ledger held it, not
+            consumed; or the ledger was lost, and this is the first epoch that the reading end sees
+            of the query. (Not if that is epoch 0, which looks like the first one of a new query.)
         medium: committed delivery: ``"ipc"`` or ``"udp"``, on which the writer asks. Empty with
             eager delivery, and once the batch is handed out.
     """
@@ -54,6 +59,7 @@ class Marks:
     row_offset: int
     sent_s: float
     delivery: str = EAGER
+    may_repeat: bool = False
     medium: str = ""
 
     @property

@@ -53,6 +53,7 @@ class _Attempt:
 @dataclass(slots=True)
 class _Query:
     committed: int = -1  # the last committed epoch
+    unsure: int | None = None  # the first epoch here, if others must have come before
     waiting: dict[int, int] = field(default_factory=dict[int, int])  # epoch: batches to consume
 
 
@@ -70,7 +71,8 @@ class Staging:
         dropped: batches that came for an attempt that does not count.
         repeated_epochs: replays of committed epochs that were recognised.
         unknown: queries that went on in the middle: this reading end knows nothing of their
-            earlier epochs, so what an earlier one had not consumed is lost.
+            earlier epochs. What an earlier one had not consumed is lost, and the first epoch here
+            may come again (:meth:`may_repeat`).
     """
 
     def __init__(
@@ -102,6 +104,19 @@ class Staging:
                 del self._queries[name]
         self._queries.move_to_end(query)
         return known
+
+    def _meet(self, name: str, epoch: int) -> _Query:
+        """The query of a question; notes one that goes on in the middle."""
+        query = self._query(name)
+        if epoch > 0 and query.committed < 0 and query.unsure is None:
+            query.unsure = epoch
+            self.unknown.append(f"{name} from epoch {epoch} on")
+        return query
+
+    def may_repeat(self, query: str, epoch: int) -> bool:
+        """Whether an earlier reading end, which is forgotten, may have committed this epoch."""
+        known = self._queries.get(query)
+        return known is not None and epoch == known.unsure
 
     # ---- rows ----
 
@@ -178,9 +193,7 @@ class Staging:
                 raise ValueError("commit releases rows: use start_commit and end_commit")
 
     def _begin(self, ask: Ask) -> Answer:
-        if ask.epoch > 0 and ask.query not in self._queries:
-            self.unknown.append(f"{ask.query} from epoch {ask.epoch} on")
-        query, account = self._query(ask.query), ask.attempts[0]
+        query, account = self._meet(ask.query, ask.epoch), ask.attempts[0]
         if 0 <= ask.epoch <= query.committed:
             self.repeated_epochs += 1
             return Answer(state="committed")
@@ -254,7 +267,7 @@ class Staging:
         Returns:
             ``go`` and the rows; or what is wrong, or that it is committed already.
         """
-        if ask.epoch <= self._query(ask.query).committed:
+        if ask.epoch <= self._meet(ask.query, ask.epoch).committed:
             self.repeated_epochs += 1
             return Answer(state="committed"), []
         rows: list[Row] = []

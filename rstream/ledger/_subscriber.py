@@ -14,6 +14,7 @@ own, because it may wait for a disk; a thread that needs both takes the ledger's
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import os
 import threading
@@ -26,7 +27,7 @@ from rstream._process import holds
 from rstream.codecs._arrow_stream import encoded_length
 from rstream.errors import ClosedError, RegistrationError, RStreamError
 from rstream.ledger._ledger import Ledger, MemoryLedger
-from rstream.ledger._marks import Marks, handed_out, marks_of, medium_of
+from rstream.ledger._marks import Marks, handed_out, marked, marks_of, medium_of
 from rstream.ledger._messages import Answer, Ask, service_name
 from rstream.ledger._rows import from_bytes, to_bytes
 from rstream.ledger._staging import Row, Staging
@@ -108,6 +109,7 @@ class CommittedSubscriber(Subscriber[Any]):
         recalled = self._ledger.recall()
         self._position = recalled.position
         self._staging = Staging(self._title, staging_bytes, recalled.committed)
+        self._unknown_told = 0  # of staging.unknown
         for position, data in recalled.rows:
             row = _row_of(position, data)
             self._staging.note_waiting(row)
@@ -230,15 +232,18 @@ class CommittedSubscriber(Subscriber[Any]):
         if self._refusal:
             return Answer(state="refused", why=f"{self._title}: {self._refusal}")
         if ask.do == "commit":
-            return self._commit(ask)
+            answer = self._commit(ask)
+        else:
+            with self._changed:
+                answer = self._staging.answer(ask)
         with self._changed:
-            known = len(self._staging.unknown)
-            answer = self._staging.answer(ask)
-            lost = self._staging.unknown[known:]
-        for query in lost:
+            unknown = self._staging.unknown[self._unknown_told :]
+            self._unknown_told += len(unknown)
+        for query in unknown:
             log.warning(
                 "%s: query %s: this reading end knows no earlier epoch. What an earlier one had "
-                "committed and not consumed is lost; a ledger would keep it (ledger=)",
+                "committed and not consumed is lost, and rows of this epoch that it had handed out "
+                "come again, marked as may_repeat; a ledger would remember them (ledger=)",
                 self._title,
                 query,
             )
@@ -248,8 +253,11 @@ class CommittedSubscriber(Subscriber[Any]):
         with self._ledger_lock:
             with self._changed:
                 answer, rows = self._staging.start_commit(ask)
+                may_repeat = self._staging.may_repeat(ask.query, ask.epoch)
                 for number, row in enumerate(rows, self._position + 1):
                     row.position = number
+                    if may_repeat:
+                        _mark_as_repeat(row)
             if answer.state != "go":
                 return answer
             self._ledger.commit(
@@ -466,4 +474,11 @@ def _row_of(position: int, data: bytes) -> Row:
     marks: Marks | None = marks_of(batch)
     if marks is None:
         raise RStreamError(f"ledger: the rows at position {position} have no marks")
-    return Row(batch, marks, encoded_length(batch), position)
+    row = Row(batch, marks, encoded_length(batch), position)
+    _mark_as_repeat(row)  # the earlier reading end may have handed it out, and died with it in hand
+    return row
+
+
+def _mark_as_repeat(row: Row) -> None:
+    row.marks = dataclasses.replace(row.marks, may_repeat=True)
+    row.batch = marked(row.batch, row.marks)

@@ -16,17 +16,21 @@ class Store:
         import numpy
 
         self.seen = numpy.zeros(rows, dtype=numpy.uint16)
-        self.batches: dict[Key, tuple[int, str]] = {}
+        self.batches: dict[Key, tuple[int, str, int]] = {}
         self.again = 0  # batches of the same name, which are not counted
         self.other_attempts = 0  # of them by another attempt or run: repeats of eager delivery
+        self.told = 0  # of all of them: marked as repeats, and by another reader than before
         self.pid = 0
 
-    def add(self, key: Key, origin: str, values: Any) -> None:
+    def add(self, key: Key, origin: str, pid: int, values: Any, *, may_repeat: bool) -> None:
         """Count a batch.
 
         Args:
+            key: its name.
             origin: which attempt sent it.
+            pid: the process of the reader.
             values: its rows, numbers from 0 on.
+            may_repeat: as its marks say.
         """
         import numpy
 
@@ -34,9 +38,10 @@ class Store:
         if known is not None:
             self.again += 1
             self.other_attempts += known[1] != origin
+            self.told += known[2] != pid and may_repeat
             assert known[0] == len(values), f"{key} came with other rows"
             return
-        self.batches[key] = (len(values), origin)
+        self.batches[key] = (len(values), origin, pid)
         numpy.add.at(self.seen, values, 1)
 
     def began(self, pid: int) -> None:
@@ -57,6 +62,7 @@ class Store:
             "duplicates": int(self.seen.sum()) - self.count(),
             "again": self.again,
             "other_attempts": self.other_attempts,
+            "told": self.told,
         }
 
 
@@ -86,7 +92,8 @@ class Reader:
         key = (marks.query, marks.epoch, marks.partition, marks.sequence)
         origin = f"{marks.token}/{marks.task_attempt}"
         values = batch.column(0).to_numpy(zero_copy_only=False)
-        ray.get(self.store.add.remote(key, origin, values))
+        add = self.store.add.remote
+        ray.get(add(key, origin, os.getpid(), values, may_repeat=marks.may_repeat))
 
     def handle(self) -> Any:
         return self.end.handle

@@ -221,6 +221,49 @@ def test_committed_rows_survive_a_restart_with_a_ledger(
     assert third.wait_for(5) == list(range(40, 45))
 
 
+def may_repeat(end: End) -> list[tuple[int, bool]]:
+    marks = [marks_of(batch) for batch in end.batches]
+    return [(one.epoch, one.may_repeat) for one in marks if one]
+
+
+def test_what_a_killed_reader_without_a_ledger_had_handed_out_is_marked(
+    open_end: OpenEnd, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Spark died as well before it had noted the commit, and replays the micro-batch."""
+    first = open_end().start()
+    job = Job(first.end.handle)
+    job.run(0, range(10))
+    job.run(1, range(10, 20))
+    assert first.wait_for(20) == list(range(20))
+    first.end.close()
+    second = reopened(open_end, first, monkeypatch).start()
+    job.run(1, range(10, 20))
+    job.run(2, range(20, 30))
+    assert second.wait_for(20) == list(range(10, 30))
+    assert may_repeat(first) == [(0, False), (1, False)]
+    assert may_repeat(second) == [(1, True), (2, False)]
+    assert "query q from epoch 1 on: this reading end knows no earlier epoch" in caplog.text
+
+
+def test_what_a_ledger_hands_out_anew_is_marked(
+    open_end: OpenEnd, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    ledger = tmp_path / "rows.ledger"
+    first = open_end(ledger=FileLedger(ledger))
+    job = Job(first.end.handle, rowsPerMessage="5")
+    first.gate.clear()
+    first.start()
+    job.run(3, range(10))
+    with contextlib.suppress(TimeoutError), monkeypatch.context() as patch:
+        patch.setattr("rstream.ray._endpoint.CLOSE_TIMEOUT_S", 0.05)
+        first.end.close()
+    second = reopened(open_end, first, monkeypatch, ledger=FileLedger(ledger)).start()
+    assert second.wait_for(10) == list(range(10))
+    job.run(4, range(10, 20))
+    assert second.wait_for(20) == list(range(20))
+    assert may_repeat(second) == [(3, True), (3, True), (4, False), (4, False)]
+
+
 @pytest.mark.parametrize("face", ["start", "for", "async for"])
 def test_only_the_batch_in_hand_is_handed_out_again(
     open_end: OpenEnd, tmp_path: Path, face: str

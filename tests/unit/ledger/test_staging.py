@@ -229,6 +229,30 @@ def test_a_query_that_goes_on_at_a_reader_without_memory_is_named(staging: Stagi
     assert len(staging.unknown) == 1
 
 
+def test_it_is_named_as_well_when_its_first_question_is_a_commit(staging: Staging) -> None:
+    """The reader died between the last row and the commit."""
+    earlier = Staging("earlier", 1000)
+    writer = Writer(earlier, query="old", epoch=7).prepared()
+    writer.staging = staging
+    assert commit(staging, writer, epoch=7)[0].state == "missing"
+    assert staging.unknown == ["old from epoch 7 on"]
+    Writer(staging, query="old", epoch=7, token="u").ask("begin")
+    assert len(staging.unknown) == 1
+
+
+def test_only_the_first_epoch_of_such_a_query_may_be_a_repeat(staging: Staging) -> None:
+    for query, epoch in (("old", 7), ("new", 0)):
+        commit(staging, Writer(staging, query=query, epoch=epoch).prepared(), epoch=epoch)
+        commit(staging, Writer(staging, query=query, epoch=epoch + 1).prepared(), epoch=epoch + 1)
+    found = [
+        (query, epoch)
+        for query in ("old", "new", "other")
+        for epoch in (-1, 0, 1, 6, 7, 8)
+        if staging.may_repeat(query, epoch)
+    ]
+    assert found == [("old", 7)]
+
+
 def test_an_epoch_without_a_number_is_no_replay(staging: Staging) -> None:
     """Spark's names for it are internal; without them the commit alone has the number."""
     writer = Writer(staging, epoch=-1).prepared()
