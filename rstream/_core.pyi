@@ -464,8 +464,11 @@ class Batch:
     def positions(self) -> list[int]: ...
     def session_ids(self) -> list[int]: ...
     @property
-    def is_plain(self) -> bool:
-        """Whether every message has the same reserved value as the first."""
+    def common_header(self) -> int | None:
+        """The reserved value that every message carries; None: they differ, or there is none."""
+    @property
+    def end_position(self) -> int | None:
+        """The position after the last message; None: there is none."""
     @property
     def is_intact(self) -> bool:
         """Whether everything copied so far is what was written.

@@ -81,11 +81,12 @@ class Decoder(Generic[T]):
         """
         self.indexes = None
         peers = source.peers.by_session
-        if len(peers) == 1 and batch.is_plain:
+        if len(peers) == 1 and batch.common_header == self._expected:
             # The common case: one publisher, data only. Its session need not be looked up.
             (peer,) = peers.values()
-            if peer.is_rstream and batch.headers()[0] == self._expected:
-                peer.position = batch.positions()[-1]
+            end_position = batch.end_position
+            if peer.is_rstream and end_position is not None:
+                peer.position = end_position
                 return self._decode(source, batch, payloads, None)
         return self._decode_mixed(source, batch, payloads)
 

@@ -73,12 +73,21 @@ def test_a_batch_has_headers_positions_and_sessions(client):
         assert batch.headers() == [1, -(2**63)]
         assert batch.positions()[-1] == last
         assert set(batch.session_ids()) == {publication.session_id}
-        assert not batch.is_plain
+        assert (batch.common_header, batch.end_position) == (None, last)
         views = batch.messages()
         assert [bytes(view) for view in views] == [b"a", b"b"]
         assert [len(view) for view in views] == [1, 1]
         assert (views[1].position, views[1].reserved_value) == (last, -(2**63))
         assert views[0].session_id == publication.session_id
+
+
+def test_a_batch_knows_the_header_that_its_messages_share(client):
+    publication, subscription = pair(client)
+    last = [publication.offer(data, -7) for data in (b"a", b"b", b"c")][-1]
+    with subscription.poll(10) as batch:
+        assert (batch.common_header, batch.end_position) == (-7, last)
+    with subscription.poll(10) as batch:
+        assert (batch.common_header, batch.end_position) == (None, None)
 
 
 def test_a_long_message_is_reassembled(client):

@@ -45,7 +45,8 @@ def test_next_poll_releases_the_last_batch(client):
         first.messages,
         first.headers,
         lambda: list(first),
-        lambda: first.is_plain,
+        lambda: first.common_header,
+        lambda: first.end_position,
     ):
         with pytest.raises(errors.ClosedError, match="released"):
             use()
@@ -294,7 +295,8 @@ LEAK = """
             if not isinstance(claim, int):
                 with claim as view: view[:] = b"0123456789"
             with s.poll(30) as batch:
-                list(batch); batch.headers(); batch.positions(); batch.session_ids(); batch.is_plain
+                list(batch); batch.headers(); batch.positions(); batch.session_ids()
+                batch.common_header; batch.end_position
                 views = [memoryview(m) for m in batch.messages()]
                 for view in views: view.release()
             s.next_event(); s.wait(0)

@@ -191,9 +191,9 @@ static PyObject *batch_session_ids(PyObject *object, PyObject *unused)
     return map_messages(object, make_session_id);
 }
 
-static PyObject *batch_get_is_plain(PyObject *object, void *closure)
+static PyObject *batch_get_common_header(PyObject *object, void *closure)
 {
-    const rsti_py_batch_t *self = (rsti_py_batch_t *)object;
+    rsti_py_batch_t *self = (rsti_py_batch_t *)object;
 
     (void)closure;
     if (self->is_released) {
@@ -201,10 +201,27 @@ static PyObject *batch_get_is_plain(PyObject *object, void *closure)
     }
     for (int32_t i = 1; i < self->count; i++) {
         if (self->messages[i].reserved_value != self->messages[0].reserved_value) {
-            Py_RETURN_FALSE;
+            Py_RETURN_NONE;
         }
     }
-    Py_RETURN_TRUE;
+    if (self->count == 0) {
+        Py_RETURN_NONE;
+    }
+    return make_header(self, 0);
+}
+
+static PyObject *batch_get_end_position(PyObject *object, void *closure)
+{
+    rsti_py_batch_t *self = (rsti_py_batch_t *)object;
+
+    (void)closure;
+    if (self->is_released) {
+        return rsti_py_batch_raise_released(self);
+    }
+    if (self->count == 0) {
+        Py_RETURN_NONE;
+    }
+    return make_position(self, self->count - 1);
 }
 
 static PyObject *batch_get_is_intact(PyObject *object, void *closure)
@@ -329,8 +346,11 @@ static PyMethodDef batch_methods[] = {
 };
 
 static PyGetSetDef batch_getset[] = {
-    {"is_plain", batch_get_is_plain, NULL,
-        "Every message carries the same reserved value as the first.", NULL},
+    {"common_header", batch_get_common_header, NULL,
+        "The reserved value that every message carries; None: they differ, or there is none.",
+        NULL},
+    {"end_position", batch_get_end_position, NULL,
+        "The position after the last message; None: there is none.", NULL},
     {"is_intact", batch_get_is_intact, NULL,
         "Whether everything copied so far is as it was written. False: evicted.", NULL},
     {NULL, NULL, NULL, NULL, NULL},

@@ -228,7 +228,6 @@ class TornBatch:
     """A batch whose log the driver changed while it was read: its contents may be anything."""
 
     is_intact = False
-    is_plain = True
 
     def __len__(self):
         return 1
