@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, get_args, get_origin, overload
 
 from rstream.codecs._arrow import arrow, form_of
 from rstream.codecs._base import (
@@ -46,6 +46,7 @@ def codec_for(type: Any = None) -> Codec[Any]:
     Raises:
         ConfigError: no codec can handle the type.
     """
+    type = _without_alias(type)
     if type is bytes or type is bytearray or type is memoryview:
         return raw()
     if form_of(type):
@@ -60,6 +61,17 @@ def codec_for(type: Any = None) -> Codec[Any]:
             "Series.to_frame(), LazyFrame.collect() or Series.to_numpy()",
         )
     return msgpack() if type is None else msgpack(type)
+
+
+def _without_alias(type: Any) -> Any:
+    """What a type alias stands for (``type X = …``); NumPy's ``NDArray`` is one since 2.5."""
+    while True:
+        origin = get_origin(type)
+        alias = type if origin is None else origin
+        # typing has a class for them from Python 3.12 on, and typing_extensions one of its own.
+        if builtins.type(alias).__name__ != "TypeAliasType":
+            return type
+        type = alias.__value__ if origin is None else alias.__value__[get_args(type)]
 
 
 def named(name: str, type: Any = None, *, trusted_network: bool = False) -> Codec[Any]:

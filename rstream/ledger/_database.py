@@ -63,6 +63,7 @@ class Database:
         try:
             self._take_lock()
             database = sqlite3.connect(self.path, timeout=BUSY_S, check_same_thread=False)
+            self._database = database  # close() closes it if one of the next lines fails
             database.isolation_level = None
             database.execute("PRAGMA journal_mode=WAL")
             database.execute(f"PRAGMA journal_size_limit={LOG_BYTES}")
@@ -83,7 +84,6 @@ class Database:
         except BaseException:
             self.close()
             raise
-        self._database = database
         return database
 
     def _take_lock(self) -> None:

@@ -10,6 +10,8 @@ import sys
 
 import pytest
 
+#: From Python 3.12 on a fork beside threads is warned of, whoever does it.
+WARNINGS = ("-W", "default::ResourceWarning", "-W", "ignore:This process:DeprecationWarning")
 START = """
 import os, sys, threading, time
 import rstream
@@ -71,7 +73,7 @@ FACES = {
 
 def run(program, driver_dir):
     done = subprocess.run(
-        [sys.executable, "-W", "default::ResourceWarning", "-c", START + program, driver_dir],
+        [sys.executable, *WARNINGS, "-c", START + program, driver_dir],
         capture_output=True,
         text=True,
         timeout=60,

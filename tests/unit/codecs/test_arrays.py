@@ -7,12 +7,13 @@ CodecError.
 import json
 import struct
 from datetime import date, datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 import hypothesis
 import msgspec
 import pytest
 from hypothesis import strategies as st
+from typing_extensions import TypeAliasType
 
 from rstream import codecs
 from rstream.codecs import _numpy
@@ -193,6 +194,21 @@ def test_the_type_chooses_and_its_dtype_is_checked(type_, fits):
                 codec.decode_many([message])
 
 
+def test_an_alias_is_what_it_stands_for():
+    """NumPy's NDArray is an alias with a parameter since 2.5."""
+    scalar = TypeVar("scalar")
+    any_shape = np.ndarray[tuple[Any, ...], np.dtype[scalar]]
+    array = TypeAliasType("array", any_shape, type_params=(scalar,))
+    single = TypeAliasType("single", array[np.float32])
+    zeros = np.zeros(2, np.float32)
+    for alias in (array[np.float32], single):
+        assert codecs.codec_for(alias).decode_many([message_of(codecs.numpy(), zeros)])
+        with pytest.raises(CodecError, match="this reader expects float32"):
+            codecs.codec_for(alias).decode_many([message_of(codecs.numpy(), np.zeros(2))])
+    assert codecs.codec_for(TypeAliasType("data", bytes)).codec_id == 1
+    assert codecs.codec_for(TypeAliasType("numbers", list[int])).codec_id == 2
+
+
 def test_texts_of_any_length_are_asked_for():
     (back,) = codecs.codec_for(npt.NDArray[np.str_]).decode_many(
         [message_of(codecs.numpy(), np.array(["a", "bcd"]))]
@@ -289,7 +305,7 @@ def test_a_damaged_message_is_an_array_or_a_codec_error(damage, at, array):
         (np.longdouble(2.5), 2.5),
         (np.datetime64("2026-01-02"), "2026-01-02"),
         (np.datetime64("2026-01-02T03:04:05.000006000"), "2026-01-02T03:04:05.000006"),
-        (np.datetime64("NaT"), None),
+        (np.datetime64("NaT", "s"), None),
         (np.timedelta64(90, "s"), "PT90S"),
     ],
     ids=repr,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sqlite3
@@ -13,10 +14,16 @@ import pytest
 
 from rstream.errors import ConfigError, StorageError
 from rstream.ledger import FileLedger
+from rstream.ledger._ledger import Recalled
 
 
 def rows(*positions: int) -> list[tuple[int, object]]:
     return [(position, lambda position=position: b"row %d" % position) for position in positions]
+
+
+def recall(path: Path) -> Recalled:
+    with contextlib.closing(FileLedger(path)) as ledger:
+        return ledger.recall()
 
 
 def test_it_remembers_commits_and_what_was_not_consumed(tmp_path: Path) -> None:
@@ -36,7 +43,7 @@ def test_it_remembers_commits_and_what_was_not_consumed(tmp_path: Path) -> None:
     assert recalled.position == 4
     again.consume(4)
     again.close()
-    recalled = FileLedger(path).recall()
+    recalled = recall(path)
     assert (recalled.rows, recalled.position) == ([], 4), "positions go on"
 
 
@@ -52,6 +59,7 @@ def test_a_commit_is_all_or_nothing(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match=r"ledger .*ledger: UNIQUE"):
         ledger.commit("a", 1, rows(1))  # type: ignore[arg-type]
     recalled = ledger.recall()
+    ledger.close()
     assert (recalled.committed, [position for position, _ in recalled.rows]) == ({"a": 0}, [1])
 
 
@@ -72,7 +80,7 @@ def test_a_process_that_is_killed_in_a_commit_leaves_the_one_before(tmp_path: Pa
         [sys.executable, "-c", KILLED, str(path)], capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stdout) == (-signal.SIGKILL, "committed\n"), done.stderr
-    recalled = FileLedger(path).recall()
+    recalled = recall(path)
     assert (recalled.committed, recalled.rows) == ({"a": 0}, [(1, b"one")])
 
 
@@ -80,9 +88,9 @@ def test_a_file_that_is_no_ledger_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "ledger"
     path.write_text("a text that is longer than the head of a database file, " * 20)
     with pytest.raises(ConfigError, match="not a database"):
-        FileLedger(path).recall()
+        recall(path)
     os.unlink(path)
-    with sqlite3.connect(path) as database:
+    with contextlib.closing(sqlite3.connect(path)) as database:
         database.execute("PRAGMA user_version=99")
     with pytest.raises(ConfigError, match="tables of version 99"):
-        FileLedger(path).recall()
+        recall(path)

@@ -1,5 +1,6 @@
 """The keyword options of publishers and subscribers: one description, one default each."""
 
+import inspect
 from dataclasses import fields
 
 import pytest
@@ -20,8 +21,8 @@ NAN = float("nan")
 def test_every_option_has_a_default_and_a_description(options, kind):
     names = {field.name for field in fields(kind)}
     assert names == options.__optional_keys__
-    described = (options.__doc__ or "") + (SendOptions.__doc__ or "")
-    assert all(f"        {name}: " in described for name in names)
+    described = f"{inspect.getdoc(options)}\n{inspect.getdoc(SendOptions)}"
+    assert all(f"\n    {name}: " in described for name in names)
 
 
 def test_options_that_are_given_replace_defaults():
