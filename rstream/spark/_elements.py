@@ -62,10 +62,64 @@ def batches_of(items: Sequence[Any], codec: str, schema: Any) -> list[Any]:
             made = [pyarrow.RecordBatch.from_arrays([column], schema=schema)]
         else:
             rows = [_row_of(item, schema.names) for item in items]
+            for field in schema:
+                _check_whole([row.get(field.name) for row in rows], field.type, field.name)
             made = [pyarrow.RecordBatch.from_pylist(rows, schema=schema)]
     except (pyarrow.ArrowException, TypeError, ValueError) as error:
         raise CodecError(f"it does not fit the schema: {error}") from error
-    return [batch for batch in made if batch.num_rows]
+    made = [batch for batch in made if batch.num_rows]
+    for batch in made:
+        for column, field in zip(batch.columns, schema, strict=True):
+            _check_nulls(column, field, field.name)
+    return made
+
+
+def _check_whole(values: list[Any], type: Any, where: str) -> None:
+    """Refuse fractions for integers: Arrow would cut them off without a word."""
+    from pyarrow import types
+
+    if types.is_integer(type):
+        for value in values:
+            if isinstance(value, float) and not value.is_integer():
+                raise CodecError(
+                    f"it does not fit the schema: column {where}: {value} is no {type}"
+                )
+    elif types.is_struct(type):
+        given = [value for value in values if isinstance(value, dict)]
+        for field in type:
+            _check_whole(
+                [one.get(field.name) for one in given], field.type, f"{where}.{field.name}"
+            )
+    elif types.is_map(type):
+        pairs = [
+            pair
+            for value in values
+            if value is not None
+            for pair in (value.items() if isinstance(value, dict) else value)
+        ]
+        _check_whole([key for key, _ in pairs], type.key_type, where)
+        _check_whole([value for _, value in pairs], type.item_type, where)
+    elif types.is_list(type) or types.is_large_list(type) or types.is_fixed_size_list(type):
+        rows = [value for value in values if isinstance(value, (list, tuple))]
+        _check_whole([one for row in rows for one in row], type.value_type, where)
+
+
+def _check_nulls(column: Any, field: Any, where: str) -> None:
+    """Refuse a null where the schema has none: Spark would fail each time that it meets the row."""
+    import pyarrow
+    from pyarrow import types
+
+    if not field.nullable and column.null_count:
+        raise CodecError(f"it does not fit the schema: column {where} may not be null")
+    if types.is_struct(field.type):
+        given = column.drop_null()
+        for index, part in enumerate(field.type):
+            _check_nulls(given.field(index), part, f"{where}.{part.name}")
+    elif types.is_map(field.type):
+        entries = pyarrow.ListArray.from_arrays(column.offsets, column.items).flatten()
+        _check_nulls(entries, field.type.item_field, where)
+    elif types.is_list(field.type) or types.is_large_list(field.type):
+        _check_nulls(column.flatten(), field.type.value_field, where)
 
 
 def _row_of(item: Any, names: Sequence[str]) -> dict[str, Any]:

@@ -173,17 +173,24 @@ class Feed:
     ) -> tuple[list[Any], CodecError | None]:
         """The rows of what can be used, and the error of the first message of the rest."""
         batches: list[Any] = []
-        failure: CodecError | None = None
+        texts: list[str] = []
         for item, (session_id, position) in zip(items, places, strict=True):
             try:
                 batches += batches_of([item], self._codec, self._schema)
             except CodecError as error:
-                failure = failure or CodecError(
+                texts.append(
                     f"{self._title}, session {session_id}, position {position}: a message is "
-                    f"skipped: {error}",
-                    hint="start the query again, and it goes on behind the message",
+                    f"skipped: {error}"
                 )
-        return batches, failure
+        for text in texts[1:]:
+            log.warning("%s", text)
+        if not texts:
+            return batches, None
+        more = f" (and {len(texts) - 1} more that came with it, each in the log)"
+        return batches, CodecError(
+            texts[0] + (more if len(texts) > 1 else ""),
+            hint="start the query again, and it goes on behind the message",
+        )
 
     # ---- what is told beside objects ----
 

@@ -366,13 +366,14 @@ def test_another_spool_than_the_checkpoints(
 
 
 def test_a_message_that_does_not_fit_fails_the_query_once(
-    make_query: Callable[..., Query], driver_dir: str
+    make_query: Callable[..., Query], driver_dir: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     query = make_query().start()
     with publisher(driver_dir) as pub:
         pub.send_many([{"value": 1}, {"value": "many"}, {"valeu": 2}, {"value": 3}])
-        with pytest.raises(CodecError, match=r"position .*: a message is skipped"):
+        with pytest.raises(CodecError, match=r"position .*: a message is skipped.*and 1 more"):
             query.read_until(3)
+        assert "it has none of the columns value; the publisher sends valeu" in caplog.text
         query.stop()
         query.start().step()
         pub.send({"value": 4})
