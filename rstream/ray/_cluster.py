@@ -100,15 +100,15 @@ def class_name(actor_id: str) -> str:
     return "" if row is None else row.class_name.rpartition(".")[2]
 
 
-def final_death(actor_id: str) -> str:
+def final_death(actor_id: str) -> tuple[str, bool]:
     """For people, that an actor is dead and Ray does not restart it; empty: it is not, or this
-    cluster does not know it. Takes a millisecond.
+    cluster does not know it. And whether Ray is restarting it. Takes a millisecond.
     """
     row = _actor_row(actor_id)
     if row is None or row.state != row.DEAD:
-        return ""
+        return "", row is not None and row.state == row.RESTARTING
     title = f"{row.class_name.rpartition('.')[2]}({actor_id[:ID_SHOWN]})"
-    return f"its actor {title} is dead, and Ray does not restart it"
+    return f"its actor {title} is dead, and Ray does not restart it", False
 
 
 def standing(holder: Holder) -> Standing:

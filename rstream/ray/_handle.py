@@ -220,9 +220,11 @@ class StreamHandle:
         return stream.sink(**address, window=window, executor=executor, **options)
 
     def _watch(self, made: Publisher[Any] | AioPublisher[Any]) -> None:
-        from rstream.stream._publisher_facts import tell_why_gone
+        from rstream.stream._publisher_facts import tell_is_coming, tell_why_gone
 
-        tell_why_gone(made, ActorWatch(self.actor_id).why_gone)
+        watch = ActorWatch(self.actor_id)
+        tell_why_gone(made, watch.why_gone)
+        tell_is_coming(made, watch.is_coming)
 
     def _address(self, type: Any, codec: CodecLike, driver_dir: str | None) -> dict[str, Any]:
         """What a publisher of this process opens.

@@ -62,6 +62,8 @@ class PublisherFacts(_core.SendPath, Generic[T]):
     _owner: str = ""
     #: Asked while no reader is there: why none will come any more; empty: one may. Must not wait.
     _why_gone: Callable[[], str] = staticmethod(str)
+    #: Asked while it closes and no reader is there: whether one comes back; None: not known yet.
+    _is_coming: Callable[[], bool | None] = staticmethod(bool)
     _log_level: int = logging.WARNING
 
     def __init__(
@@ -105,7 +107,7 @@ class PublisherFacts(_core.SendPath, Generic[T]):
         self._reader_error = ""  # of one that rejected this session, until another is there
         self._reader_error_ns = 0
         self._is_failure_told = False  # it was raised
-        self._end_error: RemoteError | None = None  # for whoever leaves the block
+        self._end_error: RemoteError | MessagesLost | None = None  # for whoever leaves the block
         self._reached = self._consumed = self._look_again = 0
         self._short_way_end = NO_END
         self._was_connected = False
@@ -569,6 +571,16 @@ def tell_why_gone(publisher: PublisherFacts[Any], why_gone: Callable[[], str]) -
         why_gone: for people; empty: one may come. Any thread calls it, and it never waits.
     """
     publisher._why_gone = why_gone  # pyright: ignore[reportPrivateUsage] - same file
+
+
+def tell_is_coming(publisher: PublisherFacts[Any], is_coming: Callable[[], bool | None]) -> None:
+    """Have a publisher that closes wait, up to its ``linger_s``, for a reader that comes back.
+
+    Args:
+        publisher: of threads, or of an event loop.
+        is_coming: None: not known yet. Any thread calls it, and it never waits.
+    """
+    publisher._is_coming = is_coming  # pyright: ignore[reportPrivateUsage] - same file
 
 
 def why_gone(publisher: PublisherFacts[Any]) -> str:

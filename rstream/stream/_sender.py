@@ -18,6 +18,7 @@ from rstream.errors import (
     DriverError,
     DriverLost,
     MaxPositionExceeded,
+    MessagesLost,
     MessageTooLarge,
     NotConnected,
     RStreamError,
@@ -32,7 +33,7 @@ from rstream.stream._steps import Pause, Room, Steps, Work
 from rstream.stream._unsendable import NO_BUFFER, add_index, buffer_error, encode_error
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from typing_extensions import Buffer
 
@@ -63,6 +64,9 @@ NOTICE_AFTER_S = 2.0
 #: Seconds that close waits for the error of a reader that has just left; and for the readers to see
 #: the end when they have consumed all data, and the driver belongs to this process.
 END_LINGER_S = 0.1
+#: How long a closing publisher looks for the news that a reader that has left comes back, and after
+#: that news for the reader.
+RETURN_S = 0.6
 #: Seconds that send waits for storage in the driver directory, however long its timeout is.
 STORAGE_PATIENCE_S = 2.0
 #: Seconds between two looks of a wait at the state of the client.
@@ -81,6 +85,27 @@ class Alone:
     @property
     def waited_s(self) -> float:
         return (time.monotonic_ns() - self._since_ns) / 1e9
+
+
+class Return:
+    """Whether a reader that has left a closing publisher comes back.
+
+    Args:
+        is_coming: as :func:`rstream.stream._publisher_facts.tell_is_coming` has it.
+    """
+
+    def __init__(self, is_coming: Callable[[], bool | None]) -> None:
+        self._is_coming = is_coming
+        self._until_s = time.monotonic() + RETURN_S
+        self.is_promised = False
+
+    def may_be(self) -> bool:
+        """False: it does not come, as far as is known by now."""
+        is_coming = self._is_coming()
+        if is_coming:
+            self.is_promised = True
+            self._until_s = time.monotonic() + RETURN_S
+        return is_coming is not False and time.monotonic() < self._until_s
 
 
 class Waiting:
@@ -359,6 +384,7 @@ class Sender(PublisherFacts[T]):
         pause_s = 0.00005
         core = self._core
         alone: Alone | None = None
+        awaited: Return | None = None
         while core.consumed_position < wanted:
             if self._closed:
                 raise self._closed_error()
@@ -368,15 +394,26 @@ class Sender(PublisherFacts[T]):
             if not self._link.is_alive or self._core is not core:
                 raise DriverLost(f"{self._where()}: the driver was lost while waiting for readers")
             if self._core.is_connected:
-                alone = None
+                alone = awaited = None
             elif give_up_alone:
-                return False
+                awaited = awaited or Return(self._is_coming)
+                if not self._may_return(awaited):
+                    return False
             else:
                 alone = alone or Alone()
                 self._check_alone(alone)
             yield Pause(pause_s)
             pause_s = min(0.002, pause_s * 1.5)
         self._note_consumed()
+        return True
+
+    def _may_return(self, awaited: Return) -> bool:
+        """For a closing publisher without a reader: whether to wait for one."""
+        was_promised = awaited.is_promised
+        if self._reader_error or not awaited.may_be():
+            return False
+        if awaited.is_promised and not was_promised:
+            self._log("%s: waits for its reader, which is restarted, to close", self._where())
         return True
 
     # ---- errors ----
@@ -615,11 +652,21 @@ class Sender(PublisherFacts[T]):
             if linger_s > 0:
                 yield from self._reason_steps(data_end)
             if self._link.is_alive and not self._core.is_connected:
-                self._end_error = self._failure_of_reader(data_end)
+                self._end_error = self._failure_of_reader(data_end) or self._lost_to(data_end)
                 self._report_gap(self._core.session_id, self._reached, "closed without readers")
         except DriverError as error:
             self._log("%s: closed without its driver: %s", self._where(), error)
             self._report_gap(self._core.session_id, self._reached, "closed without its driver")
+
+    def _lost_to(self, data_end: int) -> MessagesLost | None:
+        """The error of what a reader had not consumed, if none will ever come; else None."""
+        why = self._why_gone()
+        if not why or not self._is_unread(data_end):
+            return None
+        return MessagesLost(
+            f"{self._where()}: not all that was sent is known to be consumed: {why}",
+            hint="events() says from which position on; send that to another reader",
+        )
 
     def _reason_steps(self, data_end: int) -> Steps[None]:
         """Wait for the error of a reader that has just left: the driver tells it a moment later."""
@@ -652,10 +699,17 @@ class Sender(PublisherFacts[T]):
         have left.
         """
         data = encode_failure(end, self._core.max_control_length)
+        awaited: Return | None = None
         while True:
             reason = self._core.offer_control(data, header)
             if reason > 0:
                 return True
+            if reason == _core.NOT_CONNECTED and self._is_unread(self._core.position):
+                awaited = awaited or Return(self._is_coming)
+                if time.monotonic() >= deadline_s or not self._may_return(awaited):
+                    return False
+                yield Pause(0.002)
+                continue
             if reason not in (_core.BACK_PRESSURED, _core.ADMIN_ACTION):
                 return False
             remaining_s = deadline_s - time.monotonic()

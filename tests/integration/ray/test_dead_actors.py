@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import rstream
-from rstream.errors import NotConnected
+from rstream.errors import MessagesLost, NotConnected
 from tests.support import until
 
 from .test_complaints import Reader, started
@@ -94,6 +94,58 @@ def test_an_actor_that_ray_restarts_is_waited_for(ray_session: Any, driver_dir: 
             pub.send(2)
             assert pub.wait_consumed(timeout_s=LONG_S)
             assert ray.get(reader.facts.remote())["count"] == 1
+        ray.kill(reader)
+
+
+@pytest.mark.parametrize("is_away", [False, True])
+def test_a_block_that_ends_waits_for_an_actor_that_ray_restarts(
+    ray_session: Any, driver_dir: str, is_away: bool
+) -> None:
+    """Whether its reader dies before the end or while the end waits."""
+    ray = ray_session
+    with rstream.Driver(dir=driver_dir):
+        reader = started(ray, Reader, driver_dir, 0.05, max_restarts=1, max_task_retries=-1)
+        handle = ray.get(reader.handle.remote())
+        with handle.publisher(linger_s=LONG_S) as pub:
+            for number in range(20):
+                pub.send(number)
+            ray.kill(reader, no_restart=False)
+            if is_away:
+                until(lambda: not pub.is_connected)
+        assert not any(isinstance(event, rstream.stream.Gap) for event in pub.events())
+        assert ray.get(reader.facts.remote())["count"] > 0  # by the new process
+        ray.kill(reader)
+
+
+def test_a_block_that_ends_raises_what_a_dead_actor_had_not_read(
+    ray_session: Any, driver_dir: str
+) -> None:
+    ray = ray_session
+
+    async def send(handle: Any, reader: Any) -> None:
+        async with handle.aio_publisher(linger_s=LONG_S) as pub:
+            for number in range(20):
+                await pub.send(number)
+            ray.kill(reader)
+
+    with rstream.Driver(dir=driver_dir):
+        reader = started(ray, Reader, driver_dir, 0.05)
+        began_s = time.monotonic()
+        with pytest.raises(MessagesLost, match=r"its actor Reader\(\w{8}\) is dead"):
+            with ray.get(reader.handle.remote()).publisher(linger_s=LONG_S) as pub:
+                for number in range(20):
+                    pub.send(number)
+                ray.kill(reader)
+        reader = started(ray, Reader, driver_dir, 0.05)
+        with pytest.raises(MessagesLost, match="Ray does not restart it"):
+            asyncio.run(send(ray.get(reader.handle.remote()), reader))
+        reader = started(ray, Reader, driver_dir, 0.05)  # one that closes, and lives
+        with ray.get(reader.handle.remote()).publisher(linger_s=LONG_S) as pub:
+            for number in range(20):
+                pub.send(number)
+            ray.get(reader.close.remote())
+        assert any(isinstance(event, rstream.stream.Gap) for event in pub.events())
+        assert time.monotonic() - began_s < LONG_S / 2
         ray.kill(reader)
 
 
