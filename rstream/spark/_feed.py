@@ -32,6 +32,8 @@ log = logging.getLogger("rstream")
 POLL_MAX: Final = 4096
 WAIT_S: Final = 0.2
 JOIN_S: Final = 10.0
+#: Seconds in which a feed that closes takes what publishers have sent, which may be closing too.
+REST_S: Final = 1.0
 #: Seconds in which a publisher that is there has been found.
 CONNECT_S: Final = 1.0
 
@@ -66,6 +68,7 @@ class Feed:
         self._error: Exception | None = None
         self._passed: dict[int, int] = {}  # session -> position, to be noted with the error
         self._closed = False
+        self._rest_until_s = 0.0  # of a feed that closes
         self._quiet_at_s = 0.0
         self._began_s = time.monotonic()
         if spool.failure:
@@ -107,7 +110,12 @@ class Feed:
             time.sleep(0.01)
 
     def close(self) -> None:
-        """Stop reading. What is not in the spool stays with the publishers. Idempotent."""
+        """Take what has been sent, as far as the spool has room, and stop reading. Idempotent.
+
+        What is not in the spool stays with the publishers.
+        """
+        if not self._closed:
+            self._rest_until_s = time.monotonic() + REST_S
         self._closed = True
         self._spool.wake()
         self._reader.wake()
@@ -123,20 +131,27 @@ class Feed:
         try:
             while not self._is_stopped():
                 self._spool.await_room(self._is_stopped)
-                items = self._reader.poll_held(POLL_MAX)
-                events = self._reader.taken_events()
-                self._take_events(events)
-                if items:
-                    self._store(items, self._reader.held_places())
-                    # Not when storing has failed: then a close gives them back.
-                    self._reader.consume(len(items))
-                self._take_refused(events)
-                if not items:
+                if not self._take():
                     self._quiet_at_s = time.monotonic()
                     self._reader.wait(WAIT_S)
+            while time.monotonic() < self._rest_until_s and self._error is None:
+                if self._spool.is_full or not self._take():
+                    break
         except Exception as error:
             if not self._closed:
                 self._fail(error)
+
+    def _take(self) -> bool:
+        """Put what is there into the spool. False: no message was."""
+        items = self._reader.poll_held(POLL_MAX)
+        events = self._reader.taken_events()
+        self._take_events(events)
+        if items:
+            self._store(items, self._reader.held_places())
+            # Not when storing has failed: then a close gives them back.
+            self._reader.consume(len(items))
+        self._take_refused(events)
+        return bool(items)
 
     def _fail(self, error: Exception) -> None:
         if self._error is None:

@@ -39,7 +39,10 @@ class SendOptions(TypedDict, total=False):
     """How a publisher sends; all of them may be left out.
 
     Attributes:
-        connect_timeout_s: seconds that ``send`` waits for a first subscriber (10); None: for ever.
+        connect_timeout_s: seconds that ``send`` waits for a subscriber while none is there (10).
+            None: for ever; and in shared memory ``close`` waits for one, up to ``linger_s``, if the
+            last one has left data unread. If none comes, the ``with`` block raises
+            :class:`MessagesLost`.
         wait_for: subscribers that must be there before the first message is sent (1). More than 1
             in shared memory, or with ``flow_control="min"`` or ``"tagged"``, which count receivers.
         linger_s: seconds that ``close`` waits for the readers (5).

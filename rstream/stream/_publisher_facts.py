@@ -424,6 +424,15 @@ class PublisherFacts(_core.SendPath, Generic[T]):
         is_told = not self._reader_error or self._is_failure_told
         return None if is_told or not self._is_unread(data_end) else self._remote_error()
 
+    @property
+    def _waits_for_ever(self) -> bool:
+        """Whether it waits without a limit for a reader, which gets what none has consumed yet."""
+        return self.connect_timeout_s is None and self._core.is_ipc
+
+    def _may_come(self) -> bool | None:
+        """Whether it is worth while to wait for a reader at the end; None: not known yet."""
+        return (self._waits_for_ever and not self._why_gone()) or self._is_coming()
+
     def _is_unread(self, data_end: int) -> bool:
         """Whether the last reader left before it had consumed all data."""
         count, left, _ = self._core.left

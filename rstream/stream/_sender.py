@@ -91,7 +91,7 @@ class Return:
     """Whether a reader that has left a closing publisher comes back.
 
     Args:
-        is_coming: as :func:`rstream.stream._publisher_facts.tell_is_coming` has it.
+        is_coming: whether one comes; None: not known yet. It never waits.
     """
 
     def __init__(self, is_coming: Callable[[], bool | None]) -> None:
@@ -396,7 +396,7 @@ class Sender(PublisherFacts[T]):
             if self._core.is_connected:
                 alone = awaited = None
             elif give_up_alone:
-                awaited = awaited or Return(self._is_coming)
+                awaited = awaited or Return(self._may_come)
                 if not self._may_return(awaited):
                     return False
             else:
@@ -413,7 +413,11 @@ class Sender(PublisherFacts[T]):
         if self._reader_error or not awaited.may_be():
             return False
         if awaited.is_promised and not was_promised:
-            self._log("%s: waits for its reader, which is restarted, to close", self._where())
+            self._log(
+                "%s: closes, and no reader is there for what is unread: waits for one, "
+                "linger_s at most",
+                self._where(),
+            )
         return True
 
     # ---- errors ----
@@ -661,6 +665,8 @@ class Sender(PublisherFacts[T]):
     def _lost_to(self, data_end: int) -> MessagesLost | None:
         """The error of what a reader had not consumed, if none will ever come; else None."""
         why = self._why_gone()
+        if self._waits_for_ever:
+            why = why or "its last reader has left, and no other one came"
         if not why or not self._is_unread(data_end):
             return None
         return MessagesLost(
@@ -705,7 +711,7 @@ class Sender(PublisherFacts[T]):
             if reason > 0:
                 return True
             if reason == _core.NOT_CONNECTED and self._is_unread(self._core.position):
-                awaited = awaited or Return(self._is_coming)
+                awaited = awaited or Return(self._may_come)
                 if time.monotonic() >= deadline_s or not self._may_return(awaited):
                     return False
                 yield Pause(0.002)

@@ -406,6 +406,29 @@ def test_a_message_that_cannot_be_read_takes_no_other_one_along(
     assert failures >= 1
 
 
+def test_a_stop_takes_what_has_been_sent(
+    make_query: Callable[..., Query], driver_dir: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A publisher that closes meanwhile counts on this query, not on the next run."""
+    query = make_query().start()
+    feed = query.reader._feed
+    is_asleep = threading.Event()
+
+    def sleep(seconds: float) -> None:
+        is_asleep.set()
+        wait_until(lambda: feed._closed)
+
+    with publisher(driver_dir) as pub:
+        pub.send({"value": 1})
+        assert query.read_until(1) == [1]
+        monkeypatch.setattr(feed._reader, "wait", sleep)
+        assert is_asleep.wait(TIMEOUT_S)
+        pub.send({"value": 2})
+        query.stop()
+    assert query.start().read_until(2) == [1, 2]
+    assert not [event for event in pub.events() if isinstance(event, rstream.stream.Gap)]
+
+
 @pytest.mark.parametrize("kind", ["schema", "codec"])
 def test_a_failure_that_nobody_has_seen_is_told_by_the_next_run(
     make_query: Callable[..., Query], driver_dir: str, kind: str

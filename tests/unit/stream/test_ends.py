@@ -7,12 +7,13 @@ A publisher with ``linger_s`` waits by steps of ``_wait``. A test that must not 
 from __future__ import annotations
 
 import gc
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 import rstream
 from rstream import stream
-from rstream.errors import ClosedError, RemoteError
+from rstream.errors import ClosedError, MessagesLost, RemoteError
 from tests.support import free_port, until
 
 LONG_S = 3600.0
@@ -179,6 +180,40 @@ def test_what_no_reader_was_left_for_is_told_in_bytes(driver_dir, name, caplog):
     length = gap.to_position - gap.from_position
     assert f"positions {gap.from_position} to {gap.to_position} ({length} bytes): " in caplog.text
     assert "events() has this Gap: send the data again if it must arrive" in caplog.text
+
+
+def send_three_to_one_who_takes_one(publisher, name, driver_dir):
+    with stream.subscriber(name, dir=driver_dir) as sub:
+        publisher.send_many([1, 2, 3])
+        assert sub.get(timeout_s=5) == 1
+    until(lambda: not publisher.is_connected)
+
+
+def test_who_waits_for_readers_without_a_limit_closes_with_the_next_one(driver_dir, name, caplog):
+    """As its ``send`` does, its end waits for a reader, which gets what the last one had not."""
+    publisher = stream.publisher(name, dir=driver_dir, connect_timeout_s=None, linger_s=LONG_S)
+    got = []
+
+    def read_on():
+        until(lambda: "waits for one, linger_s at most" in caplog.text)
+        with stream.subscriber(name, dir=driver_dir) as sub:
+            got.extend(sub)
+
+    with ThreadPoolExecutor() as pool, publisher as pub:
+        send_three_to_one_who_takes_one(pub, name, driver_dir)
+        reading = pool.submit(read_on)
+    reading.result(5)
+    assert got == [2, 3]
+    assert not [event for event in pub.events() if isinstance(event, stream.Gap)]
+
+
+def test_who_waits_for_readers_without_a_limit_is_told_that_none_came(driver_dir, name):
+    publisher = stream.publisher(name, dir=driver_dir, connect_timeout_s=None, linger_s=0.05)
+    with pytest.raises(MessagesLost, match="its last reader has left, and no other one came"):
+        with publisher as pub:
+            send_three_to_one_who_takes_one(pub, name, driver_dir)
+    (gap,) = (event for event in pub.events() if isinstance(event, stream.Gap))
+    assert gap.to_position - gap.from_position == 128
 
 
 @pytest.mark.parametrize("opened", [stream.publisher, stream.subscriber], ids=["pub", "sub"])
