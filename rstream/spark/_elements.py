@@ -6,7 +6,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import datetime
+import decimal
+import itertools
 from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
 
 from rstream.errors import CodecError, ConfigError
 
@@ -62,9 +68,8 @@ def batches_of(items: Sequence[Any], codec: str, schema: Any) -> list[Any]:
             made = [pyarrow.RecordBatch.from_arrays([column], schema=schema)]
         else:
             rows = [_row_of(item, schema.names) for item in items]
-            for field in schema:
-                _check_whole([row.get(field.name) for row in rows], field.type, field.name)
-            made = [pyarrow.RecordBatch.from_pylist(rows, schema=schema)]
+            columns = [_column_of([row.get(field.name) for row in rows], field) for field in schema]
+            made = [pyarrow.RecordBatch.from_arrays(columns, schema=schema)]
     except (pyarrow.ArrowException, TypeError, ValueError) as error:
         raise CodecError(f"it does not fit the schema: {error}") from error
     made = [batch for batch in made if batch.num_rows]
@@ -74,34 +79,115 @@ def batches_of(items: Sequence[Any], codec: str, schema: Any) -> list[Any]:
     return made
 
 
-def _check_whole(values: list[Any], type: Any, where: str) -> None:
-    """Refuse fractions for integers: Arrow would cut them off without a word."""
+def _column_of(values: list[Any], field: Any) -> Any:
+    """The column of a record batch. Raises CodecError, which names the column."""
+    import pyarrow
+
+    values = _fitted(values, field.type, field.name)
+    try:
+        return pyarrow.array(values, field.type)
+    except (pyarrow.ArrowException, TypeError, ValueError) as error:
+        raise CodecError(f"it does not fit the schema: column {field.name}: {error}") from error
+
+
+def _fitted(values: list[Any], type: Any, where: str) -> list[Any]:
+    """The values with what Arrow does not take from text, the same list if that is nothing.
+
+    msgpack has no dates without a time, times without a zone, decimals and durations, so they come
+    as ISO 8601 text. Arrow would cut off fractions for integers without a word, and would take
+    numbers for times as microseconds, which are mostly seconds. Those are refused.
+    """
     from pyarrow import types
 
+    wanted = _class_of(type)
+    if wanted is not None:
+        return [
+            value if value is None or isinstance(value, wanted) else _read(value, wanted, where)
+            for value in values
+        ]
     if types.is_integer(type):
         for value in values:
             if isinstance(value, float) and not value.is_integer():
                 raise CodecError(
                     f"it does not fit the schema: column {where}: {value} is no {type}"
                 )
-    elif types.is_struct(type):
-        given = [value for value in values if isinstance(value, dict)]
-        for field in type:
-            _check_whole(
-                [one.get(field.name) for one in given], field.type, f"{where}.{field.name}"
-            )
-    elif types.is_map(type):
-        pairs = [
-            pair
+        return values
+    if types.is_struct(type):
+        return _fitted_structs(values, type, where)
+    if types.is_map(type):
+        return _fitted_maps(values, type, where)
+    if types.is_list(type) or types.is_large_list(type) or types.is_fixed_size_list(type):
+        flat = [one for value in values if isinstance(value, (list, tuple)) for one in value]
+        fitted = _fitted(flat, type.value_type, where)
+        if fitted is flat:
+            return values
+        rest = iter(fitted)
+        return [
+            list(itertools.islice(rest, len(value))) if isinstance(value, (list, tuple)) else value
             for value in values
-            if value is not None
-            for pair in (value.items() if isinstance(value, dict) else value)
         ]
-        _check_whole([key for key, _ in pairs], type.key_type, where)
-        _check_whole([value for _, value in pairs], type.item_type, where)
-    elif types.is_list(type) or types.is_large_list(type) or types.is_fixed_size_list(type):
-        rows = [value for value in values if isinstance(value, (list, tuple))]
-        _check_whole([one for row in rows for one in row], type.value_type, where)
+    return values
+
+
+def _fitted_structs(values: list[Any], type: Any, where: str) -> list[Any]:
+    given = [value for value in values if isinstance(value, dict)]
+    changed: dict[str, list[Any]] = {}
+    for part in type:
+        had = [one.get(part.name) for one in given]
+        has = _fitted(had, part.type, f"{where}.{part.name}")
+        if has is not had:
+            changed[part.name] = has
+    if not changed:
+        return values
+    rest = zip(*changed.values(), strict=True)
+    return [
+        {**value, **dict(zip(changed, next(rest), strict=True))}
+        if isinstance(value, dict)
+        else value
+        for value in values
+    ]
+
+
+def _fitted_maps(values: list[Any], type: Any, where: str) -> list[Any]:
+    pairs: list[list[Any] | None] = [
+        None if value is None else list(value.items() if isinstance(value, dict) else value)
+        for value in values
+    ]
+    flat = [pair for value in pairs if value is not None for pair in value]
+    had = [key for key, _ in flat], [value for _, value in flat]
+    keys = _fitted(had[0], type.key_type, where)
+    items = _fitted(had[1], type.item_type, where)
+    if keys is had[0] and items is had[1]:
+        return values
+    rest = zip(keys, items, strict=True)
+    return [None if value is None else list(itertools.islice(rest, len(value))) for value in pairs]
+
+
+def _class_of(type: Any) -> Any:
+    """The class of the values of a column that Arrow does not make of text; else None."""
+    from pyarrow import types
+
+    if types.is_timestamp(type):
+        return datetime.datetime
+    if types.is_date(type):
+        return datetime.date
+    if types.is_decimal(type):
+        return decimal.Decimal
+    if types.is_duration(type):
+        return datetime.timedelta
+    return datetime.time if types.is_time(type) else None
+
+
+def _read(value: Any, wanted: Any, where: str) -> Any:
+    """The value of ISO 8601 text, or a decimal of text or of a number."""
+    if isinstance(value, str) or (wanted is decimal.Decimal and isinstance(value, (int, float))):
+        with contextlib.suppress(msgspec.ValidationError):
+            return msgspec.convert(value, wanted)
+    text = "a number or its text" if wanted is decimal.Decimal else f"a {wanted.__name__}"
+    raise CodecError(
+        f"it does not fit the schema: column {where}: {value!r} is not {text}"
+        + ("" if wanted is decimal.Decimal else " or its ISO 8601 text")
+    )
 
 
 def _check_nulls(column: Any, field: Any, where: str) -> None:

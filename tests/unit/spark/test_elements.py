@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import datetime
+import decimal
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
+import rstream
 from rstream.errors import CodecError
 from rstream.spark._elements import batches_of
 
@@ -36,6 +39,57 @@ def test_whole_numbers_fit() -> None:
     type_ = pa.map_(pa.string(), pa.list_(INT))
     (batch,) = batches_of([{"a": {"b": [1]}}, {"a": None}], "msgpack", pa.schema([("a", type_)]))
     assert batch.to_pydict() == {"a": [[("b", [1])], None]}
+
+
+MOMENT = datetime.datetime(2026, 3, 1, 12, 30, 0, 250)
+
+
+@pytest.mark.parametrize(
+    ("type_", "given"),
+    [
+        (pa.timestamp("us"), MOMENT),
+        (pa.timestamp("us", "UTC"), MOMENT.replace(tzinfo=datetime.UTC)),
+        (pa.date32(), MOMENT.date()),
+        (pa.time64("us"), MOMENT.time()),
+        (pa.duration("us"), datetime.timedelta(days=-1, microseconds=3)),
+        (pa.decimal128(10, 2), decimal.Decimal("-1.50")),
+        (pa.list_(pa.date32()), [MOMENT.date(), None]),
+        (pa.struct([("b", pa.int32()), ("c", pa.date32())]), {"b": 1, "c": MOMENT.date()}),
+        (pa.map_(pa.date32(), pa.decimal128(4, 1)), [(MOMENT.date(), decimal.Decimal("2.5"))]),
+        (pa.list_(pa.struct([("b", pa.list_(pa.date32()))])), [{"b": [MOMENT.date()]}, None]),
+    ],
+    ids=str,
+)
+def test_what_msgpack_has_as_text_comes_back(type_: Any, given: Any) -> None:
+    """Through the codec of a publisher, as a reader without a type has it."""
+    codec = rstream.codecs.msgpack()
+    sent = dict(given) if pa.types.is_map(type_) else given
+    schema = pa.schema([("a", type_), ("b", pa.string())])
+    items = codec.decode_many([codec.encode({"a": one, "b": "x"}) for one in (sent, None, sent)])
+    (batch,) = batches_of(items, "msgpack", schema)
+    assert batch.column("a").to_pylist() == [given, None, given]
+
+
+def test_a_decimal_of_a_number() -> None:
+    (batch,) = batches_of([0.1, 3], "msgpack", pa.schema([("a", pa.decimal128(4, 2))]))
+    assert batch.column("a").to_pylist() == [decimal.Decimal("0.10"), decimal.Decimal("3.00")]
+
+
+@pytest.mark.parametrize(
+    ("type_", "given", "text"),
+    [
+        (pa.timestamp("us"), 1.7e9, "column a: 1700000000.0 is not a datetime or its ISO 8601"),
+        (pa.timestamp("us"), "noon", "column a: 'noon' is not a datetime or its ISO 8601 text"),
+        (pa.date32(), 20000, "column a: 20000 is not a date or its ISO 8601 text"),
+        (pa.decimal128(4, 2), "many", "column a: 'many' is not a number or its text"),
+        (pa.decimal128(4, 2), 0.125, "column a: .*would cause data loss"),
+        (INT, "1", "column a: .*str"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_converted_names_its_column(type_: Any, given: Any, text: str) -> None:
+    with pytest.raises(CodecError, match=text):
+        batches_of([{"a": given}], "msgpack", pa.schema([("a", type_)]))
 
 
 @pytest.mark.parametrize(
