@@ -13,6 +13,7 @@ from rstream.errors import ConfigError
 from rstream.ray._rows import check_schema, in_format, rebatched, table_of
 from rstream.ray._targets import Target, target_of
 from rstream.ray._wanted import Wanted
+from rstream.stream._names import check_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -134,6 +135,8 @@ def datasource(
         source = rstream.ray.datasource("ticks", messages_max=1000)
         ds = read_datasource(source).materialize()  # of ray.data
     """
+    is_one = isinstance(names, str) or not hasattr(names, "__iter__")
+    chosen: Any = [names] if is_one else names
     check_schema(schema)
     for key, value in (("messages_max", messages_max), ("bytes_max", bytes_max)):
         if value is not None and (not is_whole(value) or value < 1):
@@ -146,7 +149,7 @@ def datasource(
         )
     wanted = [
         Wanted(
-            name=name,
+            name=check_name(name),
             type=type,
             codec=codec,
             channel=None if channel is None else str(channel),
@@ -158,7 +161,7 @@ def datasource(
             stays=stays,
             on_lost=on_lost,
         )
-        for name in ([names] if isinstance(names, str) else names)
+        for name in chosen
     ]
     try:
         from rstream.ray._ray_data import RstreamDatasource

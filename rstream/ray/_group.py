@@ -36,7 +36,7 @@ from rstream.errors import (
     NotConnected,
     RStreamError,
 )
-from rstream.ray._handle import WORK_PREFIX
+from rstream.ray._handle import WORK_PREFIX, handles_of
 from rstream.ray._pool import Pool
 from rstream.ray._work import Share, check_share
 from rstream.stream._blocks import Block, BlockPool, remove_orphans
@@ -237,7 +237,7 @@ class Group:
         self._sent = self._shared = 0
         self._is_closed = False
         try:
-            for handle in handles:
+            for handle in handles_of(handles):
                 self.add(handle)
         except BaseException:
             self.close(linger_s=0)
@@ -270,6 +270,7 @@ class Group:
             DriverError: as for :meth:`StreamHandle.publisher`.
         """
         self._check_open()
+        handles_of([handle])
         self._check_share_of(handle)
         if self._codec is None:
             name = handle.codec.removeprefix(WORK_PREFIX)

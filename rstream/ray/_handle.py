@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final, Unpack
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
@@ -106,10 +107,14 @@ class StreamHandle:
         """
         try:
             parts = urlsplit(text.strip())
-            query = dict(parse_qsl(parts.query, keep_blank_values=True, strict_parsing=True))
-            version = query.pop("v")
+            query = dict(parse_qsl(parts.query, keep_blank_values=True))
             if parts.scheme != "rstream":
-                raise ValueError(f"scheme {parts.scheme!r}")
+                raise ValueError("it does not begin with rstream://")
+            missing = [key for key in ("v", *QUERY.values()) if key not in query]
+            missing = [key for key in missing if key != QUERY["actor_id"]]
+            if missing:
+                raise ValueError(f"it has no {missing[0]}=")
+            version = query.pop("v")
             if version != str(HANDLE_VERSION):
                 raise ConfigError(
                     f"stream handle of version {version}, this rstream reads version "
@@ -256,6 +261,30 @@ class StreamHandle:
                 "handle has no UDP address; open the reader with udp=True"
             )
         return address | {"channel": self.udp_channel, "dir": driver_dir}
+
+
+def handles_of(given: StreamHandle | Iterable[StreamHandle]) -> list[StreamHandle]:
+    """One handle, or several, as a list.
+
+    Raises:
+        ConfigError: something else.
+    """
+    found: list[Any] = [given] if isinstance(given, StreamHandle) else []
+    if not found and isinstance(given, Iterable) and not isinstance(given, str):
+        found = list(given)
+    elif not found:
+        raise _no_handle(given)
+    for one in found:
+        if not isinstance(one, StreamHandle):
+            raise _no_handle(one)
+    return found
+
+
+def _no_handle(given: object) -> ConfigError:
+    return ConfigError(
+        f"{given!r:.80} is no stream handle",
+        hint="endpoint.handle is one; StreamHandle.from_text(text) makes one of its text",
+    )
 
 
 def host_token(driver_dir: str) -> str:

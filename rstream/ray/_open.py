@@ -33,7 +33,7 @@ from rstream.ray._refusal import make_room, refuse, who_holds
 from rstream.ray._roster import Record
 from rstream.ray._work import Share, check_share, work_codec
 from rstream.stream._buffered import BufferedSubscriber
-from rstream.stream._names import new_stream_id
+from rstream.stream._names import check_name, new_stream_id
 from rstream.stream._open import under_policy
 from rstream.stream._options import check_prefetch
 from rstream.stream._parts import MESSAGE_LENGTH
@@ -144,6 +144,8 @@ def reader(
         self.end.start(self.on_tick)
     """
     check_prefetch(prefetch)
+    if name is not None:
+        check_name(name)
     reader_codec, codec_name = choose_for_handle(type, codec, trusted_network=trusted_network)
     if check_share(share):
         reader_codec, codec_name = work_codec(reader_codec, codec_name, on_slow)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rstream.errors import ConfigError
 from rstream.ray._group import Group
-from rstream.ray._handle import StreamHandle
+from rstream.ray._handle import StreamHandle, handles_of
 from rstream.ray._names import handle
 
 if TYPE_CHECKING:
@@ -111,10 +111,11 @@ def target_of(
             dir=dir,
             options=options,
         )
-    elif isinstance(target, StreamHandle):
-        found = Target(handles=(target,), dir=dir, options=options)
     else:
-        found = Target(handles=tuple(target), is_group=True, dir=dir, options=options)
+        is_one = isinstance(target, StreamHandle)
+        found = Target(
+            handles=tuple(handles_of(target)), is_group=not is_one, dir=dir, options=options
+        )
     if not found.handles:
         raise ConfigError("the target of a datasink has no handle")
     for one in found.handles:

@@ -20,7 +20,7 @@ import uuid
 from typing import TYPE_CHECKING, Any
 
 from rstream.errors import ConfigError, RStreamError
-from rstream.ray._handle import StreamHandle
+from rstream.ray._handle import handles_of
 from rstream.spark import _commit, _task
 from rstream.spark._options import SinkConfig
 
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from pyspark.sql import DataFrame
+
+    from rstream.ray._handle import StreamHandle
 
 log = logging.getLogger("rstream")
 
@@ -110,10 +112,7 @@ def foreach_batch(
 
 
 def _config(handles: StreamHandle | Sequence[StreamHandle], options: dict[str, Any]) -> SinkConfig:
-    given = [handles] if isinstance(handles, StreamHandle) else list(handles)
-    kinds: set[type[object]] = {type(handle) for handle in given}
-    if not kinds <= {StreamHandle}:
-        raise ConfigError(f"handles={handles!r}: give stream handles, as endpoint.handle is one")
+    given = handles_of(handles)
     texts = {
         name: json.dumps(value) if isinstance(value, dict) else str(value)
         for name, value in options.items()

@@ -57,7 +57,10 @@ def check_name(name: str) -> str:
 
 
 def _no_name(name: object) -> ConfigError:
-    return ConfigError(f"stream name {name!r}: give a text, or a stream id as an int")
+    return ConfigError(
+        f"stream name {name!r:.80}: give a text, or a stream id as an int",
+        hint=f"did you mean type={name.__name__}?" if isinstance(name, type) else "",
+    )
 
 
 def stream_id_of(name: str) -> int:

@@ -630,6 +630,42 @@ def test_what_is_no_handle_is_refused(text):
         rstream.ray.StreamHandle.from_text(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("ticks", "does not begin with rstream://"),
+        ("rstream://ticks", "it has no v="),
+        ("rstream://h:1/ticks?v=3&id=-1", "it has no codec="),
+    ],
+)
+def test_what_a_handle_lacks_is_said(text, why):
+    with pytest.raises(ConfigError, match=f"not a stream handle.*{why}"):
+        rstream.ray.StreamHandle.from_text(text)
+
+
+@pytest.mark.parametrize("given", [5, [5], "ticks", ["ticks"]], ids=str)
+@pytest.mark.parametrize(
+    "take",
+    [
+        rstream.ray.Group,
+        lambda given: rstream.ray.Group().add(given),
+        lambda given: rstream.ray.datasink(5 if given == "ticks" else given),  # that is a name
+        lambda given: rstream.spark.send(None, given),
+    ],
+    ids=["Group", "add", "datasink", "send"],
+)
+def test_what_is_no_handle_at_all_is_refused(take, given):
+    with pytest.raises(ConfigError, match=r"is no stream handle; endpoint\.handle is one"):
+        take(given)
+
+
+def test_a_type_is_no_name():
+    with pytest.raises(ConfigError, match=r"did you mean type=dict\?"):
+        reader(dict)
+    with pytest.raises(ConfigError, match="stream name 5: give a text"):
+        rstream.ray.datasource(5)
+
+
 @pytest.mark.parametrize("actor_id", ["", "30781d0301000000"])
 def test_a_handle_travels_in_closures(actor_id):
     import pickle
