@@ -56,7 +56,8 @@ int64_t rsti_image_demand_look(rst_driver_t *driver, rsti_image_t *image, int64_
         publish(driver, state, &demand);
     }
     state->requested = requested;
-    if (demand.messages == INT64_MAX) {
+    /* No limit changes no more, so an idle stream does not tell it for ever. */
+    if (demand.messages == INT64_MAX && state->retell.interval_ns == RSTI_RETELL_MAX_NS) {
         state->retell.due_ns = RSTI_NO_DEADLINE;
     }
     return state->retell.due_ns;

@@ -6,8 +6,9 @@
  * The conductor writes position and demand to a sequence lock. The receiver reads them there and
  * sends them in an additional status message. It repeats them in every later one.
  *
- * A lost datagram must not leave a publisher waiting for a demand that was already raised. So a
- * bounded demand is sent again by the rules of flow/retell.h. */
+ * A lost datagram must not leave a publisher waiting for a demand that was already raised. So it is
+ * sent again by the rules of flow/retell.h; a demand without a limit only until it is repeated once
+ * a second. */
 #ifndef RSTI_DRIVER_RECEIVER_IMAGE_DEMAND_H
 #define RSTI_DRIVER_RECEIVER_IMAGE_DEMAND_H
 
