@@ -99,6 +99,7 @@ class PublisherFacts(_core.SendPath, Generic[T]):
         self._events: deque[StreamEvent] = deque(maxlen=EVENTS_MAX)
         self._untold_gap: Gap | None = None  # the last one, until events or wait_consumed tells it
         self._untold_bytes = 0  # of all such gaps
+        self._last_gap: Gap | None = None
         self._sent = self._rejoins = 0
         self._waits: int = 0
         self._waited_ns: int = 0
@@ -489,7 +490,7 @@ class PublisherFacts(_core.SendPath, Generic[T]):
             reason=reason,
         )
         self._events.append(gap)
-        self._untold_gap = gap
+        self._untold_gap = self._last_gap = gap
         self._untold_bytes += to_position - from_position
         self._log(
             "%s: session %d: positions %d to %d (%d bytes): %s; events() has this Gap: "

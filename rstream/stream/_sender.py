@@ -472,7 +472,13 @@ class Sender(PublisherFacts[T]):
     def _last_seen(self) -> str:
         if self._reached == 0:
             return ""
-        return f"; the last reader had consumed up to {self._consumed} of {self._reached}"
+        consumed, gap = self._consumed, self._last_gap
+        if gap is not None and (gap.session_id, gap.to_position) == (
+            self._core.session_id,
+            consumed,
+        ):
+            consumed = gap.from_position
+        return f"; the last reader had consumed up to {consumed} of {self._reached}"
 
     def _late_error(self, waited_s: float) -> BackPressured | StorageError | NotConnected:
         """The error of a message not sent in time: no room, or no reader."""

@@ -203,3 +203,19 @@ def test_waiting_until_consumed_ends_when_the_only_reader_has_left(
         ):
             publisher.wait_consumed(timeout_s=timeout_s)
         assert any("waits for a subscriber" in r.getMessage() for r in caplog.records)
+
+
+def test_who_finds_no_reader_is_told_what_the_last_one_had(driver_dir, name):
+    """Over UDP what was under way is lost, and is not counted as consumed."""
+    channel = f"aeron:udp?endpoint=127.0.0.1:{free_port()}"
+    options = {"channel": channel, "dir": driver_dir}
+    with stream.publisher(name, **options, connect_timeout_s=0.3, linger_s=0) as publisher:
+        with stream.subscriber(name, **options) as reader:
+            first = publisher.send(1)
+            assert reader.get(timeout_s=10) == 1
+            assert reader.poll() == []  # now it counts as consumed
+            until(lambda: publisher._core.consumed_position == first)
+            last = publisher.send(2)
+        until(lambda: any(isinstance(event, stream.Gap) for event in publisher.events()))
+        with pytest.raises(NotConnected, match=f"had consumed up to {first} of {last}"):
+            publisher.send(3)
