@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from reactivex import Observable, abc
 from reactivex.disposable import Disposable
 
+from rstream.rx._subscribing import Gate
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -48,7 +50,13 @@ def from_endpoint(endpoint: EndpointLike) -> Observable[Any]:
             else:
                 observer.on_error(RuntimeError(f"endpoint ended by {error!r}"))
 
-        endpoint.start(observer.on_next, on_end=on_end)
+        gate = Gate()
+
+        def on_next(item: Any) -> None:
+            gate.wait()
+            observer.on_next(item)
+
+        endpoint.start(on_next, on_end=on_end)
         return Disposable(endpoint.close)
 
     return Observable(subscribe)

@@ -16,6 +16,7 @@ from rstream.rx._drain import Drain
 from rstream.rx._ends import tell_end
 from rstream.rx._queue import BoundedQueue, check_capacity
 from rstream.rx._schedulers import running_loop
+from rstream.rx._subscribing import Gate
 from rstream.rx._wakers import Waker, runs_trio, waker
 
 if TYPE_CHECKING:
@@ -207,7 +208,7 @@ def _start(iterating: _Iterating[Any]) -> None:
         _start_in_trio(iterating)
     else:
         threading.Thread(
-            target=_run_alone, args=(iterating,), name="rstream-rx-from_async_iterable"
+            target=_run_alone, args=(iterating, Gate()), name="rstream-rx-from_async_iterable"
         ).start()
 
 
@@ -217,7 +218,8 @@ async def _run_in_asyncio(iterating: _Iterating[Any]) -> None:
     await iterating.run(lambda: loop.call_soon_threadsafe(task.cancel))
 
 
-def _run_alone(iterating: _Iterating[Any]) -> None:
+def _run_alone(iterating: _Iterating[Any], gate: Gate) -> None:
+    gate.wait()
     with suppress(asyncio.CancelledError):
         asyncio.run(_run_in_asyncio(iterating))
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 import reactivex
 from reactivex.disposable import Disposable
-from reactivex.scheduler import CurrentThreadScheduler
 
 from rstream import abc
 from rstream._checks import check_subscription
 from rstream.rx._ends import tell_end
 from rstream.rx._queue import check_capacity
+from rstream.rx._subscribing import run_when_subscribed
 
 if TYPE_CHECKING:
     from reactivex import Observable
@@ -57,9 +57,8 @@ def from_publisher(publisher: abc.Publisher[T], *, prefetch: int = PREFETCH) -> 
     ) -> reactivex.abc.DisposableBase:
         requesting = _Requesting(observer, prefetch)
         publisher.subscribe(requesting)
-        # RxPY runs this when it has taken what is returned here. So dispose reaches the publisher
-        # even if it delivers inside ``request``.
-        CurrentThreadScheduler.singleton().schedule(lambda _scheduler, _state: requesting.begin())
+        # So dispose reaches the publisher even if it delivers inside ``request``.
+        run_when_subscribed(requesting.begin)
         return Disposable(requesting.dispose)
 
     return reactivex.Observable(subscribe)

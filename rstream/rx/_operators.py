@@ -8,6 +8,7 @@ from reactivex import Observable, abc
 from reactivex.disposable import CompositeDisposable, Disposable
 
 from rstream import codecs, stream
+from rstream.stream._options import PublisherSettings, settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,8 +55,10 @@ def to_stream(
         completed and the readers had ``linger_s`` seconds to consume; then it completes. So
         ``.run()`` returns the count. A failure to send disposes the source and reaches
         ``on_error``.
+    Raises:
+        ConfigError, TypeError: an option of a named stream has a name that does not exist.
     """
-    return _sending(_Sending, name, type, codec, options)
+    return _sending("to_stream", _Sending, name, type, codec, options)
 
 
 def tee_stream(
@@ -82,21 +85,27 @@ def tee_stream(
         name, type, codec, options: as for :func:`to_stream`.
     Returns:
         The operator. A failure to send disposes the source and reaches ``on_error``.
+    Raises:
+        ConfigError, TypeError: as for :func:`to_stream`.
 
     Example::
 
         rx.from_stream("ticks").pipe(ops.map(score), rx.tee_stream("scores")).subscribe(print)
     """
-    return _sending(_Teeing, name, type, codec, options)
+    return _sending("tee_stream", _Teeing, name, type, codec, options)
 
 
 def _sending(
+    what: str,
     kind: Callable[[Publisher[Any], abc.ObserverBase[Any]], _Sending],
     name: str | int | HandleLike,
     type: Any,
     codec: CodecLike,
     options: PublisherOptions,
 ) -> Callable[[Observable[Any]], Observable[Any]]:
+    if isinstance(name, str | int):
+        settings(PublisherSettings, what, options, "type", "codec")
+
     def operator(source: Observable[Any]) -> Observable[Any]:
         def subscribe(
             observer: abc.ObserverBase[Any], scheduler: abc.SchedulerBase | None = None

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rstream.driver import watch_loop
 from rstream.rx._schedulers import Kind, is_called_from, kind_of
+from rstream.rx._subscribing import Gate, run_when_subscribed
 from rstream.stream._pump import batches, items
 
 if TYPE_CHECKING:
@@ -70,10 +71,12 @@ class ThreadReading(Reading):
     ) -> None:
         super().__init__(source, observer, is_batched)
         self._is_done = threading.Event()
+        self._gate: Gate | None = None
         watch_loop(self)
 
     def start(self, name: str) -> None:
         """Read on a thread of its own."""
+        self._gate = Gate()
         # ``run()`` waits for the end itself: if this thread kept the program alive, Ctrl-C would
         # seem to do nothing there. None: as the subscribing thread is; so RxPY's own daemon threads
         # make this one a daemon.
@@ -81,7 +84,14 @@ class ThreadReading(Reading):
         threading.Thread(target=self._run, name=name, daemon=daemon).start()
 
     def start_on(self, scheduler: abc.SchedulerBase) -> None:
-        """Read in one action of a scheduler that gives it a thread."""
+        """Read in one action of a scheduler: in a thread that it gives, or in this one."""
+        if kind_of(scheduler) is Kind.CALLER:
+            run_when_subscribed(lambda: self._schedule_on(scheduler))
+        else:
+            self._gate = Gate()
+            self._schedule_on(scheduler)
+
+    def _schedule_on(self, scheduler: abc.SchedulerBase) -> None:
         try:
             scheduler.schedule(lambda _scheduler, _state: self._run())
         except BaseException:
@@ -99,6 +109,8 @@ class ThreadReading(Reading):
 
     def _run(self) -> None:
         error: Exception | None = None
+        if self._gate is not None:
+            self._gate.wait()
         try:
             try:
                 self._read()

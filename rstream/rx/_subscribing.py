@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from reactivex import Observable, abc
 from reactivex.disposable import SingleAssignmentDisposable
+from reactivex.scheduler import CurrentThreadScheduler
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,6 +18,37 @@ T = TypeVar("T")
 
 #: How long the caller waits for a ``subscribe`` that does not return.
 BEGIN_S: Final = 0.1
+
+
+class Gate:
+    """Holds a thread that delivers until RxPY has taken what ``subscribe`` returns.
+
+    Only then does a dispose reach it, such as that of ``take`` after its last item. Without it a
+    thread delivers thousands of items before the caller of ``subscribe`` gets its turn.
+
+    Make it in ``subscribe``, in the thread that calls it.
+    """
+
+    def __init__(self) -> None:
+        self._is_open = threading.Event()
+        run_when_subscribed(self._is_open.set)
+
+    def wait(self) -> None:
+        """Wait, but not for long: the caller may have other work before it, such as ``range``."""
+        if not self._is_open.is_set():
+            self._is_open.wait(BEGIN_S)
+
+
+def run_when_subscribed(action: Callable[[], object]) -> None:
+    """Have RxPY run an action when it has taken what the present ``subscribe`` returns.
+
+    The outermost ``subscribe`` of this thread runs it before it returns.
+    """
+
+    def run(_scheduler: abc.SchedulerBase, _state: object) -> None:
+        action()
+
+    CurrentThreadScheduler.singleton().schedule(run)
 
 
 def subscribe_into(

@@ -24,7 +24,12 @@ from tests.support import until
 
 reactivex = pytest.importorskip("reactivex")
 from reactivex import operators as ops  # noqa: E402
-from reactivex.scheduler import NewThreadScheduler  # noqa: E402
+from reactivex.scheduler import (  # noqa: E402
+    CurrentThreadScheduler,
+    ImmediateScheduler,
+    NewThreadScheduler,
+    ThreadPoolScheduler,
+)
 
 from rstream import rx  # noqa: E402
 
@@ -156,6 +161,51 @@ def test_take_completes_and_unsubscribes(driver_dir, name):
         while pub.is_connected:
             assert time.monotonic() < deadline
             time.sleep(0.005)
+
+
+@pytest.mark.parametrize(
+    "scheduler",
+    [None, NewThreadScheduler, ThreadPoolScheduler, CurrentThreadScheduler, ImmediateScheduler],
+)
+def test_take_leaves_what_waits_to_the_next_reader(driver_dir, name, scheduler):
+    """The thread that reads must not be ahead of RxPY, which has nothing to dispose at first."""
+    with stream.publisher(name, dir=driver_dir, linger_s=0) as pub:
+        reader = stream.subscriber(name, dir=driver_dir)
+        pub.send_many(range(5000))
+        above = []
+        source = rx.from_reader(reader, scheduler=scheduler and scheduler())
+        items, ends, done, _ = collect(source.pipe(ops.do_action(above.append), ops.take(3)))
+        assert done.wait(10)
+        assert (items, ends, above) == ([0, 1, 2], [None], [0, 1, 2])
+        until(lambda: reader.is_closed)
+        with stream.subscriber(name, dir=driver_dir) as following:
+            assert following.get(timeout_s=10) == 3
+
+
+@pytest.mark.parametrize("operator", [rx.to_stream, rx.tee_stream])
+def test_a_misspelled_option_is_told_at_once(operator):
+    with pytest.raises(TypeError, match=r"_stream\(\) .*'lingers': did you mean 'linger_s'\?"):
+        operator("copy", lingers=3)
+
+
+def test_a_busy_subscribe_does_not_hold_the_stream(driver_dir, name):
+    """RxPY runs ``work`` in the thread that subscribes, before ``subscribe`` has returned."""
+    got = threading.Event()
+
+    def work():
+        yield got.wait(10)
+
+    with stream.publisher(name, dir=driver_dir, linger_s=0) as pub:
+        reader = stream.subscriber(name, dir=driver_dir)
+        pub.send(1)
+        items, _, done, _ = collect(
+            reactivex.merge(
+                rx.from_reader(reader).pipe(ops.do_action(lambda _: got.set()), ops.take(1)),
+                reactivex.from_iterable(work()),
+            )
+        )
+        assert done.wait(10)
+    assert sorted(items) == [1, True]
 
 
 def test_a_slow_pipeline_holds_the_publisher_back(driver_dir, name):
