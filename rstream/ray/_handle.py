@@ -110,16 +110,17 @@ class StreamHandle:
             query = dict(parse_qsl(parts.query, keep_blank_values=True))
             if parts.scheme != "rstream":
                 raise ValueError("it does not begin with rstream://")
-            missing = [key for key in ("v", *QUERY.values()) if key not in query]
-            missing = [key for key in missing if key != QUERY["actor_id"]]
-            if missing:
-                raise ValueError(f"it has no {missing[0]}=")
-            version = query.pop("v")
+            version = query.pop("v", None)
+            if version is None:
+                raise ValueError("it has no v=")
             if version != str(HANDLE_VERSION):
                 raise ConfigError(
                     f"stream handle of version {version}, this rstream reads version "
                     f"{HANDLE_VERSION}: use the same rstream release on both sides"
                 )
+            for field, key in QUERY.items():
+                if field not in OPTIONAL and key not in query:
+                    raise ValueError(f"it has no {key}=")
             texts = OPTIONAL | {field: query[key] for field, key in QUERY.items() if key in query}
             fields: dict[str, Any] = {field: texts[field] for field in QUERY}
             fields |= {"name": unquote(parts.path[1:]), "stream_id": int(fields["stream_id"])}

@@ -636,10 +636,11 @@ def test_what_is_no_handle_is_refused(text):
         ("ticks", "does not begin with rstream://"),
         ("rstream://ticks", "it has no v="),
         ("rstream://h:1/ticks?v=3&id=-1", "it has no codec="),
+        ("rstream://h:1/ticks?v=2&id=-1", "of version 2, this rstream reads version 3"),
     ],
 )
 def test_what_a_handle_lacks_is_said(text, why):
-    with pytest.raises(ConfigError, match=f"not a stream handle.*{why}"):
+    with pytest.raises(ConfigError, match=f"stream handle.*{why}"):
         rstream.ray.StreamHandle.from_text(text)
 
 

@@ -7,8 +7,7 @@
  * sends them in an additional status message. It repeats them in every later one.
  *
  * A lost datagram must not leave a publisher waiting for a demand that was already raised. So it is
- * sent again by the rules of flow/retell.h; a demand without a limit only until it is repeated once
- * a second. */
+ * sent again by the rules of flow/retell.h; a demand without a limit seven times. */
 #ifndef RSTI_DRIVER_RECEIVER_IMAGE_DEMAND_H
 #define RSTI_DRIVER_RECEIVER_IMAGE_DEMAND_H
 
