@@ -85,7 +85,7 @@ class Decoder(Generic[T]):
             # The common case: one publisher, data only. Its session need not be looked up.
             (peer,) = peers.values()
             end_position = batch.end_position
-            if peer.is_rstream and end_position is not None:
+            if peer.is_rstream and not peer.again_until and end_position is not None:
                 peer.position = end_position
                 return self._decode(source, batch, payloads, None)
         return self._decode_mixed(source, batch, payloads)
@@ -101,7 +101,9 @@ class Decoder(Generic[T]):
         for index, header in enumerate(batch.headers()):
             session_id, position = session_ids[index], positions[index]
             peer = source.peers.get(session_id)
-            peer.position = position
+            if position <= peer.again_until:
+                continue  # handed out before this reader joined again
+            peer.position, peer.again_until = position, 0
             if header == self._expected:
                 peer.is_rstream = True
             else:

@@ -17,6 +17,7 @@ from rstream.stream._events import Evicted
 if TYPE_CHECKING:
     from rstream.policy import Evict
     from rstream.stream._input import Input
+    from rstream.stream._peers import Left
     from rstream.stream._report import Report
 
 
@@ -62,27 +63,28 @@ def evicting_channel(uri: str, evict: Evict | None) -> str:
 
 def evicted(
     report: Report, source: Input, evict: Evict, since_ms: int
-) -> tuple[dict[int, int], SlowConsumer]:
+) -> tuple[dict[int, Left], SlowConsumer]:
     """Report that the driver has evicted this consumer from every publisher of a subscription.
 
     Args:
         since_ms: since when the stream goes on without it, milliseconds since 1970.
     Returns:
-        The position up to which each unfinished session was delivered, by session id; and the error
-        for a consumer that does not join again.
+        Where each unfinished session is left, by session id; and the error for a consumer that does
+        not join again.
     """
     report.evicted += 1
     delivered = source.left_at()
-    for session_id, position in delivered.items():
-        report.events.append(Evicted(session_id=session_id, position=position, since_ms=since_ms))
-    session_id = max(delivered, key=lambda session: delivered[session], default=None)
+    for session_id, left in delivered.items():
+        event = Evicted(session_id=session_id, position=left.position, since_ms=since_ms)
+        report.events.append(event)
+    session_id = max(delivered, key=lambda session: delivered[session].position, default=None)
     where = f"{report.title} on {source.channel}"
     if session_id is not None:
-        where = f"{report.where(source, session_id)}, position {delivered[session_id]}"
+        where = f"{report.where(source, session_id)}, position {delivered[session_id].position}"
     error = slow_consumer(where, evict, since_ms)
     report.log("%s", error)
     error.channel, error.stream_id, error.session_id = source.channel, report.stream_id, session_id
-    error.position = None if session_id is None else delivered[session_id]
+    error.position = None if session_id is None else delivered[session_id].position
     return delivered, error
 
 

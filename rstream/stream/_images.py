@@ -16,7 +16,7 @@ from rstream.stream._parts import (
     PART_LOST,
     TOO_LONG,
 )
-from rstream.stream._peers import Peer
+from rstream.stream._peers import Left, Peer
 
 if TYPE_CHECKING:
     from rstream.stream._gaps import Gaps
@@ -51,31 +51,31 @@ class Images:
     def __init__(self, report: Report, gaps: Gaps[Any]) -> None:
         self._report = report
         self._gaps = gaps
-        # session -> position up to which it was delivered, and why it was left
-        self._left: dict[int, tuple[int, str]] = {}
+        # session -> where it was left, and why
+        self._left: dict[int, tuple[Left, str]] = {}
         self._due: dict[int, tuple[str, float]] = {}  # session -> reason and time of its open gap
 
-    def expect(self, left_at: dict[int, int], reason: str, due_s: float) -> None:
+    def expect(self, left_at: dict[int, Left], reason: str, due_s: float) -> None:
         """Remember where sessions were left; the oldest ``EVENTS_MAX`` at most.
 
         A session that comes back gets a gap with its end, if it goes on further ahead.
 
         Args:
-            left_at: position up to which a session was delivered, by session id.
+            left_at: by session id.
             reason: why it was left.
             due_s: monotonic time from which :meth:`report_missing` reports an open gap for a
                 session that is not back.
         """
-        for session_id, position in left_at.items():
-            self._remember(session_id, position, reason)
+        for session_id, left in left_at.items():
+            self._remember(session_id, left, reason)
             self._due[session_id] = reason, due_s
 
-    def _remember(self, session_id: int, position: int, reason: str) -> None:
+    def _remember(self, session_id: int, left: Left, reason: str) -> None:
         if len(self._left) >= EVENTS_MAX and session_id not in self._left:
             oldest = next(iter(self._left))
             self._report_open_gap(oldest)
             del self._left[oldest]
-        self._left[session_id] = position, reason
+        self._left[session_id] = left, reason
 
     @property
     def is_missing_some(self) -> bool:
@@ -91,7 +91,7 @@ class Images:
         reason, _ = self._due.pop(session_id, ("", 0.0))
         if not reason:
             return
-        position, _ = self._left[session_id]
+        position = self._left[session_id][0].position
         self._report.log(
             "%s: session %d: delivered up to position %d; what its publisher sent behind it, if "
             "anything, is lost",
@@ -103,26 +103,43 @@ class Images:
             Gap(session_id=session_id, from_position=position, to_position=None, reason=reason)
         )
 
-    def on_available(self, source: Input, session_id: int, position: int, origin: str) -> None:
-        """A publisher has come; this reader joined it at ``position``."""
+    def on_available(
+        self,
+        source: Input,
+        session_id: int,
+        position: int,
+        origin: str,
+        initial_term_id: int | None = None,
+    ) -> None:
+        """A publisher has come; this reader joined it at ``position``.
+
+        After a time away it may join behind what it was given, or before: what it had not counted
+        as consumed comes again then, and the decoder leaves that out. If the publisher has begun a
+        new stream meanwhile, their positions say nothing of each other.
+        """
         peer = source.peers.get(session_id)
         if peer.is_done:  # the same session once more, as after a network break
             source.peers.by_session[session_id] = peer = Peer()
-        peer.source = origin
+        peer.source, peer.initial_term_id = origin, initial_term_id
         peer.position = max(peer.position, position)
         events = self._report.events
         events.append(Available(session_id=session_id, position=position, source=origin))
+        left, reason = self._left.get(session_id, (Left(position, None), ""))
+        if left.initial_term_id not in (None, initial_term_id):
+            self._report_open_gap(session_id)
+        elif left.position < position:
+            self._gaps.on_missed(source, session_id, (left.position, position), reason)
+        elif left.position > position and left.initial_term_id is not None:
+            peer.position = peer.again_until = left.position
         self._due.pop(session_id, None)
-        from_position, reason = self._left.pop(session_id, (position, ""))
-        if from_position < position:
-            self._gaps.on_missed(source, session_id, (from_position, position), reason)
+        self._left.pop(session_id, None)
 
     def on_overrun(self, source: Input, session_id: int, position: int, goes_on_at: int) -> None:
         """A group has left this reader behind: another image of the publisher follows."""
         peer = source.peers.get(session_id)  # it stays: the publisher has not gone
         peer.position = max(peer.position, position)
         self._gaps.on_overrun(source, session_id, position, goes_on_at)
-        self._remember(session_id, goes_on_at, "overrun")
+        self._remember(session_id, Left(goes_on_at, None), "overrun")
 
     def on_skipped(
         self, session_id: int, from_position: int, to_position: int | None, lost_bytes: int

@@ -6,7 +6,7 @@ from time import monotonic_ns
 from typing import TYPE_CHECKING
 
 from rstream.stream._names import uri_keys, with_endpoint
-from rstream.stream._peers import Peers
+from rstream.stream._peers import Left, Peers
 
 if TYPE_CHECKING:
     from rstream import _core
@@ -141,10 +141,10 @@ class Input:
             return with_endpoint(self.channel, f"{endpoint[:-2]}:{address.rpartition(':')[2]}")
         return self.channel
 
-    def left_at(self) -> dict[int, int]:
-        """Up to where each publisher that has not said its end was delivered, by session id."""
+    def left_at(self) -> dict[int, Left]:
+        """Where each publisher that has not said its end is left, by session id."""
         return {
-            session_id: peer.position
+            session_id: Left(peer.position, peer.initial_term_id)
             for session_id, peer in self.peers.by_session.items()
             if not peer.is_done
         }

@@ -170,9 +170,9 @@ class Inputs:
         self._report.log("%s: %s; joining again", self._report.title, why)
         self.channels = [source.kept_channel() for source in self.joined] or self.channels
         left = {
-            session_id: position
+            session_id: where
             for source in self.joined
-            for session_id, position in source.left_at().items()
+            for session_id, where in source.left_at().items()
         }
         self.completed_count = 0 if left else self.all_completed_count
         self.leave()

@@ -3,6 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class Left(NamedTuple):
+    """Where a reader left a publisher that had not ended.
+
+    Attributes:
+        position: handed out up to here, in bytes of its stream.
+        initial_term_id: of its stream; None: not to be compared.
+    """
+
+    position: int
+    initial_term_id: int | None
 
 
 @dataclass(slots=True)
@@ -11,7 +24,10 @@ class Peer:
 
     Attributes:
         position: handed out up to here, in bytes of its stream.
+        again_until: what comes again up to here was handed out before this reader joined again; 0:
+            nothing comes again.
         source: ``ip:port`` or ``aeron:ipc``.
+        initial_term_id: of its stream; None: not known.
         is_rstream: a message with rstream's header came from it.
         is_done: it said complete, or error.
         is_refused: a name or codec that does not fit was reported once.
@@ -19,7 +35,9 @@ class Peer:
     """
 
     position: int = 0
+    again_until: int = 0
     source: str = ""
+    initial_term_id: int | None = None
     is_rstream: bool = False
     is_done: bool = False
     is_refused: bool = False

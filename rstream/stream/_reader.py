@@ -444,7 +444,7 @@ class Reader(Subscriber[T], Generic[T]):
                 if event[8]:
                     images.on_overrun(source, session_id, position, event[8])
                 elif kind == "available":
-                    images.on_available(source, session_id, position, origin)
+                    images.on_available(source, session_id, position, origin, event[11])
                 else:
                     images.on_unavailable(
                         source, session_id, position, end_position, received_position

@@ -8,8 +8,9 @@ Nothing is unpickled, imported or called because a peer names it. An error whose
 derives from ``RemoteError`` and from the known one: ``except ValueError`` works, and so does
 ``except RemoteError``. All other errors are plain ``RemoteError``.
 
-The bytes have a limit. The longest texts are cut first, in their middle: the beginning of a
-traceback says who called, its end says where it failed.
+The bytes have a limit. Tracebacks and notes are cut first, down to ``DETAIL_MIN`` characters, and
+then messages too: the longest ones first, in their middle. The beginning of a traceback says who
+called, its end says where it failed.
 """
 
 from __future__ import annotations
@@ -17,17 +18,23 @@ from __future__ import annotations
 import functools
 import traceback
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from rstream._known_errors import known_class, names_of
 from rstream.errors import RemoteError
 from rstream.stream._end import cut_text, message_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 #: Most errors of a chain of causes that are sent.
 CHAIN_MAX: Final = 5
 NOTES_MAX: Final = 10
 #: Most frames of a traceback that are sent, those nearest to the error.
 FRAMES_MAX: Final = 40
+
+#: What a traceback or a note keeps, in characters, before a message is cut: its last lines.
+DETAIL_MIN: Final = 200
 
 #: Class names nearest first, message, notes, traceback, and what the next error of the chain is to
 #: this one: "cause" or "context".
@@ -94,12 +101,26 @@ def _traceback(error: BaseException) -> str:
 
 
 def _fit(text: str, entries: list[Entry], bytes_max: int) -> bytes | None:
-    """The longest form that fits: no text of it is longer than a limit found by halving."""
-    shortest, longest = 0, bytes_max
+    """The longest form that fits, with whole messages if they leave room for ``DETAIL_MIN``."""
+
+    def of_details(limit: int) -> bytes:
+        return _pack(text, entries, bytes_max, limit)
+
+    def of_all(limit: int) -> bytes:
+        return _pack(text, entries, limit, min(limit, DETAIL_MIN))
+
+    return _longest(of_details, DETAIL_MIN, bytes_max) or _longest(of_all, 0, bytes_max)
+
+
+def _longest(pack: Callable[[int], bytes], shortest: int, bytes_max: int) -> bytes | None:
+    """The bytes for the largest limit whose bytes fit, found by halving; None: not even for
+    ``shortest``.
+    """
     best: bytes | None = None
+    longest = bytes_max
     limit = longest
     while shortest <= longest:
-        data = _pack(text, entries, limit)
+        data = pack(limit)
         if len(data) <= bytes_max:
             best, shortest = data, limit + 1
         else:
@@ -108,18 +129,20 @@ def _fit(text: str, entries: list[Entry], bytes_max: int) -> bytes | None:
     return best
 
 
-def _pack(text: str, entries: list[Entry], limit: int) -> bytes:
+def _pack(text: str, entries: list[Entry], message_max: int, detail_max: int) -> bytes:
+    """The bytes of an error whose texts have these many characters at most."""
     import msgspec
 
-    (names, _, notes, trace, link), *causes = entries
+    def detailed(entry: Entry, message: str) -> Entry:
+        names, _, notes, trace, link = entry
+        short = [cut_middle(note, detail_max) for note in notes]
+        return names, message, short, cut_middle(trace, detail_max), link
+
+    first, *causes = entries
     # The message of the first error is in the text already.
-    rows: list[Entry] = [
-        (names, "", [cut_middle(note, limit) for note in notes], cut_middle(trace, limit), link)
-    ]
-    for names, message, notes, trace, link in causes:
-        short = [cut_middle(note, limit) for note in notes]
-        rows.append((names, cut_middle(message, limit), short, cut_middle(trace, limit), link))
-    head = cut_middle(text, limit).replace("\0", " ")
+    rows = [detailed(first, "")]
+    rows += [detailed(cause, cut_middle(cause[1], message_max)) for cause in causes]
+    head = cut_middle(text, message_max).replace("\0", " ")
     return _utf8(head) + b"\0" + msgspec.msgpack.encode([_clean(row) for row in rows])
 
 

@@ -7,6 +7,8 @@ It reports its progress in lines on standard output, which the test waits for.
 from __future__ import annotations
 
 import logging
+import os
+import signal
 import sys
 import time
 
@@ -74,6 +76,17 @@ def subscribe_and_tell(directory, name, count):
             if isinstance(event, (stream.Gap, stream.SessionChanged)):
                 say("event", event)
     say("received", total)
+
+
+def subscribe_and_stop(directory, name, count):
+    """Print each message; stand still after half of them, until the process is continued."""
+    with stream.subscriber(name, dir=directory) as sub:
+        say("ready")
+        for number in sub:
+            say("number", number)
+            if number == count // 2:
+                os.kill(os.getpid(), signal.SIGSTOP)
+    say("end")
 
 
 def subscribe_latest(directory, name, count):

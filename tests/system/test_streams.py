@@ -221,6 +221,29 @@ def test_a_reader_that_was_given_up_tells_that_and_only_what_it_missed(
         assert reader.process.stdout.readline().split()[1] == ("2" if has_companion else "3")
 
 
+@pytest.mark.parametrize("has_companion", [False, True], ids=["alone", "beside-another"])
+def test_a_reader_that_was_given_up_gets_nothing_twice(shared_dir, worker, has_companion):
+    count = 10
+    with contextlib.ExitStack() as others:
+        pub = others.enter_context(stream.publisher("stopped", dir=shared_dir))
+        if has_companion:
+            companion = others.enter_context(stream.subscriber("stopped", dir=shared_dir))
+            in_thread(list, companion)
+        reader = worker("subscribe_and_stop", "stopped", count)
+        reader.line("ready")
+        until(lambda: pub._reader_count() == 1 + has_companion)
+        pub.send_many(range(count))  # the reader has all of it in one batch
+        numbers = [int(reader.line("number")) for _ in range(count // 2 + 1)]
+        until(lambda: pub._reader_count() == has_companion)
+        reader.process.send_signal(signal.SIGCONT)
+        until(lambda: pub._reader_count() == 1 + has_companion)
+        pub.send_many(range(count, 2 * count))
+        pub.close()
+        while (text := reader.process.stdout.readline().split()) != ["end"]:
+            numbers.append(int(text[1]))
+        assert numbers == list(range(2 * count))
+
+
 def test_a_forked_child_makes_its_own_client(shared_dir):
     with stream.subscriber("forked", dir=shared_dir) as sub:
         child = os.fork()

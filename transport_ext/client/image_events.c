@@ -19,6 +19,7 @@ void rsti_image_events_push(rst_subscription_t *subscription, int kind, const rs
         .position = image->delivered_position,
         .end_position = INT64_MAX,
         .received_position = image->delivered_position,
+        .initial_term_id = image->log->file.log.initial_term_id,
     };
     (void)snprintf(event->source, sizeof event->source, "%s", image->source);
     if (kind == RST_IMAGE_UNAVAILABLE) {

@@ -10,7 +10,7 @@ from rstream.errors import MessagesLost
 from rstream.stream._events import EVENTS_MAX, Gap
 from rstream.stream._gaps import EVICTED, Gaps
 from rstream.stream._images import Images
-from rstream.stream._peers import Peers
+from rstream.stream._peers import Left, Peers
 from rstream.stream._report import Report
 
 SESSION = 7
@@ -50,9 +50,10 @@ def open_gaps(report):
 def test_a_session_that_comes_back_where_it_was_left_has_no_gap():
     report = Report("ticks", 1, "event")
     images = Images(report, None)
-    images.expect({SESSION: 1000}, "given up", due_s=5.0)
+    images.expect({SESSION: Left(1000, 5)}, "given up", due_s=5.0)
     images.report_missing(4.9)
-    images.on_available(SimpleNamespace(peers=Peers(), channel=""), SESSION, 1000, "aeron:ipc")
+    source = SimpleNamespace(peers=Peers(), channel="")
+    images.on_available(source, SESSION, 1000, "aeron:ipc", 5)
     images.report_missing(5.0)
     assert open_gaps(report) == []
 
@@ -72,8 +73,9 @@ def test_a_session_that_comes_back_further_ahead_has_one_exact_gap(
     report = Report("ticks", 1, on_lost)
     gaps = Gaps(report, on_gap)
     images = Images(report, gaps)
-    images.expect({SESSION: 1000}, reason, due_s=5.0)
-    images.on_available(SimpleNamespace(peers=Peers(), channel=""), SESSION, 1300, "aeron:ipc")
+    images.expect({SESSION: Left(1000, 5)}, reason, due_s=5.0)
+    source = SimpleNamespace(peers=Peers(), channel="")
+    images.on_available(source, SESSION, 1300, "aeron:ipc", 5)
     images.report_missing(5.0)
     (gap,) = open_gaps(report)
     assert (gap.from_position, gap.to_position, gap.reason) == (1000, 1300, reason)
@@ -87,10 +89,23 @@ def test_a_session_that_comes_back_further_ahead_has_one_exact_gap(
         assert "other readers" not in str(caught.value)  # there may be none
 
 
+@pytest.mark.parametrize(("initial_term_id", "again_until"), [(5, 1000), (6, 0)])
+def test_what_comes_again_of_the_same_stream_is_known(initial_term_id, again_until):
+    report = Report("ticks", 1, "event")
+    images = Images(report, None)
+    images.expect({SESSION: Left(1000, 5)}, "given up", due_s=5.0)
+    source = SimpleNamespace(peers=Peers(), channel="")
+    images.on_available(source, SESSION, 700, "aeron:ipc", initial_term_id)
+    peer = source.peers.get(SESSION)
+    assert (peer.position, peer.again_until) == (again_until or 700, again_until)
+    # of a publisher that began anew under its old session id nobody knows what it sent before
+    assert [gap.from_position for gap in open_gaps(report)] == ([] if again_until else [1000])
+
+
 def test_a_session_that_does_not_come_back_has_an_open_gap_once(caplog):
     report = Report("ticks", 1, "event")
     images = Images(report, None)
-    images.expect({SESSION: 1000}, "given up", due_s=5.0)
+    images.expect({SESSION: Left(1000, 5)}, "given up", due_s=5.0)
     images.report_missing(4.9)
     assert open_gaps(report) == []
     images.report_missing(5.0)
@@ -103,6 +118,6 @@ def test_a_session_that_does_not_come_back_has_an_open_gap_once(caplog):
 def test_the_oldest_of_too_many_sessions_is_reported_and_forgotten():
     report = Report("ticks", 1, "event")
     images = Images(report, None)
-    images.expect(dict.fromkeys(range(EVENTS_MAX + 1), 1000), "given up", due_s=5.0)
+    images.expect(dict.fromkeys(range(EVENTS_MAX + 1), Left(1000, 5)), "given up", due_s=5.0)
     (gap,) = open_gaps(report)
     assert gap.session_id == 0

@@ -38,6 +38,16 @@ def raised(error, cause=None):
         return caught
 
 
+def deeper(n, error):
+    if n:
+        other(n - 1, error)
+    raise error
+
+
+def other(n, error):
+    deeper(n, error)
+
+
 def crossed(error, bytes_max=MTU_PAYLOAD):
     data = _remote.encode_failure(error, bytes_max)
     assert len(data) <= bytes_max
@@ -152,22 +162,27 @@ def test_a_suppressed_context_stays_there():
 
 
 def test_a_long_traceback_loses_its_middle_and_keeps_where_it_failed():
-    def deeper(n):
-        if n:
-            return other(n - 1)
-        raise ValueError("at the bottom")
-
-    def other(n):
-        return deeper(n)
-
     with pytest.raises(ValueError, match="bottom") as caught:
-        deeper(15)
+        deeper(15, ValueError("at the bottom"))
     arrived = crossed(caught.value)
     assert arrived.remote_message == "at the bottom"
     assert "characters cut" in arrived.remote_traceback
-    assert 'raise ValueError("at the bottom")' in arrived.remote_traceback
+    assert arrived.remote_traceback.endswith("raise error")
     whole = crossed(caught.value, 1 << 16)
     assert "characters cut" not in whole.remote_traceback
+
+
+@pytest.mark.parametrize("length", [20, 400, 700])
+def test_a_message_stays_whole_and_its_traceback_is_cut(length):
+    text = f"order {'x' * length}: no such price"
+    error = ValueError(text)
+    error.add_note("n" * 400)
+    with pytest.raises(ValueError, match="no such price"):
+        deeper(15, error)
+    arrived = crossed(error)
+    assert str(arrived).endswith(text)
+    assert "characters cut" in arrived.remote_traceback
+    assert arrived.remote_traceback.endswith("raise error")
 
 
 def test_an_error_that_causes_itself_ends():

@@ -402,6 +402,8 @@ typedef struct rst_image_event_t {
      * between the two. */
     int64_t message_length; /* skipped: 0 when it is not known */
     int32_t skip_reason; /* skipped: rst_skip_reason_t */
+    int32_t initial_term_id; /* available, unavailable: another one of a session that comes back:
+                              * its publisher has begun anew */
 } rst_image_event_t;
 /* The next event. 1: stored; 0: none. The unavailable event of an image follows its last message. A
  * new image of the same session follows that event. */
