@@ -9,6 +9,8 @@ from typing import Final
 from rstream.errors import ConfigError
 
 __all__ = (
+    "check_function",
+    "check_publisher",
     "check_seconds",
     "check_stream_id",
     "check_subscriber",
@@ -55,6 +57,35 @@ def check_stream_id(value: object) -> None:
     """
     if not is_whole(value) or value not in _INT32:
         raise ConfigError(f"stream_id={value!r}: must be a whole number of 32 bits with sign")
+
+
+def check_function(where: str, value: object) -> None:
+    """Refuse what cannot be called.
+
+    Args:
+        where: the call and the argument.
+
+    Raises:
+        TypeError: says what it must be.
+    """
+    if not callable(value):
+        raise TypeError(f"{where}={value!r}: must be a function")
+
+
+def check_publisher(where: str, value: object) -> None:
+    """Refuse what is no Reactive Streams publisher.
+
+    Args:
+        where: the call.
+
+    Raises:
+        TypeError: a class, or an object without ``subscribe``.
+    """
+    if isinstance(value, type) or _missing(value, ("subscribe",)):
+        raise TypeError(
+            f"{where}({value!r}): not a publisher, which is an object with subscribe(subscriber), "
+            "such as rstream.stream.source(name)"
+        )
 
 
 def check_subscriber(value: object) -> None:

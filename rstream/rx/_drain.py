@@ -25,7 +25,7 @@ from reactivex.disposable import Disposable, SingleAssignmentDisposable
 
 from rstream.rx._ends import tell_end
 from rstream.rx._queue import NOTICE_AFTER_S, BoundedQueue
-from rstream.rx._schedulers import Kind, OwnThread, is_own_thread, kind_of
+from rstream.rx._schedulers import Kind, OwnThread, check_scheduler, is_own_thread, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,7 +58,10 @@ def through_queue(
             with their number since the subscription began.
     Raises:
         ConfigError: the policy cannot be used.
+        TypeError: no scheduler.
     """
+    if scheduler is not None:
+        check_scheduler(what, scheduler)
     BoundedQueue[Any](what, on_slow, low)  # what is wrong is said here, not at subscribe
 
     def operator(source: Observable[T]) -> Observable[T]:

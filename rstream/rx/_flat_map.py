@@ -16,6 +16,7 @@ from reactivex.disposable import CompositeDisposable, Disposable, SingleAssignme
 from reactivex.internal import is_future
 from reactivex.scheduler import CurrentThreadScheduler
 
+from rstream._checks import check_function
 from rstream.errors import SlowConsumer
 from rstream.rx._ends import tell_end
 from rstream.rx._queue import check_capacity
@@ -54,6 +55,7 @@ def flat_map_bounded(
         n: most of them that run at once, at least 1.
     Raises:
         ConfigError: ``n`` cannot be used.
+        TypeError: ``mapper`` is no function.
 
     The first error, of the source, of ``mapper``, of one of them or of the observer, disposes all
     others and reaches ``on_error``. Items come one at a time, in the threads of those that emit.
@@ -65,6 +67,7 @@ def flat_map_bounded(
             rx.flat_map_bounded(lambda url: run_coroutine_threadsafe(fetch(url), loop), 8)
         )
     """
+    check_function("flat_map_bounded: mapper", mapper)
     check_capacity("flat_map_bounded", "n", n)
 
     def operator(source: Observable[T]) -> Observable[R]:

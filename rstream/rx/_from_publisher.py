@@ -9,7 +9,7 @@ import reactivex
 from reactivex.disposable import Disposable
 
 from rstream import abc
-from rstream._checks import check_subscription
+from rstream._checks import check_publisher, check_subscription
 from rstream.rx._ends import tell_end
 from rstream.rx._queue import check_capacity
 from rstream.rx._subscribing import run_when_subscribed
@@ -44,11 +44,13 @@ def from_publisher(publisher: abc.Publisher[T], *, prefetch: int = PREFETCH) -> 
         A cold Observable: each ``subscribe`` subscribes the publisher. Dispose cancels.
     Raises:
         ConfigError: ``prefetch`` cannot be used.
+        TypeError: no publisher.
 
     Example::
 
         rx.from_publisher(rstream.stream.source("ticks"), prefetch=64).subscribe(print)
     """
+    check_publisher("from_publisher", publisher)
     check_capacity("from_publisher", "prefetch", prefetch)
 
     def subscribe(

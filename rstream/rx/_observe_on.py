@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 from rstream import policy
 from rstream.rx._drain import through_queue
 from rstream.rx._queue import check_capacity
+from rstream.rx._schedulers import check_scheduler
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,6 +37,7 @@ def observe_on_bounded(
         capacity: most items that wait, at least 1.
     Raises:
         ConfigError: ``capacity`` cannot be used.
+        TypeError: no scheduler.
 
     Threads: the thread that emits waits while the queue is full, also where it is that of an event
     loop. Where it is the thread of ``scheduler`` itself, in virtual time too, it delivers the
@@ -46,5 +48,6 @@ def observe_on_bounded(
 
         rx.from_stream("ticks").pipe(rx.observe_on_bounded(EventLoopScheduler(), 1000))
     """
+    check_scheduler("observe_on_bounded", scheduler)
     check_capacity("observe_on_bounded", "capacity", capacity)
     return through_queue("observe_on_bounded", scheduler, policy.Buffer(capacity))

@@ -8,6 +8,7 @@ import threading
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, Final
 
+from reactivex import abc
 from reactivex.scheduler import (
     ImmediateScheduler,
     NewThreadScheduler,
@@ -19,12 +20,20 @@ from reactivex.scheduler import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from reactivex import abc
-
     Action = Callable[[Any, Any], None]
 
 #: How long a thread of :class:`OwnThread` waits for the next action before it ends.
 IDLE_S: Final = 0.1
+
+
+def check_scheduler(what: str, value: object) -> None:
+    """Refuse what is no scheduler; ``what``: the operator.
+
+    Raises:
+        TypeError: no scheduler of RxPY, or its class.
+    """
+    if not isinstance(value, abc.SchedulerBase):
+        raise TypeError(f"{what}: scheduler={value!r}: must be a scheduler of RxPY, an object")
 
 
 class Kind(Enum):

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
 
 from rstream import abc
-from rstream._checks import check_seconds, is_whole
+from rstream._checks import check_function, check_publisher, check_seconds, is_whole
 from rstream.errors import ConfigError
 from rstream.flow.queues import ConflateQueue, DropNewestQueue, DropOldestQueue, PlainQueue
 from rstream.flow.spacing import Spacing
@@ -71,8 +71,13 @@ def pipe(source: abc.Publisher[Any], /, *steps: Step[Any, Any]) -> abc.Publisher
     Example::
 
         stages.pipe(source, stages.buffer(1024), stages.batch(100, within_s=0.1)).subscribe(sink)
+
+    Raises:
+        TypeError: the source is no publisher, or a step no function.
     """
-    for step in steps:
+    check_publisher("pipe", source)
+    for number, step in enumerate(steps, 1):
+        check_function(f"pipe: step {number}", step)
         source = step(source)
     return source
 

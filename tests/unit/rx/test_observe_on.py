@@ -25,7 +25,7 @@ from reactivex.scheduler.eventloop import AsyncIOScheduler, AsyncIOThreadSafeSch
 from reactivex.subject import Subject
 from reactivex.testing import TestScheduler
 
-from rstream import rx
+from rstream import rx, stages
 from rstream.errors import ConfigError, SlowConsumer
 from tests.support import until
 
@@ -348,4 +348,21 @@ def test_an_own_thread_ends_when_it_is_idle_and_begins_again(monkeypatch):
 )
 def test_bad_arguments_are_refused_where_they_are_written(make, text):
     with pytest.raises(ConfigError, match=text):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (lambda: rx.observe_on_bounded(None, 4), "scheduler=None: must be a scheduler"),
+        (lambda: rx.observe_on_bounded(ImmediateScheduler, 4), "must be a scheduler of RxPY"),
+        (lambda: rx.limit_rate(4, scheduler="pool"), "scheduler='pool': must be a scheduler"),
+        (lambda: rx.flat_map_bounded(3, 3), "flat_map_bounded: mapper=3: must be a function"),
+        (lambda: rx.from_publisher(range(3)), r"range\(0, 3\)\): not a publisher"),
+        (lambda: stages.pipe(range(3), stages.buffer(2)), r"range\(0, 3\)\): not a publisher"),
+        (lambda: stages.pipe(stages.from_iterable([1]), 3), "pipe: step 1=3: must be a function"),
+    ],
+)
+def test_what_is_of_another_kind_is_refused_where_it_is_written(make, text):
+    with pytest.raises(TypeError, match=text):
         make()
