@@ -30,33 +30,40 @@ class Held:
 
     def __init__(self, publisher: Publisher[Any]) -> None:
         self._publisher = publisher
-        self._session_id = publisher.session_id
-        self._messages: deque[tuple[int, RecordBatch]] = deque()
+        # session, position behind it in that session, message
+        self._messages: deque[tuple[int, int, RecordBatch]] = deque()
         publisher.events()  # those of earlier tasks
 
     def __bool__(self) -> bool:
         return bool(self._messages)
 
     def add(self, position: int, message: RecordBatch) -> None:
-        """Note what was sent, with the position behind it, right after :meth:`take_lost`."""
-        self._messages.append((position, message))
+        """Note what was sent, with the position behind it, before anything else is done with the
+        publisher: the next look may join again by another driver, with another session.
+        """
+        self._messages.append((self._publisher.session_id, position, message))
 
     def take_all(self) -> list[RecordBatch]:
         """Remove and return everything."""
-        messages = [message for _, message in self._messages]
+        messages = [message for _, _, message in self._messages]
         self._messages.clear()
         return messages
 
     def take_lost(self) -> list[RecordBatch]:
         """Forget what is consumed; remove and return what may be lost."""
         publisher = self._publisher
+        consumed_session_id = publisher.session_id
         consumed = publisher.statistics()["consumed_position"]
         # The position of a reader that was opened anew hides what the last one missed. The look
         # that it takes notes the gap first.
-        has_gap = any(isinstance(event, Gap) for event in publisher.events())
-        if has_gap or publisher.session_id != self._session_id:
-            self._session_id = publisher.session_id
-            return self.take_all()
-        while self._messages and self._messages[0][0] <= consumed:
-            self._messages.popleft()
-        return []
+        cut_off = {event.session_id for event in publisher.events() if isinstance(event, Gap)}
+        session_id = publisher.session_id
+        lost: list[RecordBatch] = []
+        kept: deque[tuple[int, int, RecordBatch]] = deque()
+        for sent in self._messages:
+            if sent[0] != session_id or sent[0] in cut_off:
+                lost.append(sent[2])
+            elif sent[0] != consumed_session_id or sent[1] > consumed:
+                kept.append(sent)
+        self._messages = kept
+        return lost

@@ -151,8 +151,8 @@ class Readers:
         if position <= 0:
             self._look(index, reader)
             return False
-        self._again.extend(reader.held.take_lost())
         reader.held.add(position, message)
+        self._again.extend(reader.held.take_lost())
         reader.absent_since_s = None
         self._turn = index
         return True

@@ -222,8 +222,8 @@ class _Task:
             sent = again.popleft()
             position = target.publisher.send(sent, timeout_s=self.config.offer_timeout_s)
             if target.held is not None:
-                again.extend(target.held.take_lost())
                 target.held.add(position, sent)
+                again.extend(target.held.take_lost())
         self.report.blocked_s += time.monotonic() - before_s
 
     # ---- what reading ends are told and asked ----
@@ -296,10 +296,11 @@ class _Task:
                 continue
             if target.rows and (config.is_committed or config.wait_consumed):
                 self._wait_consumed(target.publisher)
-            while target.held and (lost := target.held.take_lost()):
-                for message in lost:
+            while target.held:
+                for message in target.held.take_lost():
                     self._send(target, message)
-                self._wait_consumed(target.publisher)
+                if target.held:
+                    self._wait_consumed(target.publisher)
             if config.is_committed:
                 self._check("prepare", target, "prepared")
                 self.report.accounts[index] = self._account(target)
