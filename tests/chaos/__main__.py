@@ -260,7 +260,7 @@ def main() -> int:
     except Failure as failure:
         say(f"FAILED seed={options.seed}: {failure}")
         logs = sorted(
-            (folder / "executors").glob("*/*/stderr"), key=lambda log: log.stat().st_mtime
+            (folder / "spark-home" / "work").glob("*/*/stderr"), key=lambda log: log.stat().st_mtime
         )
         for log in (folder / "program.log", *logs[-2:]):  # those of the executors of now
             print(f"==== {log}\n{log.read_text(errors='replace')[-LOG_SHOWN:]}")

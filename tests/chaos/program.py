@@ -5,19 +5,35 @@ python -m tests.chaos.program FOLDER HANDLE DELIVERY
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import sys
 from pathlib import Path
 
+#: How often its threads are written to its log: a program that is killed lives shorter.
+STACKS_EVERY_S = 100.0
+
+
+def spark_home(folder: Path) -> Path:
+    """A folder with all of Spark. Executors of a ``local-cluster`` log under its ``work``."""
+    import pyspark
+
+    home = folder / "spark-home"
+    home.mkdir(exist_ok=True)
+    for entry in Path(pyspark.__file__).parent.iterdir():
+        link = home / entry.name
+        if entry.name != "work" and not link.is_symlink():
+            link.symlink_to(entry)
+    return home
+
 
 def main() -> int:
     folder, handle, delivery = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
-    import pyspark
+    faulthandler.dump_traceback_later(STACKS_EVERY_S, repeat=True)
     from pyspark.sql import SparkSession
 
-    # Executors of their own are started by scripts of Spark's folder, and log where it says.
-    os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
-    os.environ["SPARK_WORKER_DIR"] = str(folder / "executors")
+    # Executors of their own are started by scripts of Spark's folder.
+    os.environ["SPARK_HOME"] = str(spark_home(folder))
 
     import rstream.spark
 
