@@ -20,6 +20,8 @@ from rstream import rx
 from .sources import Collector, ThreadSource
 
 COUNT = int(os.environ.get("RSTREAM_TEST_ITEMS", 3_000_000))
+#: Items of one inner Observable, where each has a thread of its own.
+INNER_COUNT = 1000
 #: What malloc and the interpreter may keep besides.
 GROWTH_MOST = 8_000_000
 
@@ -49,6 +51,11 @@ def wait_for(observable, watcher):
     observable.subscribe(watcher.see, end.on_error, end.on_completed)
     assert end.done.wait(3600)
     assert end.ends == [None]
+
+
+def check(watcher):
+    assert watcher.count == COUNT
+    assert watcher.most - watcher.first < GROWTH_MOST
 
 
 async def iterate(observable, watcher):
@@ -88,5 +95,18 @@ def test_memory_of_the_process_stays_flat(name):
     else:
         wait_for(CROSSINGS[name](source.observable, scheduler), watcher)
     scheduler.dispose()
-    assert watcher.count == COUNT
-    assert watcher.most - watcher.first < GROWTH_MOST
+    check(watcher)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(7200)
+def test_memory_stays_flat_while_inner_observables_emit_from_their_threads():
+    """A future has one item and costs a pool 50 µs; here the items are those of the operator."""
+    source, watcher = ThreadSource(range(COUNT // INNER_COUNT)), Watcher()
+    wait_for(
+        source.observable.pipe(
+            rx.flat_map_bounded(lambda _: ThreadSource(range(INNER_COUNT)).observable, 4)
+        ),
+        watcher,
+    )
+    check(watcher)
