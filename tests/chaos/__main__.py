@@ -29,8 +29,10 @@ from typing import Any
 
 from tests.integration.conftest import _environment
 
-#: A kill is due when so many more rows have come, or nothing has come for this long.
-STILL_S = 60.0
+#: Most that may pass without a new row once Spark runs.
+STILL_S = 120.0
+#: Most that a program may take until Spark runs: 10 s alone, minutes beside other jobs.
+START_S = 600.0
 WAIT_S = 0.05
 #: Most characters of each log that a failure shows.
 LOG_SHOWN = 6000
@@ -98,6 +100,14 @@ class Chaos:
                 stdout=log, stderr=log, start_new_session=True,
             )  # fmt: skip
 
+    def is_starting(self) -> bool:
+        """Whether Spark does not run yet in the program: no stream can stand still."""
+        assert self.program is not None
+        return (
+            self.program.poll() is None
+            and not (self.folder / f"started-{self.program.pid}").exists()
+        )
+
     def end_program(self) -> None:
         """End the program with its JVM and workers: they are one process group."""
         if self.program is not None:
@@ -151,12 +161,12 @@ class Chaos:
         due = sorted(self.random.randrange(rows * 9 // 10) for _ in range(count))
         plan = [self.random.choice(tuple(self.kills)) for _ in range(count)]
         self.start_program()
-        arrived, changed_s = 0, time.monotonic()
+        arrived, changed_s, was_starting = 0, time.monotonic(), True
         while True:
             time.sleep(WAIT_S)
-            now = self.ray.get(self.store.count.remote())
-            if now != arrived:
-                arrived, changed_s = now, time.monotonic()
+            now, is_starting = self.ray.get(self.store.count.remote()), self.is_starting()
+            if now != arrived or is_starting != was_starting:
+                arrived, changed_s, was_starting = now, time.monotonic(), is_starting
             assert self.program is not None
             code = self.program.poll()
             if code == 0 and (arrived == rows or time.monotonic() - changed_s > 5.0):
@@ -168,9 +178,11 @@ class Chaos:
             if due and arrived >= due[0] and self.kill(plan[0]):
                 due.pop(0)
                 plan.pop(0)
-            if time.monotonic() - changed_s > 2 * STILL_S:
+            limit_s = START_S if is_starting else STILL_S
+            if time.monotonic() - changed_s > limit_s:
+                what = "Spark has not started" if is_starting else "nothing has come"
                 raise Failure(
-                    f"nothing has come for {2 * STILL_S:.0f} s, {arrived} of {rows} rows; "
+                    f"{what} for {limit_s:.0f} s, {arrived} of {rows} rows; "
                     f"the reader: {self.facts()}"
                 )
 

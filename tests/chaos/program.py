@@ -48,6 +48,7 @@ def main() -> int:
         .config("spark.driver.extraJavaOptions", "-XX:-UsePerfData")
         .getOrCreate()
     )
+    (folder / f"started-{os.getpid()}").touch()
     spark.sparkContext.setLogLevel("OFF")
     rstream.spark.register(spark)
     query = (
