@@ -53,9 +53,10 @@ class Images:
         self._gaps = gaps
         # session -> where it was left, and why
         self._left: dict[int, tuple[Left, str]] = {}
-        self._due: dict[int, tuple[str, float]] = {}  # session -> reason and time of its open gap
+        # session -> reason and time of its open gap, and whether that is its end
+        self._due: dict[int, tuple[str, float, bool]] = {}
 
-    def expect(self, left_at: dict[int, Left], reason: str, due_s: float) -> None:
+    def expect(self, left_at: dict[int, Left], reason: str, due_s: float, *, is_here: bool) -> None:
         """Remember where sessions were left; the oldest ``EVENTS_MAX`` at most.
 
         A session that comes back gets a gap with its end, if it goes on further ahead.
@@ -65,10 +66,12 @@ class Images:
             reason: why it was left.
             due_s: monotonic time from which :meth:`report_missing` reports an open gap for a
                 session that is not back.
+            is_here: their driver lives, so a publisher that is not back by then has ended or died;
+                otherwise it may come back with another session.
         """
         for session_id, left in left_at.items():
             self._remember(session_id, left, reason)
-            self._due[session_id] = reason, due_s
+            self._due[session_id] = reason, due_s, is_here
 
     def _remember(self, session_id: int, left: Left, reason: str) -> None:
         if len(self._left) >= EVENTS_MAX and session_id not in self._left:
@@ -84,11 +87,25 @@ class Images:
 
     def report_missing(self, now_s: float) -> None:
         """Report an open gap for each session that should be back by ``now_s`` (monotonic)."""
-        for session_id in [s for s, (_, due_s) in self._due.items() if due_s <= now_s]:
+        late = [(s, ends) for s, (_, due_s, ends) in self._due.items() if due_s <= now_s]
+        for session_id, has_ended in late:
             self._report_open_gap(session_id)
+            if has_ended:
+                self._tell_ended_meanwhile(session_id, *self._left[session_id])
+
+    def _tell_ended_meanwhile(self, session_id: int, left: Left, reason: str) -> None:
+        """Its end was not seen, so it counts as lost: a loop would wait for it for ever."""
+        text = (
+            f"{self._report.title} on {left.channel}, session {session_id} from "
+            f"{left.source or 'unknown'}: its publisher has completed the stream or died while "
+            f"this reader was away ({reason}); last position {left.position}"
+        )
+        self._tell_lost(
+            text, session_id, left, hint="what it sent behind that position, if anything, is lost"
+        )
 
     def _report_open_gap(self, session_id: int) -> None:
-        reason, _ = self._due.pop(session_id, ("", 0.0))
+        reason, _, _ = self._due.pop(session_id, ("", 0.0, False))
         if not reason:
             return
         position = self._left[session_id][0].position
@@ -227,14 +244,19 @@ class Images:
             f"{self._report.where(source, session_id)} from {peer.source or 'unknown'}: "
             f"its publisher has gone without completing the stream; last position {position}"
         )
+        left = Left(position, None, source.channel, peer.source)
+        hint = "it died, or was cut off from the driver or the network"
+        self._tell_lost(text, session_id, left, hint=hint)
+
+    def _tell_lost(self, text: str, session_id: int, left: Left, *, hint: str) -> None:
         self._report.tell(
-            Lost(session_id=session_id, position=position, source=peer.source),
+            Lost(session_id=session_id, position=left.position, source=left.source),
             PublisherLost(
                 text,
-                hint="it died, or was cut off from the driver or the network",
-                channel=source.channel,
+                hint=hint,
+                channel=left.channel,
                 stream_id=self._report.stream_id,
                 session_id=session_id,
-                position=position,
+                position=left.position,
             ),
         )

@@ -178,8 +178,9 @@ class Inputs:
         self.leave()
         # A driver that lives still has the publishers: each comes back, and the gap is known then.
         # After the death of a driver most publishers come back with another session.
-        wait_s = RETURN_S if self.link.is_given_up else 0.0
-        self._images.expect(left, why, time.monotonic() + wait_s)
+        is_here = self.link.is_given_up
+        due_s = time.monotonic() + (RETURN_S if is_here else 0.0)
+        self._images.expect(left, why, due_s, is_here=is_here)
         self._images.report_missing(time.monotonic())
         self._join_until_it_works()
         self.rejoins += 1

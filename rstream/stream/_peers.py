@@ -12,10 +12,14 @@ class Left(NamedTuple):
     Attributes:
         position: handed out up to here, in bytes of its stream.
         initial_term_id: of its stream; None: not to be compared.
+        channel: where this reader had it.
+        source: as of :class:`Peer`.
     """
 
     position: int
     initial_term_id: int | None
+    channel: str = ""
+    source: str = ""
 
 
 @dataclass(slots=True)

@@ -456,7 +456,7 @@ class Reader(Subscriber[T], Generic[T]):
         """The driver has let this consumer go, from all publishers of a source at once."""
         delivered, error = evicted(self._report, source, evict, since_ms)
         if evict.rejoin:
-            self._images.expect(delivered, EVICTED, time.monotonic() + RETURN_S)
+            self._images.expect(delivered, EVICTED, time.monotonic() + RETURN_S, is_here=True)
             self._join(lambda: self._inputs.join_one_again(source))
         else:
             self._fail(error)

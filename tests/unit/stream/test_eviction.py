@@ -11,9 +11,9 @@ import time
 
 import pytest
 
-from rstream import policy, stream
+from rstream import metrics, policy, stream
 from rstream.driver import Driver
-from rstream.errors import ConfigError, SlowConsumer
+from rstream.errors import ConfigError, PublisherLost, SlowConsumer
 from tests.support import free_port, until
 from tests.unit.stream.test_reactive import Recorder
 
@@ -136,6 +136,23 @@ def test_an_evicted_reader_continues_at_the_live_position_and_reports_the_gap(
         assert event.position == gap.from_position
         assert gap.to_position - gap.from_position == FRAME * (after - before - 1)
     assert statistics["skipped_bytes"] == sum(gap.to_position - gap.from_position for gap in gaps)
+
+
+@pytest.mark.parametrize("channel", ["aeron:ipc"])  # by UDP its image lingers, and tells its end
+def test_a_publisher_that_closed_while_the_reader_was_evicted_ends_its_loop(
+    driver_dir, name, channel, reading, monkeypatch
+):
+    monkeypatch.setattr("rstream.stream._reader.RETURN_S", 0.5)
+    evict = policy.Evict(AFTER_S, rejoin=True)
+    with stream.subscriber(name, bytes, dir=driver_dir, channel=channel, on_slow=evict) as hung:
+        with Publishing(name, driver_dir, channel):
+            items = iter(hung)
+            numbers = [number(next(items))]
+            until(lambda: len(reading) > numbers[-1] + 20_000)  # the stream goes on without it
+        until(lambda: not metrics.publications(driver_dir))
+        with pytest.raises(PublisherLost, match="while this reader was away"):
+            numbers.extend(map(number, items))
+        assert any(isinstance(event, stream.Lost) for event in hung.events())
 
 
 def test_an_idle_reader_with_nothing_to_read_is_not_evicted(driver_dir, name, channel):

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from rstream.errors import MessagesLost
-from rstream.stream._events import EVENTS_MAX, Gap
+from rstream.errors import MessagesLost, PublisherLost
+from rstream.stream._events import EVENTS_MAX, Gap, Lost
 from rstream.stream._gaps import EVICTED, Gaps
 from rstream.stream._images import Images
 from rstream.stream._peers import Left, Peers
@@ -50,7 +50,7 @@ def open_gaps(report):
 def test_a_session_that_comes_back_where_it_was_left_has_no_gap():
     report = Report("ticks", 1, "event")
     images = Images(report, None)
-    images.expect({SESSION: Left(1000, 5)}, "given up", due_s=5.0)
+    images.expect({SESSION: Left(1000, 5)}, "given up", due_s=5.0, is_here=True)
     images.report_missing(4.9)
     source = SimpleNamespace(peers=Peers(), channel="")
     images.on_available(source, SESSION, 1000, "aeron:ipc", 5)
@@ -73,7 +73,7 @@ def test_a_session_that_comes_back_further_ahead_has_one_exact_gap(
     report = Report("ticks", 1, on_lost)
     gaps = Gaps(report, on_gap)
     images = Images(report, gaps)
-    images.expect({SESSION: Left(1000, 5)}, reason, due_s=5.0)
+    images.expect({SESSION: Left(1000, 5)}, reason, due_s=5.0, is_here=True)
     source = SimpleNamespace(peers=Peers(), channel="")
     images.on_available(source, SESSION, 1300, "aeron:ipc", 5)
     images.report_missing(5.0)
@@ -93,7 +93,7 @@ def test_a_session_that_comes_back_further_ahead_has_one_exact_gap(
 def test_what_comes_again_of_the_same_stream_is_known(initial_term_id, again_until):
     report = Report("ticks", 1, "event")
     images = Images(report, None)
-    images.expect({SESSION: Left(1000, 5)}, "given up", due_s=5.0)
+    images.expect({SESSION: Left(1000, 5)}, "given up", due_s=5.0, is_here=True)
     source = SimpleNamespace(peers=Peers(), channel="")
     images.on_available(source, SESSION, 700, "aeron:ipc", initial_term_id)
     peer = source.peers.get(SESSION)
@@ -105,7 +105,7 @@ def test_what_comes_again_of_the_same_stream_is_known(initial_term_id, again_unt
 def test_a_session_that_does_not_come_back_has_an_open_gap_once(caplog):
     report = Report("ticks", 1, "event")
     images = Images(report, None)
-    images.expect({SESSION: Left(1000, 5)}, "given up", due_s=5.0)
+    images.expect({SESSION: Left(1000, 5)}, "given up", due_s=5.0, is_here=True)
     images.report_missing(4.9)
     assert open_gaps(report) == []
     images.report_missing(5.0)
@@ -115,9 +115,30 @@ def test_a_session_that_does_not_come_back_has_an_open_gap_once(caplog):
     assert "delivered up to position 1000" in caplog.text
 
 
+@pytest.mark.parametrize("is_here", [True, False])
+def test_a_session_that_ended_meanwhile_is_lost_where_its_driver_lives(is_here):
+    report = Report("ticks", 1, "raise")
+    images = Images(report, None)
+    left = {SESSION: Left(1000, 5, "aeron:ipc", "aeron:ipc")}
+    images.expect(left, "given up", due_s=5.0, is_here=is_here)
+    images.report_missing(4.9)
+    assert not report.errors
+    images.report_missing(5.0)
+    images.report_missing(9.0)
+    # else its publisher may come back with another session, and a loop waits for it
+    assert [type(error) for error in report.errors] == [PublisherLost] * is_here
+    assert sum(isinstance(event, Lost) for event in report.events) == is_here
+    if is_here:
+        (error,) = report.errors
+        assert "while this reader was away (given up); last position 1000" in str(error)
+        assert (error.session_id, error.position) == (SESSION, 1000)
+
+
 def test_the_oldest_of_too_many_sessions_is_reported_and_forgotten():
     report = Report("ticks", 1, "event")
     images = Images(report, None)
-    images.expect(dict.fromkeys(range(EVENTS_MAX + 1), Left(1000, 5)), "given up", due_s=5.0)
+    images.expect(
+        dict.fromkeys(range(EVENTS_MAX + 1), Left(1000, 5)), "given up", due_s=5.0, is_here=True
+    )
     (gap,) = open_gaps(report)
     assert gap.session_id == 0
