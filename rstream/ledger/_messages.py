@@ -10,7 +10,7 @@ from typing import Final, Literal, TypeAlias
 
 import msgspec
 
-Doing: TypeAlias = Literal["begin", "look", "prepare", "commit", "abort"]
+Doing: TypeAlias = Literal["begin", "look", "prepare", "drop", "commit", "abort"]
 State: TypeAlias = Literal["go", "wait", "committed", "prepared", "missing", "refused"]
 
 
@@ -36,9 +36,10 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     Attributes:
         do: ``begin`` before the first row of an attempt; ``look`` whether it still may go on;
-            ``prepare`` after its last row; ``commit`` and ``abort`` of an epoch.
+            ``prepare`` after its last row; ``drop`` when it has failed; ``commit`` of an epoch;
+            ``abort`` of a run, of whose attempts none will count.
         query, epoch: which micro-batch.
-        attempts: one for begin, look and prepare; those that count for commit.
+        attempts: those that count for commit; for abort only their tokens; else one.
         session_id: begin: of the writer's publication, whose death ends the attempt.
     """
 

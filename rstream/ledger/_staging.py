@@ -10,7 +10,7 @@ The caller holds a lock around each call.
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 EPOCHS_AHEAD: Final = 1
 #: Queries whose last committed epoch is remembered; the one that was idle longest is forgotten.
 QUERIES_MAX: Final = 1024
+#: Aborted runs that are remembered: a task of one may still be about to begin.
+ABORTED_MAX: Final = 1024
 
 
 @dataclass(slots=True)
@@ -82,6 +84,7 @@ class Staging:
         self._bytes_max = bytes_max
         self._attempts: dict[AttemptKey, _Attempt] = {}
         self._queries: OrderedDict[str, _Query] = OrderedDict()
+        self._aborted: deque[str] = deque(maxlen=ABORTED_MAX)  # tokens
         for query, epoch in (committed or {}).items():
             self._query(query).committed = epoch
         self.staged_bytes = self.waiting_bytes = 0
@@ -129,12 +132,7 @@ class Staging:
         needed_bytes = self.staged_bytes + row.length_bytes
         if needed_bytes > self._bytes_max:
             self.dropped += 1 + len(attempt.rows)
-            attempt.refusal = (
-                f"{self._title}: no room to stage epoch {attempt.epoch}: "
-                f"{needed_bytes} bytes, and the bound is {self._bytes_max}; "
-                "open the reading end with a larger staging_bytes=, or make smaller micro-batches "
-                "(such as maxFilesPerTrigger)"
-            )
+            attempt.refusal = self._no_room(row, attempt, needed_bytes)
             self._empty(attempt)
             return
         attempt.rows.append(row)
@@ -142,6 +140,19 @@ class Staging:
         attempt.checksum = checksum(attempt.checksum, row.marks.sequence, row.batch.num_rows)
         attempt.length_bytes += row.length_bytes
         self.staged_bytes += row.length_bytes
+
+    def _no_room(self, row: Row, attempt: _Attempt, needed_bytes: int) -> str:
+        others = {key[0]: 0 for key in self._attempts if key[0] != row.marks.query}
+        for key, other in self._attempts.items():
+            if key[0] in others:
+                others[key[0]] += other.length_bytes
+        held = f", {sum(others.values())} of them of {len(others)} other jobs" if others else ""
+        return (
+            f"{self._title}: no room to stage epoch {attempt.epoch}: "
+            f"{needed_bytes} bytes{held}, and the bound is {self._bytes_max}; "
+            "open the reading end with a larger staging_bytes=, or make smaller micro-batches "
+            "(such as maxFilesPerTrigger)"
+        )
 
     def _empty(self, attempt: _Attempt) -> None:
         self.staged_bytes -= attempt.length_bytes
@@ -187,6 +198,9 @@ class Staging:
                 return self._look(ask)
             case "prepare":
                 return self._prepare(ask)
+            case "drop":
+                self._drop(self._key(ask, ask.attempts[0]))
+                return Answer(state="go")
             case "abort":
                 return self._abort(ask)
             case "commit":
@@ -197,6 +211,8 @@ class Staging:
         if 0 <= ask.epoch <= query.committed:
             self.repeated_epochs += 1
             return Answer(state="committed")
+        if account.token in self._aborted:
+            return Answer(state="refused", why=f"{self._title}: the job of this task was aborted")
         self._drop_older(ask, account.token)
         if len(query.waiting) <= EPOCHS_AHEAD and self.waiting_bytes > self._bytes_max:
             return Answer(
@@ -209,7 +225,7 @@ class Staging:
                 why=f"{self._title}: epochs {sorted(query.waiting)} of the query are committed and "
                 f"not yet consumed, {sum(query.waiting.values())} batches in all",
             )
-        key = (ask.query, account.token, account.partition, account.task_attempt)
+        key = self._key(ask, account)
         self._drop(key)  # its writer begins anew
         self._attempts[key] = _Attempt(ask.epoch, ask.session_id)
         return Answer(state="go")
@@ -220,10 +236,11 @@ class Staging:
             if key[0] == ask.query and key[1] != token and attempt.epoch <= ask.epoch:
                 self._drop(key)
 
+    def _key(self, ask: Ask, account: Account) -> AttemptKey:
+        return (ask.query, account.token, account.partition, account.task_attempt)
+
     def _find(self, ask: Ask, account: Account) -> _Attempt | None:
-        return self._attempts.get(
-            (ask.query, account.token, account.partition, account.task_attempt)
-        )
+        return self._attempts.get(self._key(ask, account))
 
     def _look(self, ask: Ask) -> Answer:
         attempt = self._find(ask, ask.attempts[0])
@@ -237,7 +254,7 @@ class Staging:
         return (
             f"{self._title}: nothing is staged for epoch {ask.epoch}, partition "
             f"{account.partition}, task attempt {account.task_attempt}: this reading end was "
-            "opened anew since, or another run of the query has begun"
+            "opened anew since, the job was aborted, or another run of the query has begun"
         )
 
     def _prepare(self, ask: Ask) -> Answer:
@@ -255,6 +272,7 @@ class Staging:
 
     def _abort(self, ask: Ask) -> Answer:
         tokens = {account.token for account in ask.attempts}
+        self._aborted.extend(tokens.difference(self._aborted))
         for key in [key for key in self._attempts if key[0] == ask.query and key[1] in tokens]:
             self._drop(key)
         return Answer(state="go")

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("rstream")
 
-#: Seconds for telling one reading end of an abort; who does not hear it finds out by itself.
+#: Seconds for telling all reading ends of an abort, and the least for each.
 ABORT_TIMEOUT_S: Final = 2.0
+ABORT_LEAST_S: Final = 0.05
 
 
 def commit(config: SinkConfig, reports: Sequence[Report], epoch: int) -> None:
@@ -69,12 +70,17 @@ def _tell(
         )
 
 
-def abort(config: SinkConfig, reports: Sequence[Report], epoch: int) -> None:
-    """Have the reading ends drop what these attempts staged, as far as they hear it."""
-    for index, accounts in _by_handle(reports).items():
-        query = reports[0].origin.query
-        question = Ask(do="abort", query=query, epoch=epoch, attempts=tuple(accounts))
+def abort(config: SinkConfig, *, query: str, epoch: int, token: str) -> None:
+    """Have the reading ends drop what this run staged, as far as they hear it.
+
+    All are told: a task that failed is not there to say where it had sent rows.
+    """
+    account = Account(partition=0, task_attempt=0, token=token)
+    question = Ask(do="abort", query=query, epoch=epoch, attempts=(account,))
+    deadline_s = time.monotonic() + ABORT_TIMEOUT_S
+    for index in range(len(config.handles)):
         try:
-            ask(config, index, question, timeout_s=ABORT_TIMEOUT_S)
+            left_s = max(deadline_s - time.monotonic(), ABORT_LEAST_S)
+            ask(config, index, question, timeout_s=left_s)
         except RStreamError as error:
             log.info("rstream sink: abort of epoch %d was not heard: %s", epoch, error)

@@ -11,7 +11,7 @@ import os
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from rstream.errors import NoServer, RequestTimeout, RStreamError
+from rstream.errors import NoServer, RequestTimeout, RStreamError, ServerLost
 from rstream.ledger._messages import Answer, Ask, service_name
 from rstream.ray._handle import StreamHandle
 from rstream.service import Requester, requester
@@ -25,6 +25,16 @@ if TYPE_CHECKING:
 
 #: How often the one who asks looks whether the reading end is still there.
 CHECK_S: Final = 0.5
+#: Pause after the death of a reading end before its next one is asked.
+LOST_PAUSE_S: Final = 0.05
+
+#: What a user does when a question stays without an answer.
+NEXT: Final[dict[str, str]] = dict.fromkeys(
+    ("begin", "look", "prepare", "drop"), "the task fails, Spark may retry it"
+) | {
+    "commit": "start the query again: it sends the epoch anew, and none comes twice",
+    "abort": "it drops the rows with the next run of the query, or when it is closed",
+}
 
 _process_id = 0
 _publishers: dict[tuple[str, str | None, RateLimit | None], Publisher[Any]] = {}
@@ -74,12 +84,13 @@ def ask(
     timeout_s: float,
     check: Callable[[], None] | None = None,
 ) -> Answer:
-    """Ask the reading end of a handle.
+    """Ask the reading end of a handle, and if it dies before it answers the one opened after it.
+
+    No question does harm when it is asked again: the answer says what has been done already.
 
     Args:
         timeout_s: most seconds until the answer is there.
-        check: is called twice a second while there is no answer; what it raises ends the wait. The
-            question is asked again then, so it must be one whose repetition changes nothing.
+        check: is called twice a second while there is no answer; what it raises ends the wait.
     Raises:
         RStreamError: it does not answer; the text says who.
     """
@@ -103,12 +114,17 @@ def ask(
             return found.request(
                 question, timeout_s=left_s if check is None else min(left_s, CHECK_S)
             )
-        except (NoServer, RequestTimeout) as error:
-            if check is not None and left_s > CHECK_S:
-                check()
+        except (NoServer, RequestTimeout, ServerLost) as error:
+            is_lost = isinstance(error, ServerLost)
+            left_s = deadline_s - time.monotonic()
+            if left_s > LOST_PAUSE_S and (is_lost or check is not None):
+                if is_lost:
+                    time.sleep(LOST_PAUSE_S)
+                if check is not None:
+                    check()
                 continue
             raise RStreamError(
                 f"rstream sink: the reading end of {handle.name!r} (node {handle.node}) does not "
                 f"answer {question.do!r} of epoch {question.epoch} within {timeout_s:.1f} s: it is "
-                f"dead, too slow to open, or reads without rstream.ray.reader; {error}"
+                f"dead, too slow to open, or reads without rstream.ray.reader; {NEXT[question.do]}"
             ) from error

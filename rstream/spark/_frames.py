@@ -75,7 +75,7 @@ def send(df: DataFrame, handles: StreamHandle | Sequence[StreamHandle], **option
     """
     config = _config(handles, options)
     token = uuid.uuid4().hex
-    return _run(df, config, Run(query=f"batch-{token}", epoch=0, token=token))
+    return _run(df, config, Run(query=_task.batch_query(token), epoch=0, token=token))
 
 
 def foreach_batch(
@@ -135,13 +135,18 @@ class Run:
 
 def _run(df: DataFrame, config: SinkConfig, run: Run) -> Sent:
     make_rdd = _arrow_batch_rdd(df)
-    reports = (
-        _through_map(df, config, run)
-        if make_rdd is None
-        else _through_rdd(df, make_rdd, config, run)
-    )
-    if config.is_committed:
-        _commit.commit(config, reports, run.epoch)
+    try:
+        reports = (
+            _through_map(df, config, run)
+            if make_rdd is None
+            else _through_rdd(df, make_rdd, config, run)
+        )
+        if config.is_committed:
+            _commit.commit(config, reports, run.epoch)
+    except BaseException:
+        if config.is_committed:
+            _commit.abort(config, query=run.query, epoch=run.epoch, token=run.token)
+        raise
     return Sent(
         rows=sum(report.rows for report in reports),
         messages=sum(report.messages for report in reports),

@@ -147,9 +147,11 @@ class StreamWriter(DataSourceStreamArrowWriter):
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         """Have the readers drop the rows; with eager delivery they have them already."""
-        if self.config.is_committed:
+        reports = _reports(messages)
+        if self.config.is_committed and reports:  # else the next run of the query drops them
+            run = reports[0].origin
             with _last_work():
-                _commit.abort(self.config, _reports(messages), batchId)
+                _commit.abort(self.config, query=run.query, epoch=batchId, token=run.token)
 
 
 class BatchWriter(DataSourceArrowWriter):
@@ -174,7 +176,9 @@ class BatchWriter(DataSourceArrowWriter):
         """Have the readers drop the rows."""
         if self.config.is_committed:
             with _last_work():
-                _commit.abort(self.config, _reports(messages), 0)
+                _commit.abort(
+                    self.config, query=_task.batch_query(self.token), epoch=0, token=self.token
+                )
 
 
 @contextlib.contextmanager
@@ -212,7 +216,7 @@ def origin_of(context: TaskContext, *, query: str, epoch: int, token: str) -> _t
 
 def batch_origin(context: TaskContext, token: str) -> _task.Origin:
     """Who sends in a batch job, which is no query: each one is a stream of its own."""
-    return origin_of(context, query=f"batch-{token}", epoch=0, token=token)
+    return origin_of(context, query=_task.batch_query(token), epoch=0, token=token)
 
 
 def _query_of(config: SinkConfig) -> str:

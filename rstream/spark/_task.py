@@ -19,7 +19,7 @@ from rstream.spark._routes import pieces, routed
 from rstream.spark._share import PAUSE_MOST_S, PAUSE_S, Readers, not_consumed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from rstream.spark._options import SinkConfig
     from rstream.stream import Publisher
@@ -37,6 +37,8 @@ FRAMING_BYTES: Final = 4096
 LOOK_BYTES: Final = 16 << 20
 #: How long one look at a reader that does not answer may take.
 LOOK_S: Final = 0.01
+#: Seconds for telling one reader that a task has failed.
+DROP_TIMEOUT_S: Final = 1.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +74,11 @@ class Report:
     accounts: dict[int, Account] = dataclasses.field(default_factory=dict[int, Account])
 
 
+def batch_query(token: str) -> str:
+    """The name of a batch job among queries."""
+    return f"batch-{token}"
+
+
 def run(config: SinkConfig, origin: Origin, batches: Iterable[RecordBatch]) -> Report:
     """Send the record batches of a partition; waits while readers have no room.
 
@@ -89,6 +96,11 @@ def run(config: SinkConfig, origin: Origin, batches: Iterable[RecordBatch]) -> R
             if target is not None:
                 target.publisher.close(linger_s=0)
         raise
+    except RStreamError:
+        raise
+    except Exception:  # of the rows: the reader would keep them until the job ends
+        task.drop()
+        raise
 
 
 @dataclasses.dataclass(slots=True)
@@ -105,10 +117,17 @@ class _Target:
 
 
 class _Presence:
-    """Whether the reader of a publisher is there, while its answer is waited for."""
+    """Whether the reader of a publisher is there, while its answer is waited for.
 
-    def __init__(self, publisher: Publisher[Any]) -> None:
+    Args:
+        publisher: towards the reader.
+        opens: makes the message that has a reader answer. One that was opened anew meanwhile has
+            not heard the first one.
+    """
+
+    def __init__(self, publisher: Publisher[Any], opens: Callable[[], RecordBatch]) -> None:
         self._publisher = publisher
+        self._opens = opens
         self._gone_since_s: float | None = None
 
     def check(self) -> None:
@@ -123,6 +142,7 @@ class _Presence:
             publisher.wait_consumed(timeout_s=LOOK_S)  # raises its error
         if publisher.is_connected:
             self._gone_since_s = None
+            publisher.offer(self._opens())
             return
         if self._gone_since_s is None:
             self._gone_since_s = now_s
@@ -230,7 +250,7 @@ class _Task:
 
     def _begin(self, index: int, target: _Target) -> bool:
         """Have a reading end expect rows. False: it has committed the epoch already."""
-        self._send(target, opening(self._marks(target.medium)))
+        self._send(target, self._opening(target))
         began_s, pause_s = time.monotonic(), PAUSE_S
         deadline_s = began_s + self.config.offer_timeout_s
         question = self._question("begin", self._account(target), target)
@@ -248,6 +268,9 @@ class _Task:
             return False
         self._accept(answer, "go")
         return True
+
+    def _opening(self, target: _Target) -> RecordBatch:
+        return opening(self._marks(target.medium))
 
     def _account(self, target: _Target) -> Account:
         return Account(
@@ -270,7 +293,7 @@ class _Task:
 
     def _ask(self, index: int, target: _Target, question: Ask, deadline_s: float) -> Answer:
         left_s = deadline_s - time.monotonic()
-        check = _Presence(target.publisher).check
+        check = _Presence(target.publisher, lambda: self._opening(target)).check
         return ask(self.config, index, question, timeout_s=left_s, check=check)
 
     def _check(self, do: str, target: _Target, wanted: str) -> None:
@@ -284,6 +307,14 @@ class _Task:
             raise RStreamError(f"rstream sink: {answer.why}; the task fails, Spark may retry it")
 
     # ---- the end ----
+
+    def drop(self) -> None:
+        """Have the reading ends drop what is staged, as far as they hear it."""
+        for index, target in self.targets.items():
+            if target is not None and self.config.is_committed:
+                with suppress(RStreamError):
+                    question = self._question("drop", self._account(target), target)
+                    ask(self.config, index, question, timeout_s=DROP_TIMEOUT_S)
 
     def finish(self) -> Report:
         """Wait until the rows are staged; or with eager delivery, if wanted, consumed."""

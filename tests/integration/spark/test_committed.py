@@ -167,6 +167,24 @@ def test_batch_write_and_send(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> 
         rows.write.format("rstream").option("handles", handle.to_text()).mode("overwrite").save()
 
 
+def test_a_batch_job_that_fails_leaves_nothing_staged(stage: Stage) -> None:
+    """Otherwise each failed one takes room at the reader until good ones are refused."""
+    import rstream.spark
+
+    handle = stage.reader.end.handle
+    good = stage.spark.range(0, 3000, numPartitions=2).selectExpr("id AS value", "'k' AS key")
+    bad = good.selectExpr("IF(value = 2900, raise_error('boom'), value) AS value", "key")
+    options = {"handles": handle.to_text(), "rowsPerMessage": "100"}
+    with pytest.raises(Exception, match="boom"):
+        bad.write.format("rstream").options(**options).mode("append").save()
+    assert stage.reader.end.statistics()["staged_attempts"] == 0
+    with pytest.raises(Exception, match="boom"):
+        rstream.spark.send(bad, handle, rowsPerMessage=100)
+    assert stage.reader.end.statistics()["staged_attempts"] == 0
+    rstream.spark.send(good, handle)
+    assert stage.values(3000) == Counter(range(3000))
+
+
 def test_foreach_batch_recognises_a_replay(stage: Stage) -> None:
     import rstream.spark
 

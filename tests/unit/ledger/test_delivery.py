@@ -15,9 +15,10 @@ from typing import Any
 import pytest
 
 import rstream
-from rstream.errors import ConfigError, RStreamError
+from rstream.errors import ConfigError, RStreamError, ServerLost
 from rstream.ledger import FileLedger, MemoryLedger, marks_of
-from rstream.spark import _ends, _task
+from rstream.service import Requester
+from rstream.spark import _commit, _ends, _task
 from tests.support import in_thread, until
 from tests.unit.ledger.conftest import TIMEOUT_S, End, Job, batch_of
 
@@ -160,6 +161,77 @@ def test_a_reader_that_goes_before_it_answers_is_noticed(
         with pytest.raises(RStreamError, match="ValueError: a bug"):
             job.write(0, range(10))
     assert time.monotonic() - began_s < 10
+
+
+def test_a_reader_that_restarts_before_it_answers_is_asked_again(
+    open_end: OpenEnd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The earlier one took the message that opens committed delivery with it."""
+    end = open_end().start()
+    job = Job(end.end.handle, offerTimeout="60")
+    ask, again = _task.ask, []
+
+    def ask_late(config: Any, index: int, question: Any, **options: Any) -> Any:
+        if not again:
+            assert question.do == "begin"
+            assert _ends.publisher_of(config, index).wait_consumed(timeout_s=TIMEOUT_S)
+            end.end.close()
+            again.append(reopened(open_end, end, monkeypatch).start())
+        return ask(config, index, question, **options)
+
+    monkeypatch.setattr(_task, "ask", ask_late)
+    began_s = time.monotonic()
+    job.commit(0, job.write(0, range(20)))
+    assert time.monotonic() - began_s < 10
+    assert again[0].wait_for(20) == list(range(20))
+
+
+def test_a_commit_is_asked_again_when_its_reader_dies_before_the_answer(
+    open_end: OpenEnd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The one opened after it says by its ledger what was done already."""
+    end = open_end().start()
+    job = Job(end.end.handle)
+    request, lost = Requester.request, []
+
+    def lose_the_first(self: Any, question: Any, **options: Any) -> Any:
+        answer = request(self, question, **options)
+        if question.do == "commit" and not lost:
+            lost.append(answer)
+            raise ServerLost("its server has died before it answered")
+        return answer
+
+    monkeypatch.setattr(Requester, "request", lose_the_first)
+    job.run(0, range(20))
+    assert len(lost) == 1
+    assert end.wait_for(20) == list(range(20))
+    assert end.end.statistics()["repeated_epochs"] == 1
+
+
+def test_rows_of_a_task_that_failed_are_not_kept(open_end: OpenEnd) -> None:
+    """An error of the user's own function; Spark's worker lives on and serves other tasks."""
+    end = open_end().start()
+    job = Job(end.end.handle)
+
+    def batches() -> Any:
+        yield batch_of(range(10))
+        raise ValueError("a bug of the user")
+
+    for attempt in range(3):
+        with pytest.raises(ValueError, match="a bug of the user"):
+            _task.run(job.config, job.origin(0, 0, f"t{attempt}"), batches())
+    statistics = end.end.statistics()
+    assert (statistics["staged_bytes"], statistics["staged_attempts"]) == (0, 0)
+
+
+def test_a_job_that_failed_leaves_nothing_at_readers_of_its_tasks(open_end: OpenEnd) -> None:
+    end = open_end().start()
+    job = Job(end.end.handle)
+    origin = job.origin(0, 0, "t")
+    _task.run(job.config, origin, iter([batch_of(range(10))]))
+    assert end.end.statistics()["staged_attempts"] == 1
+    _commit.abort(job.config, query=origin.query, epoch=0, token=origin.token)
+    assert end.end.statistics()["staged_attempts"] == 0
 
 
 def test_a_task_ends_by_its_time_out_when_the_reader_does_not_consume(open_end: OpenEnd) -> None:

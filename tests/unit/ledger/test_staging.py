@@ -211,6 +211,29 @@ def test_an_abort_drops_the_attempts_of_its_run(staging: Staging) -> None:
     Writer(staging, query="other").prepared()
     assert writer.ask("abort").state == "go"
     assert staging.attempts == 1
+    late = writer.ask("begin")  # of a task that was still on its way
+    assert (late.state, "was aborted" in late.why) == ("refused", True)
+    assert Writer(staging, token="next").ask("begin").state == "go"
+
+
+def test_a_failed_task_takes_its_rows_back_and_no_others(staging: Staging) -> None:
+    kept, failed = Writer(staging, partition=0).prepared(), Writer(staging, partition=1)
+    failed.ask("begin")
+    failed.send()
+    assert failed.ask("drop").state == "go"
+    assert (staging.attempts, staging.staged_bytes) == (1, 200)
+    again = Writer(staging, partition=1, attempt=2).prepared()
+    assert len(commit(staging, kept, again)[1]) == 4
+
+
+def test_a_refusal_says_how_much_other_jobs_hold() -> None:
+    staging = Staging("stream 'a'", 350)
+    Writer(staging, query="other").prepared()
+    writer = Writer(staging)
+    writer.ask("begin")
+    writer.send()
+    writer.send()
+    assert "400 bytes, 200 of them of 1 other jobs, and the bound is 350" in writer.ask("look").why
 
 
 def test_queries_without_rows_are_forgotten_when_there_are_too_many(staging: Staging) -> None:
