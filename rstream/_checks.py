@@ -79,8 +79,13 @@ def check_publisher(where: str, value: object) -> None:
         where: the call.
 
     Raises:
-        TypeError: a class, or an object without ``subscribe``.
+        TypeError: a class, an object without ``subscribe``, or an Observable.
     """
+    if any(base.__module__.partition(".")[0] == "reactivex" for base in type(value).__mro__):
+        raise TypeError(
+            f"{where}: an Observable of RxPY is not a publisher, which keeps to request(n); make "
+            "one of it: observable.pipe(rstream.rx.to_publisher(256))"
+        )
     if isinstance(value, type) or _missing(value, ("subscribe",)):
         raise TypeError(
             f"{where}({value!r}): not a publisher, which is an object with subscribe(subscriber), "

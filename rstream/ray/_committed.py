@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rstream.errors import ConfigError
 from rstream.ledger._subscriber import CommittedSubscriber
+from rstream.ray._ledger import ActorLedger
 from rstream.stream._buffered import BufferedSubscriber
 
 if TYPE_CHECKING:
@@ -30,7 +31,8 @@ def committing(
         codec: what the source decodes with.
         channels: for each medium (``"ipc"``, ``"udp"``) where writers ask.
     Raises:
-        ConfigError: there is a ledger, but no record batches; or the ledger cannot be used.
+        ConfigError: there is a ledger, but no record batches; or the ledger cannot be used, or ends
+            with the actor that opens the reader.
     """
     if handle.codec != "arrow":
         if ledger is not None:
@@ -40,6 +42,13 @@ def committing(
                 hint='open the reader with codec="arrow"',
             )
         return source
+    if isinstance(ledger, ActorLedger) and ledger.ends_with_this_actor:
+        raise ConfigError(
+            f"stream {handle.name!r}: this actor made the ActorLedger itself, so it ends with the "
+            "actor and remembers nothing for the next one",
+            hint='give it a name, ActorLedger("rows"), which a restarted actor finds again; or '
+            "make it in the program that starts the actor, and pass it on",
+        )
     form = getattr(codec, "form", "batch")
     refusal = "" if form == "batch" else f"it hands out {form} objects, not record batches"
     if isinstance(source, BufferedSubscriber):

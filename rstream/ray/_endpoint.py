@@ -295,7 +295,8 @@ class Endpoint:
         """Read everything that has arrived, then end, close the reader, and call ``on_end``.
 
         Writers must have finished before. In an event loop it returns at once, and ends the loop
-        over :meth:`aio_subscriber` when all is read.
+        over :meth:`aio_subscriber` when all is read. In ``on_item`` it returns at once as well, and
+        ``on_item`` gets the rest.
 
         Raises:
             TimeoutError: it is still reading after ``timeout_s`` seconds.
@@ -303,6 +304,8 @@ class Endpoint:
         """
         self._finishing.set()
         self.source.wake()
+        if self._is_own_thread():
+            return
         self._join(timeout_s)
         if self._error is not None:
             raise self._error
@@ -318,7 +321,7 @@ class Endpoint:
         """
         self._stop()
         try:
-            if self._loop is not None and self._loop.thread is not threading.current_thread():
+            if not self._is_own_thread():
                 self._join(CLOSE_TIMEOUT_S)
         finally:
             if self._awaited is not None:
@@ -332,6 +335,10 @@ class Endpoint:
         """Stop reading after the item of now; waits for nothing and closes nothing."""
         self._closing.set()
         self.source.wake()
+
+    def _is_own_thread(self) -> bool:
+        """Whether ``on_item`` asks, which cannot wait for its own end."""
+        return self._loop is not None and self._loop.thread is threading.current_thread()
 
     def _join(self, timeout_s: float) -> None:
         if self._loop is None:

@@ -10,6 +10,8 @@ from reactivex.disposable import Disposable
 from rstream import codecs, stream
 from rstream.errors import ClosedError
 from rstream.rx._reading import chosen_scheduler, read
+from rstream.rx._schedulers import check_scheduler
+from rstream.stream import Subscriber
 from rstream.stream._options import SubscriberSettings, settings
 
 if TYPE_CHECKING:
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     from typing_extensions import TypeForm
 
     from rstream.codecs import Codec, CodecLike
-    from rstream.stream import Subscriber, SubscriberOptions
+    from rstream.stream import SubscriberOptions
 
 T = TypeVar("T")
 
@@ -130,7 +132,7 @@ def from_stream(
     def open_subscriber() -> Subscriber[Any]:
         return stream.subscriber(name, codec=codecs.choose(type, codec), **options)
 
-    return _observable(open_subscriber, scheduler, batches, f"rstream-rx-{name}")
+    return _observable(open_subscriber, scheduler, batches, "from_stream", f"rstream-rx-{name}")
 
 
 @overload
@@ -161,7 +163,14 @@ def from_reader(
     Args:
         reader: what is read.
         scheduler, batches: as for :func:`from_stream`.
+    Raises:
+        TypeError: ``reader`` is no reader, or ``scheduler`` no scheduler.
     """
+    if not isinstance(reader, Subscriber):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(
+            f"from_reader({reader!r}): must be an open reader, such as rstream.subscriber(name); "
+            "from_stream(name) opens one itself"
+        )
 
     def take() -> Subscriber[Any]:
         if reader.is_closed:
@@ -170,15 +179,19 @@ def from_reader(
             )
         return reader
 
-    return _observable(take, scheduler, batches, "rstream-rx-reader")
+    return _observable(take, scheduler, batches, "from_reader", "rstream-rx-reader")
 
 
 def _observable(
     open_subscriber: Callable[[], Subscriber[Any]],
     scheduler: abc.SchedulerBase | None,
     is_batched: bool,
+    what: str,
     name: str,
 ) -> Observable[Any]:
+    if scheduler is not None:
+        check_scheduler(what, scheduler)
+
     def subscribe(
         observer: abc.ObserverBase[Any], subscribed: abc.SchedulerBase | None = None
     ) -> abc.DisposableBase:

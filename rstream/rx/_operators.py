@@ -105,6 +105,8 @@ def _sending(
 ) -> Callable[[Observable[Any]], Observable[Any]]:
     if isinstance(name, str | int):
         settings(PublisherSettings, what, options, "type", "codec")
+    elif not callable(getattr(name, "publisher", None)):
+        raise TypeError(f"{what}({name!r}): must be a stream's name or id, or a handle")
 
     def operator(source: Observable[Any]) -> Observable[Any]:
         def subscribe(

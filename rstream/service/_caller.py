@@ -82,10 +82,12 @@ class Caller(Generic[A]):
         try:
             with self._codec_lock:
                 return joined(self._query_codec.encode(query))
-        except CodecError:
-            raise
+        except CodecError as error:
+            raise CodecError(
+                f"{self._where}: the query: {error.args[0]}", hint=error.hint
+            ) from error
         except Exception as error:
-            raise CodecError(f"request to {self.name!r}: {query!r:.100}: {error}") from error
+            raise CodecError(f"{self._where}: the query {query!r:.100}: {error}") from error
 
     def _decoded(self, codec_id: int, body: bytes) -> A:
         wanted = self._codec.codec_id
@@ -93,15 +95,25 @@ class Caller(Generic[A]):
             from rstream.codecs import describe_codec
 
             raise CodecError(
-                f"answer of {self.name!r}: written with codec {describe_codec(codec_id)}, "
+                f"{self._where}: the answer was written with codec {describe_codec(codec_id)}, "
                 f"this caller has {describe_codec(wanted)}; use the same codec= at both ends"
             )
-        with self._codec_lock:
-            return self._codec.decode_many([body])[0]
+        try:
+            with self._codec_lock:
+                return self._codec.decode_many([body])[0]
+        except CodecError as error:
+            raise CodecError(
+                f"{self._where}: the answer: {error.args[0]}",
+                hint=error.hint or "use the same type= and codec= at both ends",
+            ) from error
+
+    @property
+    def _where(self) -> str:
+        return f"service {self.name!r} on {self.place.channel}"
 
     def _timeout(self, timeout_s: float | None, what: str = "no answer") -> RequestTimeout:
         return RequestTimeout(
-            f"service {self.name!r} on {self.place.channel}: {what} within {timeout_s:g} s",
+            f"{self._where}: {what} within {timeout_s:g} s",
             hint="the server was told to give it up; allow more time, or look why it is slow",
             channel=self.place.channel,
         )

@@ -98,7 +98,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _open_spool(self) -> Spool:
         if self._spool is None:
-            self._spool = Spool(self.config.spool_dir, self.config.spool_bytes)
+            self._spool = Spool(self.config.spool_dir, self.config.spool_bytes, self.config.stream)
         return self._spool
 
     def _open_feed(self) -> Feed:

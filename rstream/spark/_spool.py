@@ -19,7 +19,7 @@ import threading
 import uuid
 from typing import TYPE_CHECKING, Any, Final
 
-from rstream.errors import StorageError
+from rstream.errors import ConfigError, StorageError
 from rstream.ledger._database import BUSY_S, Database
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ CREATE TABLE IF NOT EXISTS about (
 CREATE TABLE IF NOT EXISTS entries (
     begin INTEGER PRIMARY KEY, end INTEGER NOT NULL, bytes INTEGER NOT NULL, batch BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS sessions (session INTEGER PRIMARY KEY, position INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS source (only INTEGER PRIMARY KEY CHECK (only = 0), stream TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS failures (only INTEGER PRIMARY KEY CHECK (only = 0), text TEXT NOT NULL);
 """
 #: The entry that has a row, and those behind it; by the key, so that no other one is looked at.
@@ -51,8 +52,10 @@ class Spool:
     Args:
         folder: it is made if need be; on a local disk. One query at a time.
         bytes_max: the spool is full with so many bytes.
+        stream: the name of the stream whose rows it holds.
     Raises:
-        ConfigError: the folder cannot be used, or another query has it.
+        ConfigError: the folder cannot be used, another query has it, or it has the rows of another
+            stream.
 
     Attributes:
         id: of this spool; another one in the same folder has another.
@@ -62,7 +65,7 @@ class Spool:
         failure: the text of an error about skipped messages that Spark has not heard; empty: none.
     """
 
-    def __init__(self, folder: str, bytes_max: int) -> None:
+    def __init__(self, folder: str, bytes_max: int, stream: str) -> None:
         self.path = os.path.join(folder, FILE_NAME)
         self._bytes_max = bytes_max
         self._file = Database(
@@ -78,6 +81,7 @@ class Spool:
             found = uuid.uuid4().hex, 0, 0, 0
             with self._file.transaction("FULL") as database:
                 database.execute("INSERT INTO about VALUES (0, ?, 0, 0, 0)", found[:1])
+        self._note_stream(stream)
         self.id: str = found[0]
         self.freed: int = found[1]
         self.last: int = found[2]
@@ -91,6 +95,21 @@ class Spool:
         ).fetchone()
         untold = database.execute("SELECT text FROM failures").fetchone()
         self.failure: str = "" if untold is None else untold[0]
+
+    def _note_stream(self, stream: str) -> None:
+        """Write down whose rows these are, or compare it."""
+        known = self._file.open().execute("SELECT stream FROM source").fetchone()
+        if known is None:
+            with self._file.transaction("FULL") as database:
+                database.execute("INSERT INTO source VALUES (0, ?)", (stream,))
+        elif known[0] != stream:
+            self._file.close()
+            raise ConfigError(
+                f"rstream source: spoolDir={os.path.dirname(self.path)!r} has rows of the stream "
+                f"{known[0]!r}, and this query reads {stream!r}",
+                hint="give each query a spoolDir of its own, or remove the folder if its rows are "
+                "not wanted any more",
+            )
 
     def __repr__(self) -> str:
         return f"<spool {self.path!r}, rows {self.freed} to {self.last}>"

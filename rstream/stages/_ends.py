@@ -7,7 +7,14 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from rstream import abc
-from rstream._checks import check_subscriber, check_subscription, check_timeout, is_whole
+from rstream._checks import (
+    check_function,
+    check_publisher,
+    check_subscriber,
+    check_subscription,
+    check_timeout,
+    is_whole,
+)
 from rstream.errors import ConfigError, ReadTimeout
 from rstream.flow.demand import Demand
 from rstream.stages._link import end, log, refuse_none, whole
@@ -183,6 +190,7 @@ def for_each(
         How many elements there were.
     Raises:
         Exception: the error of the source.
+        TypeError: ``source`` is no publisher, or ``function`` no function.
         ReadTimeout: no element and no end within ``timeout_s``. The source is cancelled.
 
     Example::
@@ -192,6 +200,8 @@ def for_each(
     if not is_whole(prefetch) or prefetch < 1:
         raise ConfigError(f"prefetch={prefetch!r}: must be a whole number, at least 1")
     check_timeout(timeout_s)
+    check_publisher("for_each", source)
+    check_function("for_each: function", function)
     each = _Each(prefetch)
     source.subscribe(each)
     count = done = 0

@@ -102,3 +102,47 @@ def test_an_actor_that_dies_after_the_commit_gets_its_rows_again(
                 ray.kill(actor)
             with contextlib.suppress(Exception):
                 ledger.end()
+
+
+class Forgetful:
+    """Makes its ledger itself."""
+
+    def __init__(self, directory: str) -> None:
+        self.directory = directory
+
+    def refused(self) -> str:
+        import rstream.ray
+        from rstream.errors import ConfigError
+
+        ledger = rstream.ray.ActorLedger()
+        try:
+            rstream.ray.reader("own", codec="arrow", dir=self.directory, ledger=ledger)
+        except ConfigError as error:
+            return str(error)
+        return ""
+
+    def named(self, name: str) -> bool:
+        import rstream.ray
+
+        ledger = rstream.ray.ActorLedger(name)
+        try:
+            rstream.ray.reader("own", codec="arrow", dir=self.directory, ledger=ledger).close()
+        finally:
+            ledger.end()
+        return True
+
+
+def test_a_ledger_that_would_die_with_its_reader_is_refused(
+    ray_session: Any, driver_dir: str
+) -> None:
+    import rstream
+
+    ray = ray_session
+    with rstream.Driver(dir=driver_dir):
+        actor = ray.remote(num_cpus=0)(Forgetful).remote(driver_dir)
+        try:
+            text = ray.get(actor.refused.remote(), timeout=TIMEOUT_S)
+            assert "stream 'own': this actor made the ActorLedger itself" in text
+            assert ray.get(actor.named.remote("test-forgetful"), timeout=TIMEOUT_S)
+        finally:
+            ray.kill(actor)

@@ -493,6 +493,24 @@ def test_a_plain_loop_ends_when_its_writers_have_completed(driver_dir, name):
     assert end.source.is_closed
 
 
+def test_finish_in_on_item_ends_it_behind_what_has_arrived(driver_dir, name):
+    """Programs that end by a message of their own."""
+    received, ended = [], []
+    end = reader(name, dir=driver_dir, udp=False)
+
+    def take(item):
+        received.append(item)
+        if item == 3:
+            end.finish()
+
+    with end.handle.publisher(linger_s=0) as pub:
+        pub.send_many(range(6))
+    end.start(take, on_end=ended.append)
+    until(lambda: ended)
+    assert (received, ended, end.is_closed) == ([0, 1, 2, 3, 4, 5], [None], True)
+    end.finish()
+
+
 def test_a_plain_loop_may_be_left_and_ends_by_finish(driver_dir, name):
     with reader(name, dir=driver_dir, udp=False) as end:
         with end.handle.publisher(linger_s=0) as pub:

@@ -361,6 +361,16 @@ def test_bad_arguments_are_refused_where_they_are_written(make, text):
         (lambda: rx.from_publisher(range(3)), r"range\(0, 3\)\): not a publisher"),
         (lambda: stages.pipe(range(3), stages.buffer(2)), r"range\(0, 3\)\): not a publisher"),
         (lambda: stages.pipe(stages.from_iterable([1]), 3), "pipe: step 1=3: must be a function"),
+        (
+            lambda: rx.from_publisher(reactivex.of(1)),
+            r"an Observable of RxPY .*to_publisher\(256\)",
+        ),
+        (lambda: stages.for_each(reactivex.of(1), print), "for_each: an Observable of RxPY"),
+        (lambda: stages.for_each(5, print), r"for_each\(5\): not a publisher"),
+        (lambda: stages.for_each(stages.from_iterable([1]), 5), "for_each: function=5"),
+        (lambda: rx.tee_stream(5.5), r"tee_stream\(5.5\): must be a stream's name"),
+        (lambda: rx.from_reader("x"), r"from_reader\('x'\): must be an open reader"),
+        (lambda: rx.from_stream("x", scheduler=5), "from_stream: scheduler=5: must be a scheduler"),
     ],
 )
 def test_what_is_of_another_kind_is_refused_where_it_is_written(make, text):

@@ -309,10 +309,17 @@ def test_codecs_that_differ_are_an_error_at_once(driver_dir, name):
 
 def test_a_value_that_has_no_bytes_is_a_codec_error(ask, name, driver_dir):
     with serving(name, driver_dir, lambda _: object()):
-        with pytest.raises(CodecError):
+        with pytest.raises(CodecError, match=rf"service '{name}' on .*: the query"):
             ask.request(object())
         with pytest.raises(RemoteError):
             ask.request(1)
+
+
+def test_an_answer_of_another_type_names_the_service(driver_dir, name):
+    with serving(name, driver_dir, lambda n: n):
+        with service.requester(name, dict, dir=driver_dir) as asks:
+            with pytest.raises(CodecError, match=rf"service '{name}' on .*: the answer: .* dict"):
+                asks.request(1)
 
 
 def test_over_udp(driver_dir, name):

@@ -27,13 +27,13 @@ def ranges(spool: Spool, begin: int, end: int) -> list[tuple[int, int, int]]:
 
 
 def test_rows_are_numbered_on_after_a_restart(tmp_path: Path) -> None:
-    spool = Spool(str(tmp_path / "new"), 1000)
+    spool = Spool(str(tmp_path / "new"), 1000, "ticks")
     assert (spool.is_reopened, spool.freed, spool.last) == (False, 0, 0)
     spool.add(entries(3, 4), {7: 100, -8: 5})
     spool.free(3)
     spool.close()
     spool.close()
-    again = Spool(str(tmp_path / "new"), 1000)
+    again = Spool(str(tmp_path / "new"), 1000, "ticks")
     assert (again.is_reopened, again.freed, again.last, again.length_bytes) == (True, 3, 7, 40)
     assert (again.id, again.position(7), again.position(-8)) == (spool.id, 100, 5)
     assert again.position(9) is None
@@ -43,8 +43,17 @@ def test_rows_are_numbered_on_after_a_restart(tmp_path: Path) -> None:
     again.close()
 
 
+def test_rows_of_another_stream_are_refused(tmp_path: Path) -> None:
+    Spool(str(tmp_path), 1000, "ticks").close()
+    with pytest.raises(
+        ConfigError, match="rows of the stream 'ticks', and this query reads 'bars'"
+    ):
+        Spool(str(tmp_path), 1000, "bars")
+    Spool(str(tmp_path), 1000, "ticks").close()  # the refused one holds it no longer
+
+
 def test_parts_of_entries_are_read(tmp_path: Path) -> None:
-    spool = Spool(str(tmp_path), 1000)
+    spool = Spool(str(tmp_path), 1000, "ticks")
     spool.add(entries(3, 4, 5), {})
     assert ranges(spool, 0, 12) == [(30, 0, 3), (40, 0, 4), (50, 0, 5)]
     assert ranges(spool, 1, 5) == [(30, 1, 3), (40, 0, 2)]
@@ -57,7 +66,7 @@ def test_parts_of_entries_are_read(tmp_path: Path) -> None:
 
 
 def test_rows_that_are_not_there_are_an_error(tmp_path: Path) -> None:
-    spool = Spool(str(tmp_path), 1000)
+    spool = Spool(str(tmp_path), 1000, "ticks")
     spool.add(entries(3, 4), {})
     spool.free(3)
     for begin, end, what in ((0, 7, "rows 0 to 7"), (5, 9, "rows 7 to 9"), (8, 9, "rows 8 to 9")):
@@ -76,7 +85,7 @@ def log_bytes(spool: Spool) -> int:
 
 def test_a_slow_task_does_not_let_the_log_grow(tmp_path: Path) -> None:
     """SQLite's log keeps what is written while a read is open: 25 MB here, for 200 kB of rows."""
-    spool = Spool(str(tmp_path), 1 << 20)
+    spool = Spool(str(tmp_path), 1 << 20, "ticks")
     spool.add(entries(3, 4), {})
     task = stored(spool.path, spool.id, 0, 7)
     assert next(task)[1:] == (0, 3)
@@ -88,7 +97,7 @@ def test_a_slow_task_does_not_let_the_log_grow(tmp_path: Path) -> None:
 
 
 def test_the_log_is_cut_after_a_long_message(tmp_path: Path) -> None:
-    spool = Spool(str(tmp_path), 1 << 20)
+    spool = Spool(str(tmp_path), 1 << 20, "ticks")
     spool.add([(1, bytes(3 * LOG_BYTES))], {})
     assert log_bytes(spool) > 3 * LOG_BYTES
     spool.free(1)
@@ -98,7 +107,7 @@ def test_the_log_is_cut_after_a_long_message(tmp_path: Path) -> None:
 
 
 def test_limits_of_bytes_cut_entries_and_give_a_row_at_least(tmp_path: Path) -> None:
-    spool = Spool(str(tmp_path), 1000)
+    spool = Spool(str(tmp_path), 1000, "ticks")
     assert spool.end_within(0, 100) == 0
     spool.add(entries(3, 4, 5), {})
     for begin, bytes_max, end in (
@@ -120,7 +129,7 @@ def test_limits_of_bytes_cut_entries_and_give_a_row_at_least(tmp_path: Path) -> 
 
 
 def test_a_full_spool_waits_until_rows_are_freed(tmp_path: Path) -> None:
-    spool = Spool(str(tmp_path), 50)
+    spool = Spool(str(tmp_path), 50, "ticks")
     spool.add(entries(3), {})
     spool.await_room(lambda: False)
     spool.add(entries(3), {})
@@ -139,32 +148,32 @@ def test_the_oldest_positions_are_forgotten(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_spool, "SESSIONS_MAX", 2)
-    spool = Spool(str(tmp_path), 50)
+    spool = Spool(str(tmp_path), 50, "ticks")
     for session_id, position in ((1, 10), (2, 20), (1, 11), (3, 30)):
         spool.add((), {session_id: position})
     spool.note(3, 25)
     spool.close()
-    again = Spool(str(tmp_path), 50)
+    again = Spool(str(tmp_path), 50, "ticks")
     assert [again.position(session_id) for session_id in (1, 2, 3)] == [11, None, 30]
     again.close()
 
 
 def test_a_second_query_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_spool, "OWNER_WAIT_S", 0.1)
-    spool = Spool(str(tmp_path), 50)
+    spool = Spool(str(tmp_path), 50, "ticks")
     with pytest.raises(ConfigError, match="belongs to another query that is open"):
-        Spool(str(tmp_path), 50)
+        Spool(str(tmp_path), 50, "ticks")
     spool.close()
-    Spool(str(tmp_path), 50).close()
+    Spool(str(tmp_path), 50, "ticks").close()
     with pytest.raises(ConfigError, match="writable folder"):
-        Spool("/proc/none", 50)
+        Spool("/proc/none", 50, "ticks")
 
 
 KILLED = """
 import os, signal, sys
 import rstream.spark
 from rstream.spark._spool import Spool
-spool = Spool(sys.argv[1], 1000)
+spool = Spool(sys.argv[1], 1000, "ticks")
 for number in range(1, 101):
     spool.add([(1, b"x")], {7: number})
     print(number, flush=True)
@@ -186,7 +195,7 @@ def test_what_was_added_survives_a_kill(tmp_path: Path) -> None:
     process.wait(10)
     process.stdout.close()
     told = int(rest[-1]) if rest else 20
-    spool = Spool(str(tmp_path), 1000)
+    spool = Spool(str(tmp_path), 1000, "ticks")
     assert told <= spool.last <= 100
     assert spool.position(7) == spool.last
     assert len(ranges(spool, 0, spool.last)) == spool.last
