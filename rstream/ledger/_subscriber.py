@@ -217,8 +217,12 @@ class CommittedSubscriber(Subscriber[Any]):
         deadline_s = time.monotonic() + SERVE_TIMEOUT_S
         while not self._closed:
             try:
-                self._services[medium] = make(self._answer).start()
-                return
+                service = make(self._answer).start()
+                with self._changed:
+                    if not self._closed:
+                        self._services[medium] = service
+                        return
+                return service.close()  # else it would answer for the reading end opened next
             except RStreamError as error:
                 is_taken = isinstance(error, RegistrationError)
                 if not is_taken or time.monotonic() >= deadline_s:
@@ -452,8 +456,9 @@ class CommittedSubscriber(Subscriber[Any]):
             return
         with self._changed:
             self._closed = True
+            services = list(self._services.values())
             self._note_change()
-        for service in self._services.values():
+        for service in services:
             service.close()
         self._source.close()
         pump = self._pump

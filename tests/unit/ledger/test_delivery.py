@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import dataclasses
 import sqlite3
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -17,7 +18,7 @@ import pytest
 import rstream
 from rstream.errors import ConfigError, RStreamError, ServerLost
 from rstream.ledger import FileLedger, MemoryLedger, marks_of
-from rstream.service import Requester
+from rstream.service import Requester, Service
 from rstream.spark import _commit, _ends, _task
 from tests.support import in_thread, until
 from tests.unit.ledger.conftest import TIMEOUT_S, End, Job, batch_of
@@ -174,7 +175,7 @@ def test_a_reader_that_restarts_before_it_answers_is_asked_again(
     def ask_late(config: Any, index: int, question: Any, **options: Any) -> Any:
         if not again:
             assert question.do == "begin"
-            assert _ends.publisher_of(config, index).wait_consumed(timeout_s=TIMEOUT_S)
+            until(lambda: end.end.source._services)
             end.end.close()
             again.append(reopened(open_end, end, monkeypatch).start())
         return ask(config, index, question, **options)
@@ -184,6 +185,32 @@ def test_a_reader_that_restarts_before_it_answers_is_asked_again(
     job.commit(0, job.write(0, range(20)))
     assert time.monotonic() - began_s < 10
     assert again[0].wait_for(20) == list(range(20))
+
+
+def test_a_reader_that_is_closed_while_it_begins_to_answer_does_not_answer(
+    open_end: OpenEnd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would answer in place of the one that is opened next at its address."""
+    end, began, go = open_end().start(), threading.Event(), threading.Event()
+    start, close, closed = Service.start, Service.close, []
+
+    def start_late(service: Any) -> Any:
+        began.set()
+        assert go.wait(TIMEOUT_S)
+        return start(service)
+
+    monkeypatch.setattr(Service, "start", start_late)
+    monkeypatch.setattr(Service, "close", lambda one: (close(one), closed.append(one)))
+    job = Job(end.end.handle)
+    task = _task._Task(job.config, job.origin(0, 0, "t"))
+    publisher = _ends.publisher_of(job.config, 0)
+    publisher.send(task._opening(_task._Target(publisher, "ipc")))
+    assert began.wait(TIMEOUT_S)
+    closing = in_thread(end.end.close)
+    until(lambda: end.end.source._closed)
+    go.set()
+    closing.join(TIMEOUT_S)
+    assert len(closed) == 1
 
 
 def test_a_commit_is_asked_again_when_its_reader_dies_before_the_answer(
