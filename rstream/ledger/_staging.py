@@ -142,11 +142,9 @@ class Staging:
         self.staged_bytes += row.length_bytes
 
     def _no_room(self, row: Row, attempt: _Attempt, needed_bytes: int) -> str:
-        others = {key[0]: 0 for key in self._attempts if key[0] != row.marks.query}
-        for key, other in self._attempts.items():
-            if key[0] in others:
-                others[key[0]] += other.length_bytes
-        held = f", {sum(others.values())} of them of {len(others)} other jobs" if others else ""
+        query, attempts = row.marks.query, self._attempts.items()
+        others_bytes = sum(other.length_bytes for key, other in attempts if key[0] != query)
+        held = f", {others_bytes} of them of other jobs" if others_bytes else ""
         return (
             f"{self._title}: no room to stage epoch {attempt.epoch}: "
             f"{needed_bytes} bytes{held}, and the bound is {self._bytes_max}; "

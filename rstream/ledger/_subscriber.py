@@ -222,7 +222,8 @@ class CommittedSubscriber(Subscriber[Any]):
                     if not self._closed:
                         self._services[medium] = service
                         return
-                return service.close()  # else it would answer for the reading end opened next
+                service.close()  # else it would answer for the reading end opened next
+                return
             except RStreamError as error:
                 is_taken = isinstance(error, RegistrationError)
                 if not is_taken or time.monotonic() >= deadline_s:

@@ -304,8 +304,6 @@ class Endpoint:
         """
         self._finishing.set()
         self.source.wake()
-        if self._is_own_thread():
-            return
         self._join(timeout_s)
         if self._error is not None:
             raise self._error
@@ -321,8 +319,7 @@ class Endpoint:
         """
         self._stop()
         try:
-            if not self._is_own_thread():
-                self._join(CLOSE_TIMEOUT_S)
+            self._join(CLOSE_TIMEOUT_S)
         finally:
             if self._awaited is not None:
                 self._awaited.abandon()  # a task that sleeps must leave before the reader is closed
@@ -336,12 +333,9 @@ class Endpoint:
         self._closing.set()
         self.source.wake()
 
-    def _is_own_thread(self) -> bool:
-        """Whether ``on_item`` asks, which cannot wait for its own end."""
-        return self._loop is not None and self._loop.thread is threading.current_thread()
-
     def _join(self, timeout_s: float) -> None:
-        if self._loop is None:
+        """Wait for the background thread, unless ``on_item`` asks: that is its thread."""
+        if self._loop is None or self._loop.thread is threading.current_thread():
             return
         self._loop.thread.join(timeout_s)
         if self._loop.thread.is_alive():

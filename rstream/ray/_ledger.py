@@ -51,15 +51,13 @@ class ActorLedger:
             }
         self._actor: Any = ray.remote(LedgerActor).options(**options).remote()
         self._turn = 0
-        # The actor that runs here, if the ledger ends with it.
-        self._maker: str | None = None
-        if name is None:
-            self._maker = ray.get_runtime_context().get_actor_id()
+        # Made in an actor without a name, it ends with that actor.
+        self._ends_here = name is None and ray.get_runtime_context().get_actor_id() is not None
 
     @property
     def ends_with_this_actor(self) -> bool:
         """Whether the actor that runs here made it, without a name: it ends with that actor."""
-        return self._maker is not None
+        return self._ends_here
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _of_actor, (self._actor,)
@@ -113,7 +111,7 @@ def _of_actor(actor: Any) -> ActorLedger:
     ledger = ActorLedger.__new__(ActorLedger)
     ledger._actor = actor  # pyright: ignore[reportPrivateUsage]
     ledger._turn = 0  # pyright: ignore[reportPrivateUsage]
-    ledger._maker = None  # pyright: ignore[reportPrivateUsage]
+    ledger._ends_here = False  # pyright: ignore[reportPrivateUsage]
     return ledger
 
 

@@ -95,13 +95,11 @@ class Images:
 
     def _tell_ended_meanwhile(self, session_id: int, left: Left, reason: str) -> None:
         """Its end was not seen, so it counts as lost: a loop would wait for it for ever."""
-        text = (
-            f"{self._report.title} on {left.channel}, session {session_id} from "
-            f"{left.source or 'unknown'}: its publisher has completed the stream or died while "
-            f"this reader was away ({reason}); last position {left.position}"
-        )
         self._tell_lost(
-            text, session_id, left, hint="what it sent behind that position, if anything, is lost"
+            session_id,
+            left,
+            what=f"has completed the stream or died while this reader was away ({reason})",
+            hint="what it sent behind that position, if anything, is lost",
         )
 
     def _report_open_gap(self, session_id: int) -> None:
@@ -237,18 +235,18 @@ class Images:
                 )
             )
         if peer.is_rstream:
-            self._on_lost_peer(source, session_id, position, peer)
+            self._tell_lost(
+                session_id,
+                Left(position, None, source.channel, peer.source),
+                what="has gone without completing the stream",
+                hint="it died, or was cut off from the driver or the network",
+            )
 
-    def _on_lost_peer(self, source: Input, session_id: int, position: int, peer: Peer) -> None:
+    def _tell_lost(self, session_id: int, left: Left, *, what: str, hint: str) -> None:
         text = (
-            f"{self._report.where(source, session_id)} from {peer.source or 'unknown'}: "
-            f"its publisher has gone without completing the stream; last position {position}"
+            f"{self._report.where(left, session_id)} from {left.source or 'unknown'}: "
+            f"its publisher {what}; last position {left.position}"
         )
-        left = Left(position, None, source.channel, peer.source)
-        hint = "it died, or was cut off from the driver or the network"
-        self._tell_lost(text, session_id, left, hint=hint)
-
-    def _tell_lost(self, text: str, session_id: int, left: Left, *, hint: str) -> None:
         self._report.tell(
             Lost(session_id=session_id, position=left.position, source=left.source),
             PublisherLost(

@@ -10,6 +10,7 @@ from rstream.stream._events import EVENTS_MAX, StreamEvent
 
 if TYPE_CHECKING:
     from rstream.stream._input import Input
+    from rstream.stream._peers import Left
 
 log = logging.getLogger("rstream")
 
@@ -85,7 +86,7 @@ class Report:
         """The stream, for error texts."""
         return self.owner or f"stream {self.name or self.stream_id!r}"
 
-    def where(self, source: Input, session_id: int) -> str:
+    def where(self, source: Input | Left, session_id: int) -> str:
         """The stream, its channel and a session, for error texts."""
         if self.owner:
             return self.owner

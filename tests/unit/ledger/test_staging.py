@@ -233,7 +233,7 @@ def test_a_refusal_says_how_much_other_jobs_hold() -> None:
     writer.ask("begin")
     writer.send()
     writer.send()
-    assert "400 bytes, 200 of them of 1 other jobs, and the bound is 350" in writer.ask("look").why
+    assert "400 bytes, 200 of them of other jobs, and the bound is 350" in writer.ask("look").why
 
 
 def test_queries_without_rows_are_forgotten_when_there_are_too_many(staging: Staging) -> None:
