@@ -424,7 +424,7 @@ static int set_property(rst_driver_params_t *params, const char *key, const char
     if (strncmp(key, ours, sizeof ours - 1) != 0) {
         return rst_driver_params_set_aeron(params, key, value, on_notice, arg);
     }
-    (void)snprintf(name, sizeof name, "%s", key + sizeof ours - 1);
+    (void)snprintf(name, sizeof name, "%.*s", RSTI_OPTION_NAME_MAX - 1, key + sizeof ours - 1);
     for (char *c = name; *c != '\0'; c++) {
         *c = (char)(*c == '.' ? '-' : *c);
     }
