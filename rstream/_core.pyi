@@ -62,6 +62,9 @@ def check_channel(uri: str, /) -> None:
     """
 
 def name_hash(name: str, /) -> int: ...
+def printable(text: str, /) -> str:
+    """The text with escapes such as ``\\x1b`` for control characters; line ends and tabs stay."""
+
 def encode_header(kind: int, flags: int, codec_id: int, target: int, name_hash: int, /) -> int:
     """The 64-bit reserved value (signed), docs/reference/wire.md."""
 

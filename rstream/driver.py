@@ -22,6 +22,8 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import functools
+import logging
 import os
 import select
 import subprocess
@@ -60,6 +62,11 @@ __all__ = (
     "rstreamd_path",
 )
 
+log = logging.getLogger("rstream")
+
+#: Where the default directory is, if it can be written.
+SHARED_MEMORY: Final = "/dev/shm"
+
 _core._set_errors(BY_CODE, RStreamError)  # pyright: ignore[reportPrivateUsage]
 
 #: ``_core.probe`` returns this or more when a driver is alive.
@@ -76,9 +83,16 @@ _IN_USE: Final = ("has directory", "made and removed again")
 
 
 def resolve_dir(dir: str | os.PathLike[str] | None = None) -> str:
-    """The driver directory: ``dir``, else ``$RSTREAM_DIR``, else ``/dev/shm/rstream-<user>``."""
+    """The driver directory: ``dir``, else ``$RSTREAM_DIR``, else ``/dev/shm/rstream-<user>``.
+
+    Where ``/dev/shm`` is missing or cannot be written, the last is a folder of ``$TMPDIR``, else of
+    ``/tmp``, and a warning is logged: processes with another ``$TMPDIR`` do not meet this one.
+    """
     if dir is None:
-        return _core.default_dir()
+        path = _core.default_dir()
+        if is_fallback(path):
+            _warn_of_fallback(path)
+        return path
     try:
         path = os.fspath(dir)
     except TypeError as error:
@@ -86,6 +100,22 @@ def resolve_dir(dir: str | os.PathLike[str] | None = None) -> str:
     if not path:
         raise ConfigError("driver directory: the path is empty")
     return str(Path(path).absolute())
+
+
+def is_fallback(path: str) -> bool:
+    """Whether the default directory is outside ``/dev/shm`` because that cannot be written."""
+    return not (os.environ.get("RSTREAM_DIR") or path.startswith(f"{SHARED_MEMORY}/"))
+
+
+@functools.cache  # once for each directory
+def _warn_of_fallback(path: str) -> None:
+    log.warning(
+        "%s is missing or cannot be written, so the driver directory is %s; only processes with "
+        "the same $TMPDIR meet there: set RSTREAM_DIR to a folder that all of them can write "
+        "(`rstream doctor`)",
+        SHARED_MEMORY,
+        path,
+    )
 
 
 def rstreamd_path() -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from rstream import _core
 from rstream.cli._directory import why_unusable
-from rstream.driver import resolve_dir, rstreamd_path
+from rstream.driver import SHARED_MEMORY, is_fallback, resolve_dir, rstreamd_path
 
 if TYPE_CHECKING:
     import argparse
@@ -21,18 +22,28 @@ if TYPE_CHECKING:
 Finding = tuple[str, str, str]
 SOCKET_BUFFER_WANTED = 4 << 20
 SHARED_MEMORY_WANTED = 64 << 20
+#: File systems whose files are memory.
+MEMORY_KINDS = ("tmpfs", "ramfs", "hugetlbfs")
+#: How /proc/self/mounts writes a blank, a tab, a line end and a backslash.
+_MOUNT_ESCAPE = re.compile(r"\\(0[0-7]{2}|1[0-7]{2})")
 
 
 def run(options: argparse.Namespace) -> int:
     """Print each finding; the exit code is 1 when something is lacking, not when it is weak."""
-    findings = list(examine(resolve_dir(options.dir)))
+    driver_dir = resolve_dir(options.dir)
+    findings = list(examine(driver_dir, is_default=options.dir is None))
     for state, what, advice in findings:
         print(f"{state:5} {what}" + (f"\n      -> {advice}" if advice and state != "ok" else ""))
     return int(any(state == "lacks" for state, _, _ in findings))
 
 
-def examine(driver_dir: str) -> Iterator[Finding]:
-    """Run all checks. They are cheap; the only trace is a temporary file in shared memory."""
+def examine(driver_dir: str, *, is_default: bool = False) -> Iterator[Finding]:
+    """Run all checks. They are cheap; the only trace is a temporary file where the directory is.
+
+    Args:
+        driver_dir: what programs use.
+        is_default: no program has named it.
+    """
     cores = len(os.sched_getaffinity(0))
     yield (
         ("ok" if cores > 4 else "weak"),
@@ -48,6 +59,14 @@ def examine(driver_dir: str) -> Iterator[Finding]:
             f"sysctl -w net.core.{option}={SOCKET_BUFFER_WANTED}  "
             f"(windows above {limit} bytes lose datagrams in bursts)",
         )
+    if is_default and is_fallback(driver_dir):
+        yield (
+            "weak",
+            f"{SHARED_MEMORY} is missing or cannot be written: the driver directory is "
+            f"{driver_dir}, and only processes with the same $TMPDIR meet there",
+            "set RSTREAM_DIR to one folder for all processes, or give each of them a writable "
+            f"{SHARED_MEMORY} (mode 1777; mount -t tmpfs -o size=1g tmpfs {SHARED_MEMORY})",
+        )
     yield from _shared_memory(driver_dir)
     yield from _huge_pages()
     yield from _directory(driver_dir)
@@ -61,32 +80,55 @@ def examine(driver_dir: str) -> Iterator[Finding]:
 
 
 def _shared_memory(driver_dir: str) -> Iterator[Finding]:
-    mount = Path("/dev/shm")
-    if not driver_dir.startswith("/dev/shm"):
+    """The file system that the driver directory is in, or would be in."""
+    place = _nearest(Path(driver_dir))
+    mount, kind = _mount_of(place)
+    if kind not in MEMORY_KINDS:
         yield (
             "weak",
-            f"driver directory {driver_dir} is not in /dev/shm",
-            "set RSTREAM_DIR to a folder in /dev/shm",
+            f"driver directory {driver_dir} is on {mount} ({kind}), not in memory",
+            f"set RSTREAM_DIR to a folder of a tmpfs, such as {SHARED_MEMORY}",
         )
-    if not mount.is_dir():
-        yield ("lacks", "shared memory: no /dev/shm", "mount -t tmpfs -o size=1g tmpfs /dev/shm")
-        return
-    usage = shutil.disk_usage(mount)
+    usage = shutil.disk_usage(place)
     yield (
         "ok" if usage.free >= SHARED_MEMORY_WANTED else "lacks",
-        f"shared memory: {usage.free >> 20} MiB free of {usage.total >> 20} MiB",
-        "docker run --shm-size=1g, or mount -o remount,size=1g /dev/shm",
+        f"room for {driver_dir}: {usage.free >> 20} MiB free of {usage.total >> 20} MiB on {mount}",
+        f"mount -o remount,size=1g {mount}, or docker run --shm-size=1g, or another RSTREAM_DIR"
+        if kind in MEMORY_KINDS
+        else "free some, or set RSTREAM_DIR to a folder of another file system",
     )
     try:
-        with tempfile.NamedTemporaryFile(dir=mount):
+        with tempfile.NamedTemporaryFile(dir=place):
             pass
-        yield ("ok", "shared memory: writable", "")
+        yield ("ok", f"{place}: writable", "")
     except OSError as error:
         yield (
             "lacks",
-            f"shared memory: not writable ({error.strerror})",
-            "check the rights of /dev/shm (1777)",
+            f"{place}: not writable ({error.strerror})",
+            "check its rights and the mount, or set RSTREAM_DIR to a folder that can be written",
         )
+
+
+def _nearest(path: Path) -> Path:
+    """The path, or the nearest folder above that is there."""
+    return next(folder for folder in (path, *path.parents) if folder.is_dir())
+
+
+def _mount_of(path: Path) -> tuple[str, str]:
+    """Mount point and kind of the file system that holds a path."""
+    found = ("/", "unknown")
+    real = os.path.realpath(path)
+    try:
+        lines = Path("/proc/self/mounts").read_text(errors="replace").splitlines()
+    except OSError:
+        return found
+    for line in lines:  # a later mount hides an earlier one
+        _, written, kind = line.split(" ")[:3]
+        mount = _MOUNT_ESCAPE.sub(lambda octal: chr(int(octal[1], 8)), written)
+        is_above = real == mount or real.startswith(mount.rstrip("/") + "/")
+        if is_above and len(mount) >= len(found[0]):
+            found = (mount, kind)
+    return found
 
 
 def _huge_pages() -> Iterator[Finding]:

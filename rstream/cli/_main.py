@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import io
 import os
 import sys
 from typing import TYPE_CHECKING, Final
@@ -292,6 +293,9 @@ def _add_lab(lab: argparse.ArgumentParser) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # names and channels have any characters
+            stream.reconfigure(errors="backslashreplace")
     options = parser().parse_args(arguments)
     try:
         command = importlib.import_module(f"rstream.cli.{_FILES[options.command]}")

@@ -14,7 +14,7 @@ from prometheus_client.core import (
 from rstream._checks import is_whole
 from rstream.driver import resolve_dir
 from rstream.errors import ConfigError
-from rstream.prometheus._families import Family, families, look_at
+from rstream.prometheus._families import Family, Look, families, look_at
 
 if TYPE_CHECKING:
     import os
@@ -44,6 +44,10 @@ class Collector:
     Raises:
         ConfigError: ``streams_max`` cannot be used.
 
+    A registry takes one collector and refuses a second one with ``ValueError``: of another
+    directory, too, because the samples do not name the directory. Each directory needs a registry
+    of its own.
+
     Any thread may scrape. Cost: about 1 ms, and 0.3 ms for each publication.
 
     Example::
@@ -69,8 +73,8 @@ class Collector:
         return self._dir
 
     def describe(self) -> Iterator[Metric]:
-        """No metrics: a registry then reads the directory at a scrape, not when it registers."""
-        return iter(())
+        """The names, without samples, so that a registry refuses the same names a second time."""
+        return map(_metric, families(Look(dir=self._dir, is_alive=False)))
 
     def collect(self) -> Iterator[Metric]:
         """The metrics as they are now; called by the registry at each scrape."""

@@ -20,6 +20,7 @@ import traceback
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from rstream import _core
 from rstream._known_errors import known_class, names_of
 from rstream.errors import RemoteError
 from rstream.stream._end import cut_text, message_of
@@ -178,7 +179,9 @@ def _clean(entry: Entry) -> Entry:
 
 
 def decode_failure(data: bytes) -> Sent:
-    """What has arrived. Bytes that are no error of rstream are a text."""
+    """What has arrived, in texts that a terminal may print. Bytes that are no error of rstream are
+    a text.
+    """
     import msgspec
 
     head, has_more, packed = data.partition(b"\0")
@@ -188,7 +191,19 @@ def decode_failure(data: bytes) -> Sent:
             entries = msgspec.msgpack.decode(packed, type=list[Entry])[:CHAIN_MAX]
         except Exception:  # foreign bytes: the text is still worth telling
             entries = []
-    return Sent(text=head.decode(errors="replace"), entries=entries)
+    text = head.decode(errors="replace")
+    return Sent(text=_core.printable(text), entries=[_printable(entry) for entry in entries])
+
+
+def _printable(entry: Entry) -> Entry:
+    names, message, notes, trace, link = entry
+    return (
+        [_core.printable(name) for name in names],
+        _core.printable(message),
+        [_core.printable(note) for note in notes],
+        _core.printable(trace),
+        link,
+    )
 
 
 def make_remote(sent: Sent, before: str = "", **place: Any) -> RemoteError:

@@ -448,8 +448,9 @@ class Sender(PublisherFacts[T]):
     def _alone_error(self, waited_s: float) -> NotConnected:
         missing = "no subscriber"
         hint = (
-            "start the reader with the same driver directory and the same name; over UDP the "
-            "endpoint is the reader's address; `rstream stat` lists the readers"
+            f"start the reader with the same driver directory ({self._link.directory}) and the "
+            "same name; over UDP the endpoint is the reader's address; `rstream stat` lists the "
+            "readers"
         )
         if why := self._why_gone():
             missing = f"{missing} any more: {why}; it was away"

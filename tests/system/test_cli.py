@@ -244,8 +244,88 @@ def test_clean_leaves_a_living_driver_alone(driver_dir: str) -> None:
 
 def test_doctor_names_its_checks(driver_dir: str) -> None:
     done = run("doctor", "--dir", driver_dir)
-    assert "shared memory" in done.stdout
+    assert re.search(rf"ok +room for {driver_dir}: \d+ MiB free of \d+ MiB on ", done.stdout)
     assert "none running" in done.stdout
+
+
+def with_mounts(script: str, *arguments: str, **environment: str) -> str:
+    """Standard output and error of a script in mounts of its own, which other programs do not see.
+
+    The script calls this Python as ``$PYTHON``.
+    """
+    mounts = ["unshare", "--mount", "--propagation", "private", "sh", "-ec"]
+    if os.geteuid() or subprocess.run([*mounts, "mount -t tmpfs tmpfs /mnt"]).returncode:
+        pytest.skip("needs the right to mount")
+    return subprocess.run(
+        [*mounts, script, "sh", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=60,
+        env={
+            **{name: value for name, value in os.environ.items() if name != "RSTREAM_DIR"},
+            "PYTHON": sys.executable,
+            **environment,
+        },
+    ).stdout
+
+
+def test_doctor_looks_at_the_file_system_of_the_directory(tmp_path: Path) -> None:
+    text = with_mounts(
+        'mount -t tmpfs -o size=4m tmpfs "$1"; head -c 4m /dev/zero > "$1/full" || :; '
+        '"$PYTHON" -m rstream doctor --dir "$1/d" || echo "exit $?"',
+        str(tmp_path),
+    )
+    assert f"lacks room for {tmp_path}/d: 0 MiB free of 4 MiB on {tmp_path}\n" in text
+    assert f"mount -o remount,size=1g {tmp_path}" in text
+    assert text.endswith("exit 1\n")
+
+
+FALLBACK = "import rstream, sys; print(rstream.driver.resolve_dir()); rstream.driver.resolve_dir()"
+
+
+@pytest.mark.parametrize("options", ["ro", "mode=0555,noexec,ro"])
+def test_a_default_directory_outside_shared_memory_is_told(tmp_path: Path, options: str) -> None:
+    mount = f"mount -t tmpfs -o {options} tmpfs /dev/shm; "
+    text = with_mounts(
+        mount + '"$PYTHON" -c "$1"; "$PYTHON" -m rstream doctor || :',
+        FALLBACK,
+        TMPDIR=str(tmp_path),
+    )
+    logged, path, *lines = text.splitlines()
+    assert path.startswith(f"{tmp_path}/rstream-")
+    assert logged.startswith("/dev/shm is missing or cannot be written, so the driver directory is")
+    assert path in logged
+    assert "$TMPDIR" in logged
+    told = [line for line in lines if line.startswith("weak  /dev/shm is missing or cannot be")]
+    assert len(told) == 1
+    assert path in told[0]
+    assert not any(line.startswith("weak  /dev/shm is") for line in run("doctor").stdout)
+
+
+def test_text_from_elsewhere_cannot_move_the_cursor(driver_dir: str) -> None:
+    """A counter's label is any program's; it must not reach a terminal as it is."""
+    with rstream.Client(driver_dir) as client:
+        label = "red \x1b[31m\nforged: 1 \x9b2J \u202eback"
+        shown = r"red \x1b[31m\x0aforged: 1 \x9b2J \u202eback"
+        counter = client.add_counter(1001, label=label)
+        for command in (("stat", "--all"), ("stat", "--json"), ("metrics", "--once")):
+            done = run(*command, "--dir", driver_dir)
+            assert done.returncode == 0, done.stderr
+            assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", done.stdout), command
+            if command[1] == "--all":
+                assert shown in done.stdout
+        counter.close()
+
+
+def test_output_in_a_locale_of_ascii_alone(
+    driver_dir: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    with rstream.publisher("größe", dir=driver_dir):
+        done = run("stat", "--dir", driver_dir)
+    assert done.returncode == 0, done.stderr
+    assert r'stream "gr\xf6\xdfe"' in done.stdout
 
 
 @pytest.mark.parametrize("command", ["doctor", "stat"])

@@ -189,3 +189,15 @@ def test_names_follow_prometheus() -> None:
         assert not re.search(r"_(ms|us|ns|kb|mb|percent)(_|$)", family.name)
         assert family.text
         assert all(len(labels) == len(family.labels) for labels, _ in family.samples)
+
+
+def test_a_registry_refuses_a_second_collector() -> None:
+    """Else each sample of a scrape would be there twice, which Prometheus does not take."""
+    prometheus_client = pytest.importorskip("prometheus_client")
+    from rstream.prometheus import Collector
+
+    registry = prometheus_client.CollectorRegistry()
+    registry.register(Collector("/none"))
+    with pytest.raises(ValueError, match="rstream_driver_up"):
+        registry.register(Collector("/none"))
+    assert b"rstream_driver_up 0.0" in prometheus_client.generate_latest(registry)

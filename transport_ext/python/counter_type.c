@@ -138,7 +138,7 @@ PyObject *rsti_py_client_read_counter(PyObject *object, PyObject *counter_id)
     return Py_BuildValue("(iiLLLLN)", (int)counter.id, (int)counter.type_id,
         (long long)counter.value, (long long)counter.registration_id, (long long)counter.owner_id,
         (long long)counter.reference_id,
-        PyUnicode_DecodeUTF8(counter.label, (Py_ssize_t)strlen(counter.label), "replace"));
+        rsti_py_foreign_text(counter.label, strlen(counter.label), false));
 }
 
 PyObject *rsti_py_client_next_counter_event(PyObject *object, PyObject *unused)

@@ -93,7 +93,7 @@ static const char *text_of(int code)
 
 static PyObject *decode(const char *text)
 {
-    return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
+    return rsti_py_foreign_text(text, strlen(text), true);
 }
 
 PyObject *rsti_py_raise(rsti_py_state_t *state, int code)
@@ -111,6 +111,7 @@ PyObject *rsti_py_raise_text(rsti_py_state_t *state, int code, const char *text)
 PyObject *rsti_py_raise_on_channel(rsti_py_state_t *state, int code, const char *text,
     const char *kind, PyObject *channel, int32_t stream_id)
 {
+    PyObject *what;
     PyObject *message;
     int detail = 0;
 
@@ -119,8 +120,11 @@ PyObject *rsti_py_raise_on_channel(rsti_py_state_t *state, int code, const char 
         text = text_of(code);
         detail = rst_last_error_code() == code ? rst_last_error_detail() : 0;
     }
-    message = PyUnicode_FromFormat("%s (%s on channel %U stream %d)", text, kind, channel,
-        (int)stream_id);
+    what = decode(text);
+    message = what == NULL ? NULL
+                           : PyUnicode_FromFormat("%U (%s on channel %U stream %d)", what, kind,
+                                 channel, (int)stream_id);
+    Py_XDECREF(what);
     return raise_exception(state, code, message, detail, channel, stream_id);
 }
 

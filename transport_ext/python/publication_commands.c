@@ -99,7 +99,7 @@ static PyObject *id_or_none(int64_t id)
 
 static PyObject *text_of(const char *text, size_t size)
 {
-    return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strnlen(text, size), "replace");
+    return rsti_py_foreign_text(text, strnlen(text, size), true);
 }
 
 PyObject *rsti_py_publication_next_error(PyObject *object, PyObject *unused)

@@ -68,6 +68,14 @@ bool rsti_py_get_timeout_ns(PyObject *object, int64_t *timeout_ns);
 /* A text without zero characters, as UTF-8. Valid as long as the object. */
 const char *rsti_py_get_text(rsti_py_state_t *state, PyObject *object);
 
+/* ---- text that came from elsewhere: from the network, another program or another user ----
+ *
+ * Both return a new reference to a text that a terminal may print: control characters are escapes
+ * such as \x1b. keeps_lines: line ends and tabs stay. NULL with an exception. */
+
+PyObject *rsti_py_printable(PyObject *text, bool keeps_lines);
+PyObject *rsti_py_foreign_text(const char *bytes, size_t length, bool keeps_lines);
+
 /* ---- results ---- */
 
 /* A new reference to self: the method of types that return themselves. */

@@ -49,8 +49,8 @@ static PyObject *image_tuple(const rst_image_info_t *image)
         && rsti_py_put(tuple, 8, end_or_none(image->end_of_stream_position))
         && rsti_py_put(tuple, 9, PyBool_FromLong(image->is_revoked))
         && rsti_py_put(tuple, 10,
-            PyUnicode_DecodeUTF8(image->source,
-                (Py_ssize_t)strnlen(image->source, sizeof(image->source)), "replace"))
+            rsti_py_foreign_text(image->source, strnlen(image->source, sizeof(image->source)),
+                false))
         && rsti_py_put(tuple, 11, PyLong_FromLongLong(image->segment_bytes))) {
         return tuple;
     }

@@ -172,8 +172,8 @@ static PyObject *event_tuple(const rst_image_event_t *event)
         && rsti_py_put(tuple, 5,
             PyLong_FromLongLong(is_available ? event->position : event->received_position))
         && rsti_py_put(tuple, 6,
-            PyUnicode_DecodeUTF8(event->source,
-                (Py_ssize_t)strnlen(event->source, sizeof(event->source)), "replace"))
+            rsti_py_foreign_text(event->source, strnlen(event->source, sizeof(event->source)),
+                false))
         && rsti_py_put(tuple, 7, PyLong_FromLongLong(event->evicted_ms))
         && rsti_py_put(tuple, 8, PyLong_FromLongLong(event->goes_on_at))
         && rsti_py_put(tuple, 9, PyLong_FromLongLong(event->message_length))

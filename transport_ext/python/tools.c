@@ -129,6 +129,12 @@ static PyObject *name_hash(PyObject *module, PyObject *argument)
     return name == NULL ? NULL : PyLong_FromLong(rsti_name_hash(name, (size_t)size));
 }
 
+static PyObject *printable(PyObject *module, PyObject *argument)
+{
+    (void)module;
+    return rsti_py_printable(argument, true);
+}
+
 static bool get_part(PyObject *object, const char *name, int32_t most, int32_t *value)
 {
     if (!rsti_py_get_int32(object, value)) {
@@ -209,8 +215,8 @@ static PyObject *counter_list(const rst_counter_t *counters, int count)
 
     for (int i = 0; list != NULL && i < count; i++) {
         const rst_counter_t *counter = &counters[i];
-        PyObject *label = PyUnicode_DecodeUTF8(counter->label,
-            (Py_ssize_t)strnlen(counter->label, sizeof(counter->label)), "replace");
+        PyObject *label = rsti_py_foreign_text(counter->label,
+            strnlen(counter->label, sizeof(counter->label)), false);
         PyObject *item = label == NULL
             ? NULL
             : Py_BuildValue("(iiLLLLN)", counter->id, counter->type_id, (long long)counter->value,
@@ -264,7 +270,7 @@ static void on_error(void *arg, int32_t observations, int64_t first_ms, int64_t 
     if (PyErr_Occurred() != NULL) {
         return;
     }
-    message = PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
+    message = rsti_py_foreign_text(text, strlen(text), true);
     if (message != NULL) {
         (void)append(list,
             Py_BuildValue("(iLLN)", observations, (long long)first_ms, (long long)last_ms,
@@ -309,7 +315,7 @@ static PyObject *read_errors(PyObject *module, PyObject *argument)
 
 static PyObject *decode(const char *text)
 {
-    return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
+    return rsti_py_foreign_text(text, strlen(text), false);
 }
 
 static void on_loss(void *arg, const rst_loss_t *loss)
@@ -538,6 +544,9 @@ PyMethodDef rsti_py_tool_methods[] = {
     {"check_dir", check_dir, METH_O, "Raises when no driver could start in the directory."},
     {"clean", clean, METH_O, "Remove what a dead driver left: the number of files."},
     {"name_hash", name_hash, METH_O, "16-bit hash of a stream's name."},
+    {"printable", printable, METH_O,
+        "printable($module, text, /)\n--\n\n"
+        "The text with escapes such as \\x1b for control characters; line ends and tabs stay."},
     {"encode_header", RSTI_PY_FASTCALL(encode_header), METH_FASTCALL,
         "encode_header($module, kind, flags, codec_id, target, name_hash, /)\n--\n\n"
         "The 64-bit reserved value."},

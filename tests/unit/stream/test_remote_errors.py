@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 import traceback
 
 import pytest
@@ -217,6 +218,20 @@ def test_it_never_exceeds_its_limit(message, notes, bytes_max):
 @given(data=st.binary(max_size=200), head=st.sampled_from([b"", b"\0", b"text\0", b"\0\x91\x95"]))
 def test_foreign_bytes_are_a_text(data, head):
     assert isinstance(_remote.make_remote(_remote.decode_failure(head + data)), RemoteError)
+
+
+def test_control_characters_of_an_error_do_not_reach_a_terminal():
+    failed = ValueError("bad \x1b]0;title\x07 \x9b2J\nsecond line")
+    failed.add_note("\x1b[2J note")
+    failed.__cause__ = KeyError("\u202ecause")
+    error = _remote.make_remote(_remote.decode_failure(_remote.encode_failure(failed, 4096)))
+    shown = "".join(traceback.format_exception(error))
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]", shown)
+    assert r"bad \x1b]0;title\x07 \x9b2J" in str(error)
+    assert "\nsecond line" in str(error)
+    assert r"\x1b[2J note" in shown
+    plain = _remote.make_remote(_remote.decode_failure(b"\x1b[31mred"))
+    assert str(plain) == r"\x1b[31mred"
 
 
 def test_a_name_from_outside_finds_only_what_is_registered():
