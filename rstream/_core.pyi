@@ -65,6 +65,9 @@ def name_hash(name: str, /) -> int: ...
 def printable(text: str, /) -> str:
     """The text with escapes such as ``\\x1b`` for control characters; line ends and tabs stay."""
 
+def _fail_check(number: int, /) -> None:
+    """For tests: the number-th look for signals from now on raises KeyboardInterrupt; 0: none."""
+
 def encode_header(kind: int, flags: int, codec_id: int, target: int, name_hash: int, /) -> int:
     """The 64-bit reserved value (signed), docs/reference/wire.md."""
 

@@ -47,6 +47,23 @@ void rsti_py_client_finish(rsti_py_client_t *self)
 
 /* ---- waiting ---- */
 
+/* Guarded by the GIL. */
+static int64_t failing_check;
+
+void rsti_py_fail_check(int64_t number)
+{
+    failing_check = number;
+}
+
+int rsti_py_check_signals(void)
+{
+    if (failing_check > 0 && --failing_check == 0) {
+        PyErr_SetNone(PyExc_KeyboardInterrupt);
+        return -1;
+    }
+    return PyErr_CheckSignals();
+}
+
 int rsti_py_client_await(rsti_py_client_t *self, int64_t correlation_id, int64_t timeout_ns)
 {
     int64_t now_ns = rsti_py_now_ns();
@@ -68,7 +85,7 @@ int rsti_py_client_await(rsti_py_client_t *self, int64_t correlation_id, int64_t
             break;
         }
         /* A close() in another thread or in a signal handler may have waited for this call. */
-        if (PyErr_CheckSignals() < 0) {
+        if (rsti_py_check_signals() < 0) {
             break;
         }
         if (self->is_closed) {
@@ -122,7 +139,7 @@ static int wait_slice(rst_waiter_t *waiter, int32_t *inside, int64_t timeout_ns,
 /* 0: go on; 1: return; -1 with an exception. Signal handlers run here and may close anything. */
 static int look_up(rsti_py_client_t *client, const rsti_py_waiting_t *waiting)
 {
-    if (PyErr_CheckSignals() < 0) {
+    if (rsti_py_check_signals() < 0) {
         return -1;
     }
     if (*waiting->is_closed) {

@@ -24,6 +24,10 @@ typedef struct rsti_py_client_t {
 } rsti_py_client_t;
 
 int64_t rsti_py_now_ns(void);
+/* Runs the signal handlers that are due. -1 with an exception: one has raised it. */
+int rsti_py_check_signals(void);
+/* For tests: check number `number` from now on fails with KeyboardInterrupt; 0: none does. */
+void rsti_py_fail_check(int64_t number);
 bool rsti_py_is_forked(const rsti_py_client_t *client);
 /* False with ClosedError. */
 bool rsti_py_client_check_open(rsti_py_client_t *client);

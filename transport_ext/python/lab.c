@@ -1,7 +1,7 @@
 /* lab.c: the laboratory as functions: what a run consists of, what comes out, and the run itself,
  * by the queue engine (lab/lab.h) or by real agents (lab/agents.h), in virtual or in real time,
  * without the GIL. */
-#include "state.h"
+#include "client.h"
 
 #include "flow/rate.h"
 #include "flow/saturate.h"
@@ -179,7 +179,7 @@ static int run_real(rsti_lab_agents_t *agents)
     bool has_ended = false;
     while (!has_ended) {
         Py_BEGIN_ALLOW_THREADS has_ended = rsti_lab_agents_run_real(agents, PART_NS);
-        Py_END_ALLOW_THREADS if (PyErr_CheckSignals() < 0)
+        Py_END_ALLOW_THREADS if (rsti_py_check_signals() < 0)
         {
             return -1;
         }

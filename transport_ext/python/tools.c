@@ -1,4 +1,5 @@
 /* tools.c: functions of the module: looking into a driver directory, and small facts. */
+#include "client.h"
 #include "types.h"
 
 #include "channel/channel.h"
@@ -530,12 +531,27 @@ static PyObject *aeron_names(PyObject *module, PyObject *unused)
     return list;
 }
 
+static PyObject *fail_check(PyObject *module, PyObject *number)
+{
+    int64_t wanted;
+
+    (void)module;
+    if (!rsti_py_get_int64(number, &wanted)) {
+        return NULL;
+    }
+    rsti_py_fail_check(wanted);
+    Py_RETURN_NONE;
+}
+
 PyMethodDef rsti_py_tool_methods[] = {
     {"check_channel", tool_check_channel, METH_O,
         "check_channel($module, uri, /)\n--\n\n"
         "Refuses a URI that is malformed (ChannelError) or not served at all (NotSupported)."},
     {"_set_errors", RSTI_PY_FASTCALL(set_errors), METH_FASTCALL,
         "_set_errors($module, by_code, base, /)\n--\n\nException classes by C code name."},
+    {"_fail_check", fail_check, METH_O,
+        "_fail_check($module, number, /)\n--\n\n"
+        "For tests: the number-th look for signals from now on raises KeyboardInterrupt; 0: none."},
     {"last_error", last_error, METH_NOARGS,
         "(code name, detail, text) of this thread's last failure; explains a reason ERROR."},
     {"default_dir", default_dir, METH_NOARGS, "The default driver directory."},

@@ -2,6 +2,8 @@
  * leaving without a rival is two stores: half the cost of threading.RLock, which takes a lock of
  * the system each time. Only rivals use the mutex, to sleep until the owner leaves. */
 #include "turn.h"
+
+#include "client.h"
 #include "types.h"
 #include "util/clock.h"
 
@@ -58,7 +60,7 @@ static bool await_turn(rsti_py_turn_t *self)
     self->rivals++;
     while (self->depth > 0 && !is_interrupted) {
         sleep_slice(self);
-        is_interrupted = PyErr_CheckSignals() < 0;
+        is_interrupted = rsti_py_check_signals() < 0;
     }
     self->rivals--;
     return !is_interrupted;
