@@ -12,6 +12,7 @@ are imported when a codec that needs them is made::
     rstream.publisher("rows", codec=codecs.arrow())
     rstream.publisher("images", codec=codecs.numpy("u1", (480, 640, 3)))
     rstream.publisher("inside", codec=codecs.pickle(trusted=True))
+    rstream.subscriber("rows", codec="arrow", limits=codecs.Limits(decoded_bytes=8 << 30))
 
 For faces of your own: what the arguments ``type`` and ``codec`` mean, and what a header says::
 
@@ -29,6 +30,7 @@ from rstream.codecs._arrow import arrow
 from rstream.codecs._base import CODEC_NAMES, USER_CODEC_ID, Codec, Encoded, describe_codec
 from rstream.codecs._choose import choose, codec_for, named
 from rstream.codecs._formats import msgpack, pickle, raw
+from rstream.codecs._limits import Limits
 from rstream.codecs._numpy import numpy
 
 if TYPE_CHECKING:
@@ -39,6 +41,7 @@ __all__ = (
     "USER_CODEC_ID",
     "Codec",
     "Encoded",
+    "Limits",
     "arrow",
     "choose",
     "codec_for",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rstream.codecs._arrow_stream import StreamReader, StreamWriter
 from rstream.codecs._base import ARROW_ID, Codec, Encoded, decode_error, name_of
+from rstream.codecs._limits import LIMITS, Limits
 from rstream.errors import CodecError, ConfigError
 
 if TYPE_CHECKING:
@@ -28,6 +29,10 @@ _FORMS: Final[Mapping[tuple[str, str], str]] = {
 }
 
 
+#: pandas has a number, or the address of an object, for each value.
+PANDAS_VALUE_BYTES: Final = 8
+
+
 def form_of(type_: Any) -> str:
     """``"batch"``, ``"table"``, ``"pandas"`` or ``"polars"``; empty: not a type of this codec."""
     for base in getattr(type_, "__mro__", ()):
@@ -42,12 +47,14 @@ class _Arrow:
 
     codec_id = ARROW_ID
 
-    def __init__(self, form: str, schema: Any, view: bool) -> None:
+    def __init__(self, form: str, schema: Any, view: bool, limits: Limits) -> None:
         import pyarrow
 
         self._pa: Any = pyarrow
         self._writer = StreamWriter(pyarrow)
-        self._reader = StreamReader(pyarrow)
+        value_bytes = PANDAS_VALUE_BYTES if form == "pandas" else 0
+        self._reader = StreamReader(pyarrow, limits, value_bytes)
+        self._limits = limits
         if schema is not None and not isinstance(schema, pyarrow.Schema):
             raise ConfigError(
                 f"arrow codec: schema={schema!r} is no pyarrow.Schema",
@@ -64,7 +71,10 @@ class _Arrow:
         self.takes_views = view
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _Arrow, (self.form, self._schema, self.takes_views)
+        return _Arrow, (self.form, self._schema, self.takes_views, self._limits)
+
+    def with_limits(self, limits: Limits) -> Codec[Any]:
+        return _Arrow(self.form, self._schema, self.takes_views, limits)
 
     # ---- writing ----
 
@@ -108,7 +118,9 @@ class _Arrow:
             schema, batches = self._reader.read(message)
             self._check(schema)
             return self._make(schema, batches)
-        except (self._pa.ArrowException, OSError) as error:
+        except CodecError:
+            raise
+        except Exception as error:  # also what pandas has against metadata, or MemoryError
             bare = error.with_traceback(None)
             raise decode_error("Arrow IPC stream", index, message, error) from bare
         finally:
@@ -158,7 +170,9 @@ def _in_line(schema: Any) -> str:
     return "{" + ", ".join(f"{field.name}: {field.type}" for field in schema) + "}"
 
 
-def arrow(type: Any = None, *, schema: Any = None, view: bool = False) -> Codec[Any]:
+def arrow(
+    type: Any = None, *, schema: Any = None, view: bool = False, limits: Limits = LIMITS
+) -> Codec[Any]:
     """Tables as an Arrow IPC stream, schema included in each message.
 
     Publishers send any of ``pyarrow.RecordBatch``, ``pyarrow.Table``, ``pandas.DataFrame`` (with
@@ -174,6 +188,7 @@ def arrow(type: Any = None, *, schema: Any = None, view: bool = False) -> Codec[
             reader's says what the publisher sends and what was expected. Metadata may differ.
         view: True: columns in messages of 4 KiB or more point into the transport's memory, and
             hold it for as long as they are there. Readers only.
+        limits: what a message may become, decompressed and with its rows. Readers only.
     Raises:
         ConfigError: pyarrow is not installed, or an argument cannot be used.
 
@@ -189,7 +204,7 @@ def arrow(type: Any = None, *, schema: Any = None, view: bool = False) -> Codec[
             hint="give pyarrow.RecordBatch, pyarrow.Table, pandas.DataFrame or polars.DataFrame",
         )
     try:
-        return _Arrow(form, schema, view)
+        return _Arrow(form, schema, view, limits)
     except ImportError as error:
         raise ConfigError(
             'the arrow codec needs pyarrow: pip install "rstream-transport[arrow]"'

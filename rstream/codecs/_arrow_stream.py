@@ -18,12 +18,16 @@ Source: the Arrow columnar format, "Encapsulated message format" and "IPC Stream
 
 from __future__ import annotations
 
+import struct
 from typing import TYPE_CHECKING, Any, Final
+
+from rstream.codecs._arrow_sizes import claim_of
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
     from rstream.codecs._base import Encoded
+    from rstream.codecs._limits import Limits
 
 __all__ = ("StreamReader", "StreamWriter", "encoded_length")
 
@@ -128,10 +132,18 @@ class StreamWriter:
 
 
 class StreamReader:
-    """Reads streams. Any thread may read."""
+    """Reads streams. Any thread may read.
 
-    def __init__(self, pyarrow: Any) -> None:
+    Args:
+        pyarrow: the module.
+        limits: what a message may become; None: any, of bytes that this host has written itself.
+        value_bytes: what each value takes at least in the objects that are made of the columns.
+    """
+
+    def __init__(self, pyarrow: Any, limits: Limits | None, value_bytes: int = 0) -> None:
         self._pa = pyarrow
+        self._limits = limits
+        self._value_bytes = value_bytes
         #: By their bytes; None: it came once.
         self._schemas: dict[bytes, Any] = {}
         self._last = UNKNOWN
@@ -139,9 +151,13 @@ class StreamReader:
     def read(self, message: Buffer) -> tuple[Any, list[Any]]:
         """The schema and the valid record batches of a message, whose memory they point into.
 
+        Each batch is validated in full: Arrow believes every offset that lies inside a column, and
+        would read anywhere in this process, or end it.
+
         Raises:
-            pyarrow.ArrowException, OSError: the message is no stream. Its traceback may hold the
-                memory of the message.
+            CodecError: the message would become more than the limits allow.
+            pyarrow.ArrowException, OSError, ValueError: the message is no stream. Its traceback may
+                hold the memory of the message.
         """
         data = message if isinstance(message, bytes) else memoryview(message).cast("B")
         head, schema = self._last
@@ -149,6 +165,7 @@ class StreamReader:
             head = _head_of(data)
             schema = self._schemas.get(head)
             self._last = UNKNOWN if schema is None else (head, schema)
+        self._check(data, len(head))
         batches = None if schema is None else self._batches_behind(len(head), schema, data)
         if batches is None:
             self._last = UNKNOWN
@@ -156,8 +173,19 @@ class StreamReader:
             schema, batches = reader.schema, list(reader)
             self._learn(head, schema, has_dictionaries=reader.stats.num_dictionary_batches > 0)
         for batch in batches:
-            batch.validate()
+            batch.validate(full=True)
         return schema, batches
+
+    def _check(self, data: Any, start: int) -> None:
+        limits = self._limits
+        if limits is None:
+            return
+        try:
+            buffer_bytes, rows, values = claim_of(data, start)
+        except (struct.error, IndexError) as error:
+            raise ValueError(f"its metadata cannot be read: {error}") from error
+        decoded_bytes = max(buffer_bytes, values * self._value_bytes)
+        limits.check(len(data), decoded_bytes=decoded_bytes, rows=rows)
 
     def _learn(self, head: bytes, schema: Any, *, has_dictionaries: bool) -> None:
         """Remember a schema that comes for the second time: some have other metadata each time."""

@@ -14,6 +14,7 @@ from rstream.codecs._base import (
     name_of,
 )
 from rstream.codecs._formats import msgpack, pickle, raw
+from rstream.codecs._limits import Limits, limited
 from rstream.codecs._numpy import dtype_in, is_array_type, numpy
 from rstream.errors import ConfigError
 
@@ -74,7 +75,9 @@ def _without_alias(type: Any) -> Any:
         type = alias.__value__ if origin is None else alias.__value__[get_args(type)]
 
 
-def named(name: str, type: Any = None, *, trusted_network: bool = False) -> Codec[Any]:
+def named(
+    name: str, type: Any = None, *, trusted_network: bool = False, limits: Limits | None = None
+) -> Codec[Any]:
     """The codec of a name: ``raw``, ``msgpack``, ``arrow``, ``numpy``, ``pickle``.
 
     By writing ``"pickle"`` you say that you trust all writers of the stream.
@@ -84,9 +87,14 @@ def named(name: str, type: Any = None, *, trusted_network: bool = False) -> Code
         type: the type of the objects: any for ``msgpack`` and ``pickle``, of the other codecs one
             that :func:`codec_for` gives to them.
         trusted_network: as for :func:`rstream.codecs.pickle`.
+        limits: what decoding a message may take; None: as the codec has them.
     Raises:
         ConfigError: there is no codec of that name, or it does not carry the type.
     """
+    return limited(_named(name, type, trusted_network), limits)
+
+
+def _named(name: str, type: Any, trusted_network: bool) -> Codec[Any]:
     match name:
         case "msgpack":
             return msgpack() if type is None else msgpack(type)

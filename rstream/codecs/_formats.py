@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 from typing_extensions import Buffer
 
 from rstream.codecs._base import decode_error, name_of
+from rstream.codecs._limits import LIMITS, Limits
 from rstream.codecs._scalars import restored, written
 from rstream.errors import CodecError, ConfigError
 
@@ -30,6 +31,9 @@ class _Raw:
 
     def decode_many(self, messages: Sequence[bytes]) -> list[bytes]:
         return list(messages)
+
+    def with_limits(self, limits: Limits) -> Codec[bytes]:
+        return self
 
 
 def raw() -> Codec[bytes]:
@@ -56,9 +60,10 @@ class _Msgpack(Generic[T]):
 
     codec_id = 2
 
-    def __init__(self, type_: type[T] | None) -> None:
+    def __init__(self, type_: type[T] | None, limits: Limits = LIMITS) -> None:
         import msgspec
 
+        self._limits = limits
         self._type = type_
         self._error = msgspec.MsgspecError
         # Also for publishers, which call encode() when it raises.
@@ -72,7 +77,10 @@ class _Msgpack(Generic[T]):
         self._type_name = "msgpack" if type_ is None else f"msgpack of {name_of(type_)}"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _Msgpack, (self._type,)
+        return _Msgpack, (self._type, self._limits)
+
+    def with_limits(self, limits: Limits) -> Codec[T]:
+        return _Msgpack(self._type, limits)
 
     def encode(self, obj: T) -> Encoded:
         try:
@@ -98,21 +106,22 @@ class _Msgpack(Generic[T]):
 
 
 @overload
-def msgpack() -> Codec[Any]: ...
+def msgpack(*, limits: Limits = LIMITS) -> Codec[Any]: ...
 @overload
-def msgpack(type: type[T]) -> Codec[T]: ...
-def msgpack(type: type[Any] | None = None) -> Codec[Any]:
+def msgpack(type: type[T], *, limits: Limits = LIMITS) -> Codec[T]: ...
+def msgpack(type: type[Any] | None = None, *, limits: Limits = LIMITS) -> Codec[Any]:
     """msgpack by msgspec, the default codec.
 
     Args:
         type: the type to decode to and to check (``msgspec.Struct``, dataclass, ``list[int]``,
             …); None: plain dicts, lists, numbers, strings. Then a set arrives as a list, a date or
             a Decimal as its text (docs/how-to/codecs.md).
+        limits: what a message may become. Readers only.
     Raises:
         ConfigError: msgspec cannot handle ``type``.
     """
     try:
-        return _Msgpack(type)
+        return _Msgpack(type, limits)
     except TypeError as error:
         raise ConfigError(f"type {name_of(type)} cannot be used with msgpack: {error}") from error
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, get_args, get_origin
 
 from rstream._checks import is_whole
@@ -13,6 +14,7 @@ from rstream.codecs._array_header import (
     layout_of,
 )
 from rstream.codecs._base import NUMPY_ID, decode_error, name_of
+from rstream.codecs._limits import LIMITS, Limits
 from rstream.errors import CodecError, ConfigError
 
 if TYPE_CHECKING:
@@ -56,6 +58,7 @@ class _Numpy:
         shape: tuple[int, ...] | None,
         view: bool,
         writable: bool,
+        limits: Limits,
     ) -> None:
         import numpy
 
@@ -64,11 +67,18 @@ class _Numpy:
         self._shape = None if shape is None else _checked_shape(shape)
         self.takes_views = view
         self._is_writable = writable
+        self._limits = limits
         self._headers: dict[tuple[Any, tuple[int, ...], bool], bytes] = {}
         self._layouts: dict[bytes, Layout] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _Numpy, (self._dtype, self._shape, self.takes_views, self._is_writable)
+        return _Numpy, self._arguments(self._limits)
+
+    def _arguments(self, limits: Limits) -> tuple[Any, ...]:
+        return self._dtype, self._shape, self.takes_views, self._is_writable, limits
+
+    def with_limits(self, limits: Limits) -> Codec[npt.NDArray[Any]]:
+        return _Numpy(*self._arguments(limits))
 
     # ---- writing ----
 
@@ -174,6 +184,9 @@ class _Numpy:
                 f"reader expects {self._expected()}",
                 hint="open both ends with the same dtype and shape, or this one without",
             )
+        if layout.length == layout.offset:  # elements without bytes: the shape may claim any number
+            rows = math.prod(size for size in layout.shape if size)
+            self._limits.check(layout.length, rows=rows)
         if len(self._layouts) >= HEADERS_MAX:
             self._layouts.clear()
         self._layouts[header] = layout
@@ -224,6 +237,7 @@ def numpy(
     *,
     view: bool = False,
     writable: bool = False,
+    limits: Limits = LIMITS,
 ) -> Codec[npt.NDArray[Any]]:
     """NumPy arrays; dtype, shape and order travel in each message.
 
@@ -240,6 +254,7 @@ def numpy(
             made of it by slicing, is there. Readers only.
         writable: True copies each array once more, so that it can be changed in place; False:
             arrays are read-only.
+        limits: how many elements an array without bytes may have. Readers only.
     Raises:
         ConfigError: numpy is not installed, or an argument cannot be used.
 
@@ -255,7 +270,7 @@ def numpy(
             hint="leave view out, or copy the arrays that you change: array.copy()",
         )
     try:
-        return _Numpy(dtype, shape, view, writable)
+        return _Numpy(dtype, shape, view, writable, limits)
     except ImportError as error:
         raise ConfigError(
             'the numpy codec needs numpy: pip install "rstream-transport[numpy]"'

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from rstream.codecs._arrow_stream import StreamReader
+from rstream.errors import StorageError
+
 
 def to_bytes(batch: Any) -> bytes:
     """A record batch as an Arrow IPC stream."""
@@ -19,7 +22,18 @@ def to_bytes(batch: Any) -> bytes:
 
 
 def from_bytes(data: bytes) -> Any:
-    """The record batch of :func:`to_bytes`."""
+    """The record batch of :func:`to_bytes`, validated in full.
+
+    Raises:
+        StorageError: the file that has it was damaged.
+    """
     import pyarrow
 
-    return pyarrow.ipc.open_stream(pyarrow.py_buffer(data)).read_next_batch()
+    try:
+        _, (batch,) = StreamReader(pyarrow, limits=None).read(data)
+    except (pyarrow.ArrowException, OSError, ValueError) as error:
+        raise StorageError(
+            f"a stored record batch of {len(data)} bytes is damaged: {error}",
+            hint="the file was changed or its disk fails: begin with another file",
+        ) from error
+    return batch

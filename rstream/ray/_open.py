@@ -20,6 +20,7 @@ from rstream import policy, stream
 from rstream._keywords import names_keywords
 from rstream.channel import Channel
 from rstream.codecs._choose import choose_for_handle
+from rstream.codecs._limits import limited
 from rstream.driver import resolve_dir
 from rstream.errors import NameTaken, RegistrationError, RStreamError
 from rstream.ledger._subscriber import STAGING_BYTES
@@ -41,7 +42,7 @@ from rstream.stream._parts import MESSAGE_LENGTH
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rstream.codecs import CodecLike
+    from rstream.codecs import CodecLike, Limits
     from rstream.ledger import Ledger
     from rstream.rate import RateLimit
     from rstream.ray._cluster import Holder
@@ -82,6 +83,7 @@ def reader(
     on_slow: policy.SlowPolicy = policy.Block(),
     on_lost: OnLost = "event",
     max_message_length: int = MESSAGE_LENGTH,
+    limits: Limits | None = None,
     ledger: Ledger | None = None,
     staging_bytes: int = STAGING_BYTES,
 ) -> Endpoint:
@@ -127,6 +129,7 @@ def reader(
             ``"raise"``: the endpoint ends with the error.
         max_message_length: as for :func:`rstream.subscriber`: longest message that is put together
             from its parts, in bytes (1 GiB).
+        limits: as for :func:`rstream.subscriber`: what decoding one message may take.
         ledger: for ``codec="arrow"``: what remembers the rows and commits of Spark's sink; None:
             memory, until this end is closed (:mod:`rstream.ledger`).
         staging_bytes: for ``codec="arrow"``: most bytes of rows that wait for their commit.
@@ -147,6 +150,7 @@ def reader(
     if name is not None:
         check_name(name)
     reader_codec, codec_name = choose_for_handle(type, codec, trusted_network=trusted_network)
+    reader_codec = limited(reader_codec, limits)
     if check_share(share):
         reader_codec, codec_name = work_codec(reader_codec, codec_name, on_slow)
     socket_tag = secrets.randbelow(1 << 31)  # an earlier socket of this place may not be gone yet

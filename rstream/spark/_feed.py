@@ -47,6 +47,7 @@ def open_reader(config: SourceConfig, codec: str) -> Reader[Any]:
         on_lost="event",
         on_gap="resume",
         hold=True,
+        limits=config.limits,
         dir=config.driver_dir,
     )
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Final
 
+from rstream.codecs import Limits
+from rstream.codecs._limits import DECODED_BYTES, LIMITS, ROWS
 from rstream.errors import ConfigError
 from rstream.spark._options import SPARK_OPTIONS, choice, number, unknown
 
@@ -24,6 +26,9 @@ READ_OPTIONS: Final = {
     "spool's file; anywhere: rows travel with the plan of a micro-batch",
     "maxrowspertrigger": "readStream: most rows of a micro-batch (default: what is there)",
     "maxbytespertrigger": "readStream: most bytes of a micro-batch (default: what is there)",
+    "maxdecodedbytes": "most bytes that decoding one message may take (default 1 GiB)",
+    "maxdecodedrows": "most rows that one message may claim without bytes for them (default "
+    "16777216)",
     "maxmessages": "read: ends after so many messages",
     "idletimeout": "read: ends when so many seconds brought nothing",
 }
@@ -53,6 +58,7 @@ class SourceConfig:
     sends_rows: bool = False
     rows_max: int = 0
     bytes_max: int = 0
+    limits: Limits = LIMITS
     messages_max: int = 0
     idle_s: float | None = None
 
@@ -96,6 +102,10 @@ class SourceConfig:
             sends_rows=choice(given, "tasks", ("local", "anywhere"), WHO) == "anywhere",
             rows_max=number(given, "maxrowspertrigger", "0", int, least=0, who=WHO),
             bytes_max=number(given, "maxbytespertrigger", "0", int, least=0, who=WHO),
+            limits=Limits(
+                decoded_bytes=number(given, "maxdecodedbytes", str(DECODED_BYTES), int, who=WHO),
+                rows=number(given, "maxdecodedrows", str(ROWS), int, who=WHO),
+            ),
             messages_max=number(given, "maxmessages", "0", int, least=0, who=WHO),
             idle_s=number(given, "idletimeout", "0", float, who=WHO) if has_idle else None,
         )

@@ -11,6 +11,7 @@ from rstream._channel_uri import ChannelUri
 from rstream._checks import check_seconds, is_whole
 from rstream._keywords import names_keywords
 from rstream.codecs import choose
+from rstream.codecs._limits import limited
 from rstream.errors import ConfigError
 from rstream.stream import _session
 from rstream.stream._buffered import BufferedSubscriber, queue_of
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 
     from rstream.channel import Channel
     from rstream.client import Client
-    from rstream.codecs import Codec, CodecLike
+    from rstream.codecs import Codec, CodecLike, Limits
     from rstream.stream._report import OnLost
     from rstream.stream._subscriber import Subscriber
     from rstream.stream.executor import Executor
@@ -198,7 +199,7 @@ def subscriber(
         codec: overrides ``type``: a codec, its name (``"raw"``, ``"msgpack"``, ``"numpy"``,
             ``"arrow"``), or a type.
         options: ``channel``, ``stream_id``, ``prefetch``, ``on_slow``, ``on_lost``, ``on_gap``,
-            ``stays``, ``max_message_length``, ``dir`` and ``client``, as
+            ``stays``, ``max_message_length``, ``limits``, ``dir`` and ``client``, as
             :class:`rstream.stream.SubscriberOptions` explains them.
     Raises:
         ConfigError: an argument cannot be used, or this release does not serve it.
@@ -247,6 +248,7 @@ def reader_opener(
             stays=chosen.stays,
             is_demanded=is_reactive and not has_queue,
             max_message_length=chosen.max_message_length,
+            limits=chosen.limits,
             evict=evict,
             dir=chosen.dir,
             client=chosen.client,
@@ -291,6 +293,7 @@ def reader(
     hold: bool = False,
     evict: policy.Evict | None = None,
     max_message_length: int = MESSAGE_LENGTH,
+    limits: Limits | None = None,
     dir: str | None = None,
     client: Client | None = None,
 ) -> Reader[Any]:
@@ -311,7 +314,7 @@ def reader(
             processed.
         evict: let the stream go on without this reader when it holds the stream and stands still.
             The other policies are queues in front of a reader: :func:`under_policy`.
-        max_message_length, dir, client: as for :func:`rstream.subscriber`.
+        max_message_length, limits, dir, client: as for :func:`rstream.subscriber`.
     Raises:
         ConfigError, DriverError: as for :func:`rstream.subscriber`.
     """
@@ -327,6 +330,7 @@ def reader(
         hold=hold,
         evict=evict,
         max_message_length=max_message_length,
+        limits=limits,
         dir=dir,
         client=client,
     )
@@ -348,7 +352,9 @@ def _open_reader(
     hold: bool = False,
     evict: policy.Evict | None = None,
     max_message_length: int = MESSAGE_LENGTH,
+    limits: Limits | None = None,
 ) -> Reader[Any]:
+    codec = limited(codec, limits)
     check_prefetch(prefetch)
     check_message_length(max_message_length)
     _check_losses(on_lost, on_gap)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from rstream.channel import Channel
     from rstream.client import Client
+    from rstream.codecs import Limits
     from rstream.rate import RateLimit
     from rstream.stream._gaps import OnGap
     from rstream.stream._report import OnLost
@@ -119,6 +120,9 @@ class SubscriberOptions(TypedDict, total=False):
             most 2 GiB - 1). A longer one is skipped, which counts as a message that this reader
             cannot use: ``on_lost``. Parts come to memory of their own, one message of each
             publisher at a time.
+        limits: what decoding one message may take (:class:`rstream.codecs.Limits`); a message that
+            would become more is one that this reader cannot use: ``on_lost``. None: as the codec
+            says, 1 GiB unless set.
         dir: driver directory. None (default): ``$RSTREAM_DIR``, else
             ``/dev/shm/rstream-<user>``.
         client: use this client instead of the process's own. Then a lost driver is an error, and
@@ -133,6 +137,7 @@ class SubscriberOptions(TypedDict, total=False):
     on_gap: OnGap
     stays: bool
     max_message_length: int
+    limits: Limits | None
     dir: str | None
     client: Client | None
 
@@ -167,6 +172,7 @@ class SubscriberSettings:
     on_gap: OnGap = "raise"
     stays: bool = False
     max_message_length: int = MESSAGE_LENGTH
+    limits: Limits | None = None
     dir: str | None = None
     client: Client | None = None
 
