@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
@@ -47,6 +48,9 @@ class LargeSender(Sender[T]):
 
     _large: PartedMessage | None = None  # under way
     _large_count = 0
+    _part_end = 0  # position behind the part that was sent last
+    # Begin and end of what else was sent, before and between parts, and whole messages in parts.
+    _others: deque[tuple[int, int]]
 
     @property
     def progress(self) -> Progress | None:
@@ -60,6 +64,8 @@ class LargeSender(Sender[T]):
         return Progress(sent_bytes=message.sent, total_bytes=message.total)
 
     def _take_up(self, data: Encoded) -> PartedMessage:
+        if self._large_count == 0:
+            self._others = deque()
         try:
             message = PartedMessage(data)
         except NO_BUFFER as error:
@@ -77,15 +83,43 @@ class LargeSender(Sender[T]):
         """Offer the next part, or the first one again if nobody has it."""
         if message.must_begin_again(self._core):
             self._begin_large(message)
+        self._note_others()
         position = self._offer_data(message.next_part(), self._part_header)
         if position > 0:
             part_bytes = message.advance()
             if self._bucket is not None:
                 self._bucket.spend(part_bytes)
+            if not self._was_connected:
+                self._look()  # before the part counts as sent
+            begin, self._part_end, self._reached = self._part_end, position, position
+            if message.is_sent:
+                self._others.append((begin, position))
             self._note_sent(position, int(message.is_sent))
         elif position == _core.NOT_CONNECTED:
             self._begin_large(message)  # the next reader will not have seen its first parts
         return position
+
+    def _note_others(self) -> None:
+        if self._reached != self._part_end:
+            begin = self._part_end if self._reached > self._part_end else 0  # of another session
+            self._others.append((begin, self._reached))
+            self._part_end = self._reached
+        while self._others and self._others[0][1] <= self._consumed:
+            self._others.popleft()
+
+    def _report_gap(self, session_id: int, to_position: int, why: str) -> None:
+        """As of the base. Nothing is lost with the parts of a message that is under way: it is sent
+        again from its first byte on.
+        """
+        message = self._large
+        if message is None or message.is_sent or to_position <= self._consumed:
+            super()._report_gap(session_id, to_position, why)
+            return
+        self._note_others()
+        ends = [end for begin, end in self._others if begin < to_position]
+        super()._report_gap(session_id, min(to_position, max(ends, default=0)), why)
+        self._consumed = max(self._consumed, to_position)
+        message.core = None  # so it begins again, whoever reads now
 
     def _part_steps(self, message: PartedMessage, timeout_s: float | None) -> Steps[int]:
         """Send the next part; returns the position after it.

@@ -294,6 +294,31 @@ def test_readers_that_come_later_get_it_from_its_first_byte(driver_dir, name):
             assert not sender.is_alive()
 
 
+@pytest.mark.parametrize("is_alone", [True, False], ids=["alone", "with a small message"])
+def test_a_reader_that_leaves_in_the_middle_takes_nothing_with_it(driver_dir, name, is_alone):
+    """Over UDP its parts count as consumed one by one. It is sent again as a whole, so only what
+    passed between its parts is lost with the reader.
+    """
+    uri = f"aeron:udp?endpoint=127.0.0.1:{free_port()}"
+    message = message_of(1, 8 * MIB)
+    with stream.publisher(name, bytes, channel=uri, dir=driver_dir, linger_s=0) as pub:
+        with stream.subscriber(name, bytes, channel=uri, dir=driver_dir) as first:
+            until(lambda: pub.is_connected)
+            sending = in_thread(pub.send, message)
+            until(lambda: not first.poll() and pub.statistics()["consumed_position"] > MIB)
+            small_ends = []
+            if not is_alone:
+                in_thread(lambda: small_ends.append(pub.send(b"small")))
+                until(lambda: small_ends or first.poll(1))
+                until(lambda: small_ends)
+        with stream.subscriber(name, bytes, channel=uri, dir=driver_dir) as second:
+            assert message in take(second, 1) or take(second, 1) == [message]
+            sending.join(10)
+            gaps = [event for event in pub.events() if isinstance(event, stream.Gap)]
+            assert {gap.to_position for gap in gaps} <= set(small_ends)  # it may have got through
+            assert pub.wait_consumed(timeout_s=10)
+
+
 def test_policies_and_reactive_readers_take_them(driver_dir, name):
     sent = [message_of(number, 300_000) for number in range(3)]
     with pair(name, driver_dir, reader={"on_slow": policy.Buffer(10)}) as (sub, pub):
