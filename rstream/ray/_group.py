@@ -180,7 +180,7 @@ class Group:
             is dropped), ``linger_s`` (5; 60 with ``share="work"``) and the others, as for
             :meth:`StreamHandle.publisher`.
     Raises:
-        ConfigError: an argument cannot be used.
+        ConfigError: an argument cannot be used, or a handle is there twice.
         DriverError: there is no driver, or it refused a channel.
 
     Example::
@@ -207,7 +207,7 @@ class Group:
     ) -> None:
         if flow_control not in ("min", "max", "tagged"):
             raise ConfigError(f'flow_control={flow_control!r}: must be "min", "max" or "tagged"')
-        self._tagged = set(tagged)
+        self._tagged = set(handles_of(tagged))
         if (flow_control == "tagged") != bool(self._tagged):
             raise ConfigError(
                 f"flow_control={flow_control!r} with {len(self._tagged)} handles in tagged: name "

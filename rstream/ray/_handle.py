@@ -24,6 +24,8 @@ from rstream.ray._deaths import ActorWatch
 from rstream.stream._options import PREFETCH
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rstream.aio import Publisher as AioPublisher
     from rstream.aio._open import Opening
     from rstream.codecs import CodecLike
@@ -129,7 +131,7 @@ class StreamHandle:
             raise
         except Exception as error:
             raise ConfigError(
-                f"not a stream handle: {text[:80]!r} ({error})",
+                f"not a stream handle: {text!r:.80} ({error})",
                 hint="str(handle) makes the text: rstream://host:port/name?v=3&id=...",
             ) from error
 
@@ -268,7 +270,7 @@ def handles_of(given: StreamHandle | Iterable[StreamHandle]) -> list[StreamHandl
     """One handle, or several, as a list.
 
     Raises:
-        ConfigError: something else.
+        ConfigError: something else, or the handle of a reader twice.
     """
     found: list[Any] = [given] if isinstance(given, StreamHandle) else []
     if not found and isinstance(given, Iterable) and not isinstance(given, str):
@@ -278,7 +280,28 @@ def handles_of(given: StreamHandle | Iterable[StreamHandle]) -> list[StreamHandl
     for one in found:
         if not isinstance(one, StreamHandle):
             raise _no_handle(one)
+    check_distinct(found)
     return found
+
+
+def check_distinct(handles: Sequence[StreamHandle]) -> None:
+    """Refuse two handles of one reader.
+
+    A reader takes a repeated one for a member that it has, and for rows that it has had.
+
+    Raises:
+        ConfigError: two of them lead to one reader.
+    """
+    places: dict[tuple[int, str, str], int] = {}
+    for index, one in enumerate(handles):
+        place = (one.stream_id, one.host_token, one.driver_dir)
+        first = places.setdefault(place, index)
+        if first != index:
+            raise ConfigError(
+                f"handles {first} and {index} of the list (counted from 0) are those of one reader,"
+                f" {one.name!r} on node {one.node}",
+                hint="give each reader once: what goes to a handle goes to its reader",
+            )
 
 
 def _no_handle(given: object) -> ConfigError:

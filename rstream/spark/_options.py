@@ -5,11 +5,11 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import json
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from rstream import rate as rates
 from rstream.errors import ConfigError
-from rstream.ray._handle import StreamHandle
+from rstream.ray._handle import StreamHandle, check_distinct
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -101,7 +101,7 @@ class SinkConfig:
             delivery=delivery,
             routing=routing,
             partition_by=partition_by,
-            partition_map=_partition_map(given, len(handles)),
+            partition_map=_partition_map(given, routing, len(handles)),
             rows_per_message=number(given, "rowspermessage", "0", int, least=0),
             offer_timeout_s=number(given, "offertimeout", "120", float),
             commit_timeout_s=number(given, "committimeout", "30", float),
@@ -128,12 +128,22 @@ def _handles(text: str | None) -> tuple[str, ...]:
             'rstream sink: option "handles" is missing: give the readers\' handles, '
             "json.dumps([handle.to_text() for handle in handles])"
         )
-    handles = json.loads(text) if text.lstrip().startswith("[") else [text]
-    if not handles:
+    texts = _parsed("handles", text) if text.lstrip().startswith("[") else [text]
+    if not texts:
         raise ConfigError('rstream sink: option "handles" is an empty list: give a handle or more')
+    handles = [StreamHandle.from_text(one) for one in texts]
     for handle in handles:
-        _check_codec(StreamHandle.from_text(handle))
-    return tuple(handles)
+        _check_codec(handle)
+    check_distinct(handles)
+    return tuple(texts)
+
+
+def _parsed(name: str, text: str) -> Any:
+    """The value of an option that is JSON."""
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise ConfigError(f'rstream sink: option "{name}" is no JSON: {error}') from None
 
 
 def _check_codec(handle: StreamHandle) -> None:
@@ -173,10 +183,19 @@ def _routing(options: dict[str, str], partition_by: str | None) -> str:
     return routing
 
 
-def _partition_map(options: dict[str, str], handles: int) -> dict[str, int]:
-    found = {
-        str(key): int(index) for key, index in json.loads(options.get("partitionmap", "{}")).items()
-    }
+def _partition_map(options: dict[str, str], routing: str, handles: int) -> dict[str, int]:
+    given = _parsed("partitionMap", options.get("partitionmap", "{}"))
+    found = cast("dict[str, Any]", given)
+    if type(given) is not dict or any(type(index) is not int for index in found.values()):
+        raise ConfigError(
+            f'rstream sink: option "partitionMap" is {given!r:.80}: give a JSON object of values '
+            'and indexes of handles, {"AA": 0, "DL": 1}'
+        )
+    if found and routing != "key":
+        raise ConfigError(
+            f'rstream sink: option "partitionMap" with routing={routing}: it needs partitionBy, '
+            "the column whose values it maps"
+        )
     wrong = [index for index in found.values() if not 0 <= index < handles]
     if wrong:
         raise ConfigError(

@@ -32,7 +32,7 @@ def routed(
     count = len(config.handles)
     if config.routing == "broadcast":
         yield tuple(range(count)), batch
-    elif config.partition_by is None or count == 1:
+    elif config.partition_by is None:
         yield (partition % count,), batch
     else:
         yield from _by_key(config, config.partition_by, batch)
@@ -49,6 +49,9 @@ def _by_key(
             f'rstream sink: option "partitionBy" names column {column!r}; '
             f"the rows have {', '.join(names)}"
         )
+    if len(config.handles) == 1:
+        yield (0,), batch
+        return
     encoded = batch.column(names.index(column)).dictionary_encode()
     targets = [_handle_of(config, value) for value in encoded.dictionary.to_pylist()]
     if len(set(targets)) == 1 and encoded.indices.null_count == 0:

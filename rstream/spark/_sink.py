@@ -21,7 +21,7 @@ import dataclasses
 import hashlib
 import importlib
 import uuid
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from pyspark import TaskContext
 from pyspark.sql.datasource import (
@@ -45,6 +45,12 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 SOURCE_NAME = "rstream"
+#: A property of tasks of continuous processing alone.
+CONTINUOUS: Final = "__continuous_start_epoch"
+NO_CONTINUOUS: Final = (
+    "trigger(continuous=...) cannot be used: use trigger(processingTime=...), "
+    "trigger(availableNow=True) or none"
+)
 
 
 @dataclasses.dataclass
@@ -141,9 +147,10 @@ class StreamWriter(DataSourceStreamArrowWriter):
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         """Have the readers release the rows; ends by ``commitTimeout``."""
+        reports = reports_to_commit(messages)
         if self.config.is_committed:
             with _last_work():
-                _commit.commit(self.config, _reports(messages), batchId)
+                _commit.commit(self.config, reports, batchId)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         """Have the readers drop the rows; with eager delivery they have them already."""
@@ -168,9 +175,10 @@ class BatchWriter(DataSourceArrowWriter):
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Have the readers release the rows."""
+        reports = reports_to_commit(messages)
         if self.config.is_committed:
             with _last_work():
-                _commit.commit(self.config, _reports(messages), 0)
+                _commit.commit(self.config, reports, 0)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """Have the readers drop the rows."""
@@ -194,11 +202,32 @@ def _reports(messages: Sequence[WriterCommitMessage | None]) -> list[_task.Repor
     return [message.report for message in messages if isinstance(message, TaskCommit)]
 
 
+def reports_to_commit(messages: Sequence[WriterCommitMessage | None]) -> list[_task.Report]:
+    """The reports of all tasks, of which Spark runs one at least for any micro-batch.
+
+    Raises:
+        RStreamError: one is missing: the commit would leave its rows out without a word.
+    """
+    reports = _reports(messages)
+    if not messages or len(reports) < len(messages):
+        raise RStreamError(
+            f"rstream sink: Spark commits with the reports of {len(reports)} of {len(messages)} "
+            f"tasks, so nothing says which rows count; {NO_CONTINUOUS}"
+        )
+    return reports
+
+
 def task_context() -> TaskContext:
-    """The context of the task that runs here."""
+    """The context of the task that runs here.
+
+    Raises:
+        ConfigError: it is one of continuous processing, in which Spark hands no reports on.
+    """
     context = TaskContext.get()
     if context is None:
         raise RStreamError("rstream sink: write() runs outside a Spark task")
+    if context.getLocalProperty(CONTINUOUS):
+        raise ConfigError(f"rstream sink: {NO_CONTINUOUS}")
     return context
 
 

@@ -67,3 +67,9 @@ def test_a_wide_batch_is_cut_into_as_few_pieces_as_fit() -> None:
     made = list(pieces(batch, 0, 1 << 20))
     assert [piece.serialize().size <= 1 << 20 for piece in made] == [True] * 4
     assert pa.Table.from_batches(made) == pa.Table.from_batches([batch])
+
+
+def test_a_column_that_is_not_there_is_named_for_one_handle_too() -> None:
+    made = config(1, routing="key", partition_by="nope")
+    with pytest.raises(ConfigError, match="names column 'nope'; the rows have a"):
+        by_handle(made, pa.record_batch({"a": [1]}))

@@ -48,6 +48,14 @@ def block_files(driver_dir):
 # ---- members ----
 
 
+@pytest.mark.parametrize("share", ["all", "work"])
+def test_a_handle_twice_is_refused(ends, share):
+    with pytest.raises(ConfigError, match="handles 0 and 1 of the list"):
+        Group([ends(share=share).handle] * 2, share=share)
+    with pytest.raises(ConfigError, match="handles 0 and 1 of the list"):
+        Group(flow_control="tagged", tagged=[ends().handle] * 2)
+
+
 @pytest.mark.parametrize("medium", ["ipc", "udp"])
 def test_each_member_gets_everything_in_order(ends, medium, far_dir):
     members = [ends() for _ in range(3)]
