@@ -7,10 +7,11 @@ it imports ``ray.data`` (2 s).
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, Unpack
+from weakref import WeakKeyDictionary
 
 from rstream._checks import check_seconds, check_timeout, is_whole
 from rstream.errors import ConfigError
-from rstream.ray._rows import check_schema, in_format, rebatched, table_of
+from rstream.ray._rows import Rebatched, check_schema, in_format, table_of
 from rstream.ray._targets import Target, target_of
 from rstream.ray._wanted import Wanted
 from rstream.stream._names import check_name
@@ -49,7 +50,8 @@ def datasink(
     Each write task of Ray Data opens a writer of its own, sends its blocks, and waits until they
     are consumed. A write that fails raises in ``write_datasink``, and readers get the error as
     :class:`rstream.stream.Failed`. At least once: what a task had sent before it died is sent again
-    when Ray retries it. The order of tasks is Ray Data's.
+    when Ray retries it. The order of tasks is Ray Data's. A reader with ``stays=False`` ends with
+    the job.
 
     Args:
         target: a handle or its text; the name of an endpoint (:func:`rstream.ray.reader`), which
@@ -136,7 +138,12 @@ def datasource(
         ds = read_datasource(source).materialize()  # of ray.data
     """
     is_one = isinstance(names, str) or not hasattr(names, "__iter__")
-    chosen: Any = [names] if is_one else names
+    chosen: Any = [names] if is_one else list(names)
+    twice = [name for name in dict.fromkeys(chosen) if chosen.count(name) > 1]
+    if twice:
+        raise ConfigError(
+            f"the name {twice[0]!r} is there twice: a stream has one reader, and each name one"
+        )
     check_schema(schema)
     for key, value in (("messages_max", messages_max), ("bytes_max", bytes_max)):
         if value is not None and (not is_whole(value) or value < 1):
@@ -180,15 +187,17 @@ def iter_batches(
     """The rows of a live stream in batches of a fixed size, with demand, for a training loop.
 
     What is not iterated is not read: a slow loop slows the writers down. At most one batch and one
-    item are held here. A message counts as consumed when the loop asks for what follows it. Needs
-    no Ray Data; only pyarrow, and pandas for its format.
+    item are held here. A message counts as consumed when what follows it is asked for: by the loop,
+    or to fill a batch. A loop that is left in the middle of a message leaves its rest to the next
+    ``iter_batches`` of this source; if the source is closed instead, the next reader gets the whole
+    message. Needs no Ray Data; only pyarrow, and pandas for its format.
 
     Args:
         source: an endpoint that is not started, or a subscriber. The loop reads it in its own
             thread, and ends as ``for item in source`` does. Leaving the loop closes nothing.
         batch_size: rows of a batch; the last one may have fewer. None: the rows of each message.
         batch_format: ``"pandas"``: a data frame; ``"pyarrow"``: a ``pyarrow.Table``; ``"numpy"``: a
-            dict of arrays, one for each column.
+            dict of arrays, one for each column. A tensor column is one array, as Ray Data has it.
         schema: ``pyarrow.Schema`` of the rows, to which they are cast.
     Raises:
         ConfigError: an argument cannot be used. CodecError: an item is no row, or has another
@@ -204,5 +213,31 @@ def iter_batches(
     if batch_size is not None and (not is_whole(batch_size) or batch_size < 1):
         raise ConfigError(f"batch_size={batch_size!r}: must be a whole number from 1 on, or None")
     made = in_format(batch_format)
-    tables = (table_of([item], schema) for item in source)
-    return map(made, tables if batch_size is None else rebatched(tables, batch_size))
+    return map(made, _batches(source, iter(source), batch_size, schema))
+
+
+#: Rows that a loop over batches has not been given, and ``in_hand`` of the subscriber before.
+_left: WeakKeyDictionary[Any, tuple[list[Any], int]] = WeakKeyDictionary()
+
+
+def _batches(
+    source: Endpoint | Subscriber[Any], items: Iterator[Any], batch_size: int | None, schema: Any
+) -> Iterator[Any]:
+    subscriber: Any = getattr(source, "source", source)  # of an endpoint
+    left, in_hand = _left.pop(source, ([], subscriber.in_hand))
+
+    def tables() -> Iterator[Any]:
+        for item in items:
+            subscriber.in_hand = in_hand
+            yield table_of([item], schema)
+
+    rebatched = Rebatched(tables(), batch_size, left)
+    try:
+        yield from rebatched
+    except GeneratorExit:  # the loop is left: it was not given the message of the rest
+        if rebatched.left:
+            subscriber.in_hand = 1
+        raise
+    finally:
+        if rebatched.left:
+            _left[source] = rebatched.left, in_hand

@@ -8,7 +8,8 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+import time
+from typing import TYPE_CHECKING, Any, Final
 
 from ray.data import Datasink, Datasource, ReadTask
 from ray.data.block import BlockAccessor, BlockMetadata
@@ -17,6 +18,7 @@ from rstream.errors import BackPressured, RStreamError
 from rstream.ray._group import Group, Missed
 from rstream.ray._rows import record_batches
 from rstream.stream import Gap
+from rstream.stream._publisher_facts import why_gone
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -25,14 +27,52 @@ if TYPE_CHECKING:
     from rstream.ray._wanted import Wanted
     from rstream.stream import Publisher
 
+#: Pause between two looks whether a reader is there.
+PAUSE_S: Final = 0.005
+
 
 class RstreamDatasink(Datasink[dict[str, int]]):
-    """Sends the blocks of each write task; :func:`rstream.ray.datasink` makes it."""
+    """Sends the blocks of each write task; :func:`rstream.ray.datasink` makes it.
+
+    While a job runs, the program has a writer of its own at each reader, which sends nothing: who
+    reads until all writers have completed ends with the job, not with its first task.
+    """
 
     def __init__(self, target: Target, batch_bytes: int, timeout_s: float | None) -> None:
         self._target = target
         self._batch_bytes = batch_bytes
         self._timeout_s = timeout_s
+        self._job: list[Publisher[Any]] = []
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_job": []}
+
+    def on_write_start(self, schema: Any = None) -> None:
+        """Open the writers of the job; Ray Data calls it in the program, before any task."""
+        del schema
+        self._end_job()  # of a job that was broken off
+        self._job = self._target.writers()
+        for publisher in self._job:
+            _await_reader(publisher)
+
+    def on_write_complete(self, write_result: Any) -> None:
+        """Complete the streams of the job: readers have consumed what its tasks sent."""
+        del write_result
+        if not self._job:
+            self.on_write_start()  # Ray Data leaves it out where there is nothing to write
+        self._end_job()
+
+    def on_write_failed(self, error: Exception) -> None:
+        """End the streams of the job by the error of the first task that failed."""
+        self._end_job(error)
+
+    def _end_job(self, error: Exception | None = None) -> None:
+        job, self._job = self._job, []
+        for publisher in job:
+            if error is None:
+                publisher.close()
+            else:
+                publisher.fail(error, linger_s=0)
 
     def write(self, blocks: Iterable[Any], ctx: Any) -> dict[str, int]:
         """Send blocks, and wait until they are consumed; Ray Data calls it in each write task.
@@ -57,6 +97,15 @@ class RstreamDatasink(Datasink[dict[str, int]]):
     def supports_distributed_writes(self) -> bool:
         """False: the target is in shared memory, so tasks run on the program's own node only."""
         return self._target.reaches_all_nodes
+
+
+def _await_reader(publisher: Publisher[Any]) -> None:
+    """Wait until a reader has this writer, or none will come, which the tasks then say."""
+    began_s, limit_s = time.monotonic(), publisher.connect_timeout_s
+    while not (publisher.is_connected or why_gone(publisher)):
+        if limit_s is not None and time.monotonic() - began_s >= limit_s:
+            return
+        time.sleep(PAUSE_S)
 
 
 def _drain(out: Publisher[Any] | Group, timeout_s: float | None) -> None:

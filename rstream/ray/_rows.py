@@ -6,11 +6,13 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from rstream.codecs._arrow import form_of
 from rstream.errors import CodecError, ConfigError
+from rstream.ray._tensors import to_arrays, to_frame
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -101,45 +103,67 @@ def in_format(batch_format: str) -> Callable[[Any], Any]:
         )
     if batch_format == "pyarrow":
         return lambda table: table
-    if batch_format == "pandas":
-        return lambda table: table.to_pandas()
-    return lambda table: {
-        name: column.to_numpy()
-        for name, column in zip(table.column_names, table.columns, strict=True)
-    }
+    return to_frame if batch_format == "pandas" else to_arrays
 
 
-def rebatched(tables: Iterable[Any], batch_size: int) -> Iterator[Any]:
+class Rebatched:
     """Tables of exactly ``batch_size`` rows each, the last one excepted.
 
-    Raises:
-        CodecError: two tables that share a batch have different schemas.
+    Args:
+        tables: the rows.
+        batch_size: rows of a table; None: of each table of ``tables``.
+        left: rows that come before them: what an earlier one has not handed out.
     """
-    import pyarrow as pa
 
-    waiting: list[Any] = []
-    rows = 0
-    for table in tables:
-        if table.num_rows == 0:
-            continue
-        if waiting and not table.schema.equals(waiting[0].schema):
-            raise CodecError(
-                f"rows of {table.schema.names} follow rows of {waiting[0].schema.names} of another "
-                "schema, and a batch has one",
-                hint="give schema=, or batch_size=None",
-            )
-        waiting.append(table)
-        rows += table.num_rows
-        if rows < batch_size:
-            continue
-        joined = pa.concat_tables(waiting)
-        waiting.clear()
-        del table  # else what is handed out would be held here as well
-        whole = rows - rows % batch_size
-        for offset in range(0, whole, batch_size):
-            yield joined.slice(offset, batch_size)
-        rows -= whole
-        if rows:
-            waiting.append(joined.slice(whole))
-    if waiting:
-        yield pa.concat_tables(waiting)
+    def __init__(
+        self, tables: Iterable[Any], batch_size: int | None, left: Iterable[Any] = ()
+    ) -> None:
+        self._tables = tables
+        self._batch_size = batch_size
+        self._before = deque(left)
+        self._begun: deque[Any] = deque()  # taken, and less than a batch
+
+    @property
+    def left(self) -> list[Any]:
+        """Tables of the rows that were taken and are not handed out."""
+        return [*self._begun, *self._before]
+
+    def _taken(self) -> Iterator[Any]:
+        while self._before:
+            yield self._before.popleft()
+        yield from self._tables
+
+    def __iter__(self) -> Iterator[Any]:
+        """Raises CodecError: two tables that share a batch have different schemas."""
+        import pyarrow as pa
+
+        begun, size, rows = self._begun, self._batch_size, 0
+        for table in self._taken():
+            if size is None:
+                yield table
+                continue
+            if table.num_rows == 0:
+                continue
+            if begun and not table.schema.equals(begun[0].schema):
+                raise CodecError(
+                    f"rows of {table.schema.names} follow rows of {begun[0].schema.names} of "
+                    "another schema, and a batch has one",
+                    hint="give schema=, or batch_size=None",
+                )
+            begun.append(table)
+            rows += table.num_rows
+            del table  # else what is handed out would be held here as well
+            while rows >= size:
+                joined = pa.concat_tables(begun)
+                begun.clear()
+                rows -= size
+                if rows:
+                    begun.append(joined.slice(size))
+                batch = joined.slice(0, size)
+                del joined
+                yield batch
+                del batch
+        if begun:
+            last = pa.concat_tables(begun)
+            begun.clear()
+            yield last

@@ -53,6 +53,12 @@ class Target:
             return all(one.udp_channel for one in self.handles)
         return not self.channel.startswith("aeron:ipc")
 
+    def writers(self) -> list[Publisher[Any]]:
+        """A writer for each reader; raises as :meth:`open`."""
+        if self.is_group:
+            return [one.publisher(driver_dir=self.dir, **self.options) for one in self.handles]
+        return [self._open_one()]
+
     def open(self) -> Publisher[Any] | Group:
         """The writing end, opened in the task.
 
@@ -68,6 +74,9 @@ class Target:
                 driver_dir=self.dir,
                 **self.options,
             )
+        return self._open_one()
+
+    def _open_one(self) -> Publisher[Any]:
         if self.channel:
             from rstream import stream
 

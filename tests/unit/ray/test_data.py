@@ -18,7 +18,7 @@ from rstream.errors import (
     RStreamError,
 )
 from rstream.ray import Group, datasink, datasource, iter_batches, reader
-from rstream.ray._rows import rebatched, record_batches, table_of
+from rstream.ray._rows import Rebatched, in_format, record_batches, table_of
 from rstream.ray._targets import target_of
 from rstream.ray._wanted import Wanted
 from tests.support import in_thread, until
@@ -60,14 +60,14 @@ def wanted(driver_dir, name, **options):
 @pytest.mark.parametrize("lengths", [[1], [3, 5], [4, 4], [1, 1, 1, 9], [10, 0, 1], [0]])
 def test_batches_have_the_length_that_was_asked_for(lengths):
     tables = [rows(sum(lengths[:n]), length) for n, length in enumerate(lengths)]
-    made = list(rebatched(tables, 4))
+    made = list(Rebatched(tables, 4))
     assert [one.num_rows for one in made[:-1]] == [4] * (len(made) - 1)
     assert [x for one in made for x in one["x"].to_pylist()] == list(range(sum(lengths)))
 
 
 def test_rows_of_two_schemas_are_no_batch():
     with pytest.raises(CodecError, match=r"another schema.*batch_size=None"):
-        list(rebatched([rows(0, 1), pa.table({"y": [1]})], 4))
+        list(Rebatched([rows(0, 1), pa.table({"y": [1]})], 4))
 
 
 def test_what_is_a_row():
@@ -124,6 +124,91 @@ def test_what_is_not_iterated_holds_the_writer(end):
             next(batches)
 
 
+@pytest.mark.parametrize("face", ["endpoint", "subscriber"])
+def test_a_loop_that_is_left_in_a_message_leaves_its_rest(driver_dir, name, face):
+    with contextlib.ExitStack() as stack:
+        if face == "endpoint":
+            source = stack.enter_context(reader(codec="arrow", dir=driver_dir, udp=False))
+            pub = stack.enter_context(source.handle.publisher(linger_s=0))
+        else:
+            source = rstream.subscriber(name, codec="arrow", dir=driver_dir)
+            stack.enter_context(source)
+            pub = rstream.publisher(name, codec="arrow", dir=driver_dir, linger_s=0)
+            stack.enter_context(pub)
+        pub.send(rows(0, 10))
+        got = []
+        for size in (3, 3, 2):
+            batch = next(iter_batches(source, batch_size=size, batch_format="numpy"))
+            got.extend(batch["x"])
+        assert got == list(range(8))
+        assert not pub.wait_consumed(timeout_s=0.05)
+        pub.send(rows(10, 2))
+        batches = iter_batches(source, batch_size=4, batch_format="numpy")
+        assert list(next(batches)["x"]) == [8, 9, 10, 11]
+
+
+def test_the_next_reader_gets_a_message_of_which_rows_are_left(driver_dir, name):
+    with rstream.publisher(name, codec="arrow", dir=driver_dir, linger_s=0) as pub:
+        with rstream.subscriber(name, codec="arrow", dir=driver_dir) as first:
+            for number in range(5):
+                pub.send(rows(4 * number, 4))
+            for batch in iter_batches(first, batch_size=3):
+                if 9 in list(batch["x"]):  # rows 9 to 11: the end of the third message
+                    break
+            for batch in iter_batches(first, batch_size=3):
+                assert list(batch["x"]) == [12, 13, 14]
+                break
+        with rstream.subscriber(name, codec="arrow", dir=driver_dir) as second:
+            assert second.get(timeout_s=5)["x"].to_pylist() == [12, 13, 14, 15]
+
+
+def test_rows_that_wait_for_a_batch_survive_an_error_of_the_stream(driver_dir, name):
+    with rstream.subscriber(name, codec="arrow", dir=driver_dir) as sub:
+        failing = rstream.publisher(name, codec="arrow", dir=driver_dir)
+        failing.send(rows(0, 2))
+        failing.fail("no more", linger_s=0)
+        with pytest.raises(RemoteError):
+            next(iter_batches(sub, batch_size=4))
+        with rstream.publisher(name, codec="arrow", dir=driver_dir, linger_s=0) as pub:
+            pub.send(rows(2, 2))
+            assert list(next(iter_batches(sub, batch_size=4))["x"]) == [0, 1, 2, 3]
+
+
+@pytest.mark.filterwarnings("default")  # Ray Data's own
+@pytest.mark.parametrize("is_registered", [True, False])
+@pytest.mark.parametrize("dtype", ["float32", "bool"])
+def test_tensor_columns_are_arrays_as_ray_gives_them(is_registered, dtype):
+    """Where ray.data is not imported, a tensor column arrives as lists with metadata."""
+    from ray.data.block import BlockAccessor
+
+    given = np.arange(5 * 6).reshape(5, 2, 3).astype(dtype)
+    many = np.empty(5, dtype=object)
+    many[:] = [given[index, :, : 1 + index % 3] for index in range(5)]
+    block = BlockAccessor.batch_to_block({"x": given, "many": many, "id": np.arange(5)})
+    if not is_registered:
+        fields, columns = [], []
+        for field, column in zip(block.schema, block.columns, strict=True):
+            if isinstance(field.type, pa.ExtensionType):
+                meta = {
+                    "ARROW:extension:name": field.type.extension_name,
+                    "ARROW:extension:metadata": field.type.__arrow_ext_serialize__(),
+                }
+                field = pa.field(field.name, field.type.storage_type, metadata=meta)
+                column = column.combine_chunks().storage
+            fields.append(field)
+            columns.append(column)
+        block = pa.Table.from_arrays(columns, schema=pa.schema(fields))
+    sliced = Rebatched([block.slice(0, 2), block.slice(2)], 4)
+    made = [in_format("numpy")(table) for table in sliced]
+    assert [one["x"].dtype for one in made] == [np.dtype(dtype)] * 2
+    assert np.array_equal(np.concatenate([one["x"] for one in made]), given)
+    for had, got in zip(many, (row for one in made for row in one["many"]), strict=True):
+        assert got.dtype == had.dtype
+        assert np.array_equal(got, had)
+    frame = in_format("pandas")(block)
+    assert np.array_equal(np.stack([np.asarray(row) for row in frame["x"]]), given)
+
+
 def test_arguments_of_batches(end):
     with pytest.raises(ConfigError, match="batch_size=0"):
         iter_batches(end, batch_size=0)
@@ -134,6 +219,13 @@ def test_arguments_of_batches(end):
 
 
 # ---- the sink ----
+
+
+def test_a_handle_or_a_name_twice_is_refused(end):
+    with pytest.raises(ConfigError, match="handles 0 and 1 of the list"):
+        datasink([end.handle, end.handle])
+    with pytest.raises(ConfigError, match="'ticks' is there twice"):
+        datasource(["ticks", "other", "ticks"])
 
 
 def blocks_of(*tables):
@@ -158,6 +250,42 @@ def test_a_sink_for_a_stream_by_name(driver_dir, name):
         datasink(name, channel="aeron:ipc", dir=driver_dir).write(blocks_of(rows(0, 3)), None)
         thread.join(20)
     assert [batch.num_rows for batch in got] == [3]
+
+
+@pytest.mark.parametrize("tasks", [0, 1, 3])
+@pytest.mark.parametrize("face", ["handle", "group", "name"])
+def test_a_reader_that_does_not_stay_ends_with_the_job(driver_dir, name, face, tasks):
+    """It ended with the first write task: a training loop had 1 000 of 20 000 rows."""
+    if face == "name":
+        opened = rstream.subscriber(name, codec="arrow", dir=driver_dir)
+        sink = datasink(name, channel="aeron:ipc", dir=driver_dir)
+    else:
+        opened = reader(codec="arrow", dir=driver_dir, udp=False, stays=False)
+        sink = datasink([opened.handle] if face == "group" else opened.handle)
+    got = []
+    with opened as source:
+        thread = in_thread(lambda: got.extend(len(one) for one in iter_batches(source)))
+        if tasks:
+            sink.on_write_start()
+        for number in range(tasks):
+            pickle.loads(pickle.dumps(sink)).write(blocks_of(rows(number, 300)), None)
+            source.events()
+        sink.on_write_complete(None)
+        thread.join(20)
+        assert not thread.is_alive()
+    assert sum(got) == 300 * tasks
+
+
+def test_a_job_that_fails_ends_its_readers_with_the_error(driver_dir):
+    with reader(codec="arrow", dir=driver_dir, udp=False, stays=False, on_lost="raise") as end:
+        ended = []
+        end.start(lambda batch: None, on_error=ended.append)
+        sink = datasink(end.handle)
+        sink.on_write_start()
+        sink.write(blocks_of(rows(0, 3)), None)
+        sink.on_write_failed(ValueError("no room"))
+        until(lambda: ended)
+    assert "no room" in str(ended)
 
 
 def test_a_sink_for_a_group_writes_to_each_member(driver_dir):
