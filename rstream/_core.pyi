@@ -566,6 +566,7 @@ class SendPath:
         _lock: held during the short way; there is none before it is set.
         _direct: takes the messages; None: there is no short way.
         _quick_encode: makes the bytes; None: the object is the message, if it is bytes.
+        _accepts: classes whose objects take the short way; None: those of all classes.
         _bucket: None, or what keeps the rate: then there is no short way.
         _header: the reserved value of each message.
         _reached: position after the last message.
@@ -578,6 +579,7 @@ class SendPath:
     _lock: Turn
     _direct: Publication | None
     _quick_encode: Callable[[Any], object] | None
+    _accepts: set[type] | None
     _bucket: Any
     _header: int
     _reached: int

@@ -29,8 +29,9 @@ from typing import TYPE_CHECKING
 from rstream.codecs._arrow import arrow
 from rstream.codecs._base import CODEC_NAMES, USER_CODEC_ID, Codec, Encoded, describe_codec
 from rstream.codecs._choose import choose, codec_for, named
-from rstream.codecs._formats import msgpack, pickle, raw
+from rstream.codecs._formats import pickle, raw
 from rstream.codecs._limits import Limits
+from rstream.codecs._msgpack import msgpack
 from rstream.codecs._numpy import numpy
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from rstream.codecs._arrow_stream import StreamReader, StreamWriter
-from rstream.codecs._base import ARROW_ID, Codec, Encoded, decode_error, name_of
+from rstream.codecs._base import ARROW_ID, Codec, Encoded, bare, decode_error, name_of
 from rstream.codecs._limits import LIMITS, Limits
 from rstream.errors import CodecError, ConfigError
 
@@ -46,6 +46,7 @@ class _Arrow:
     """Tables as Arrow IPC streams; see :mod:`rstream.codecs._arrow_stream`."""
 
     codec_id = ARROW_ID
+    maps_blocks = True
 
     def __init__(self, form: str, schema: Any, view: bool, limits: Limits) -> None:
         import pyarrow
@@ -118,11 +119,10 @@ class _Arrow:
             schema, batches = self._reader.read(message)
             self._check(schema)
             return self._make(schema, batches)
-        except CodecError:
-            raise
+        except CodecError as error:
+            raise bare(error) from None
         except Exception as error:  # also what pandas has against metadata, or MemoryError
-            bare = error.with_traceback(None)
-            raise decode_error("Arrow IPC stream", index, message, error) from bare
+            raise decode_error("Arrow IPC stream", index, message, error) from bare(error)
         finally:
             batches = None  # else the traceback of an error would hold the lease of a view
 

@@ -79,6 +79,15 @@ def decode_error(format_name: str, index: int, message: Buffer, error: Exception
     )
 
 
+def bare(error: BaseException) -> BaseException:
+    """The error without its traceback, and those behind it: they would hold the lease of a view."""
+    behind: BaseException | None = error
+    while behind is not None:
+        behind.__traceback__ = None
+        behind = behind.__cause__ or behind.__context__
+    return error
+
+
 def name_of(type_: Any) -> str:
     """The name of a type, for people."""
     return getattr(type_, "__qualname__", None) or str(type_)

@@ -13,8 +13,9 @@ from rstream.codecs._base import (
     describe_codec,
     name_of,
 )
-from rstream.codecs._formats import msgpack, pickle, raw
+from rstream.codecs._formats import pickle, raw
 from rstream.codecs._limits import Limits, limited
+from rstream.codecs._msgpack import msgpack
 from rstream.codecs._numpy import dtype_in, is_array_type, numpy
 from rstream.errors import ConfigError
 

@@ -13,7 +13,7 @@ from rstream.codecs._array_header import (
     header_of,
     layout_of,
 )
-from rstream.codecs._base import NUMPY_ID, decode_error, name_of
+from rstream.codecs._base import NUMPY_ID, bare, decode_error, name_of
 from rstream.codecs._limits import LIMITS, Limits
 from rstream.errors import CodecError, ConfigError
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from rstream.codecs._base import Codec, Encoded
 
-__all__ = ("dtype_in", "is_array_type", "numpy")
+__all__ = ("ArrayCodec", "dtype_in", "is_array_type", "numpy")
 
 #: Up to so many bytes an array is joined with its header: one copy costs less than two parts.
 JOINED_MAX = 4096
@@ -47,10 +47,11 @@ _ABSTRACT = (
 )
 
 
-class _Numpy:
+class ArrayCodec:
     """Arrays that describe themselves; see :mod:`rstream.codecs._array_header`."""
 
     codec_id = NUMPY_ID
+    maps_blocks = True
 
     def __init__(
         self,
@@ -72,30 +73,51 @@ class _Numpy:
         self._layouts: dict[bytes, Layout] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _Numpy, self._arguments(self._limits)
+        return ArrayCodec, self._arguments(self._limits)
 
     def _arguments(self, limits: Limits) -> tuple[Any, ...]:
         return self._dtype, self._shape, self.takes_views, self._is_writable, limits
 
     def with_limits(self, limits: Limits) -> Codec[npt.NDArray[Any]]:
-        return _Numpy(*self._arguments(limits))
+        return ArrayCodec(*self._arguments(limits))
 
     # ---- writing ----
 
     def encode(self, obj: npt.NDArray[Any]) -> Encoded:
-        np = self._np
-        array = obj if type(obj) is np.ndarray else self._as_array(obj)
-        is_fortran = array.flags.fnc
-        key = (array.dtype, array.shape, is_fortran)
-        header = self._headers.get(key) or self._make_header(array, is_fortran)
+        array = self.as_array(obj)
+        header = self.header_of(array)
         if array.nbytes <= JOINED_MAX:
             return header + array.tobytes("A")
-        if is_fortran:
-            array = array.T
-        return [header, np.ascontiguousarray(array).reshape(-1).view(np.uint8).data]
+        return [header, self.elements_of(array)]
 
-    def _as_array(self, obj: Any) -> npt.NDArray[Any]:
+    def header_of(self, array: npt.NDArray[Any]) -> bytes:
+        """The header of an array.
+
+        Raises:
+            CodecError: the codec cannot send such arrays.
+        """
+        is_fortran = array.flags.fnc
+        key = (array.dtype, array.shape, is_fortran)
+        return self._headers.get(key) or self._make_header(array, is_fortran)
+
+    def elements_of(self, array: npt.NDArray[Any]) -> Buffer:
+        """The elements of an array in their order; only of one that is not contiguous a copy."""
+        np = self._np
+        if not array.nbytes:
+            return b""
+        if array.flags.fnc:
+            array = array.T
+        return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+
+    def as_array(self, obj: Any) -> npt.NDArray[Any]:
+        """The array of an object.
+
+        Raises:
+            CodecError: it is none, or one with a mask.
+        """
         np: Any = self._np
+        if type(obj) is np.ndarray:
+            return obj
         is_masked = isinstance(obj, np.ma.MaskedArray)
         if is_masked or not (hasattr(obj, "__array__") or isinstance(obj, (list, tuple))):
             raise CodecError(
@@ -150,31 +172,44 @@ class _Numpy:
         return [self._decode_one(index, message) for index, message in enumerate(messages)]
 
     def _decode_one(self, index: int, message: Buffer) -> npt.NDArray[Any]:
-        np = self._np
         # Of a leased message the array holds the memory view, and that the lease.
         data = message if isinstance(message, bytes) else memoryview(message)
         try:
             _, second, text_length = PREFIX.unpack_from(data)
             header = bytes(data[: header_length(second, text_length)])
-            layout = self._layouts.get(header) or self._learn(header)
-            if len(data) != layout.length:
-                raise ValueError(
-                    f"an array of {_describe(layout.dtype, layout.shape)} takes {layout.length} "
-                    "bytes with its header"
-                )
-            if layout.length == layout.offset:
-                array = np.empty(layout.shape, layout.dtype, layout.order)
-                array.flags.writeable = self._is_writable
-                return array
-            flat = np.frombuffer(data, layout.dtype, layout.count, layout.offset)
-            array = flat.reshape(layout.shape, order=layout.order)
-            return array.copy("K") if self._is_writable else array
-        except CodecError:
-            raise
+            return self.array_of(header, data, len(header), len(data) - len(header))
+        except CodecError as error:
+            raise bare(error) from None
         except Exception as error:  # struct.error, and what numpy has against a dtype or a size
-            raise decode_error("array of numpy", index, message, error) from error
+            raise decode_error("array of numpy", index, message, error) from bare(error)
         finally:
             data = b""  # else the traceback of an error would hold the lease
+
+    def array_of(self, header: bytes, data: Buffer, begin: int, length: int) -> npt.NDArray[Any]:
+        """The array of a header, whose elements are ``length`` bytes of ``data``.
+
+        Raises:
+            CodecError: the codec takes no such arrays.
+            Exception: header and length do not fit, or numpy refuses them.
+        """
+        np = self._np
+        layout = self._layouts.get(header) or self._learn(header)
+        if length != layout.length - layout.offset:
+            raise ValueError(
+                f"an array of {_describe(layout.dtype, layout.shape)} takes "
+                f"{layout.length - layout.offset} bytes, {length} are there"
+            )
+        if not length:
+            array = np.empty(layout.shape, layout.dtype, layout.order)
+            array.flags.writeable = self._is_writable
+            return array
+        whole: Any = data  # numpy has a protocol of its own for buffers
+        flat: npt.NDArray[Any] = np.frombuffer(whole, layout.dtype, layout.count, begin)
+        array = flat.reshape(layout.shape, order=layout.order)
+        if self._is_writable:
+            return array.copy("K")
+        array.flags.writeable = False
+        return array
 
     def _learn(self, header: bytes) -> Layout:
         layout = layout_of(header)
@@ -270,7 +305,7 @@ def numpy(
             hint="leave view out, or copy the arrays that you change: array.copy()",
         )
     try:
-        return _Numpy(dtype, shape, view, writable, limits)
+        return ArrayCodec(dtype, shape, view, writable, limits)
     except ImportError as error:
         raise ConfigError(
             'the numpy codec needs numpy: pip install "rstream-transport[numpy]"'

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from rstream import _core
 from rstream.codecs import describe_codec
-from rstream.codecs._base import ARROW_ID, NUMPY_ID
 from rstream.errors import CodecError, NameMismatch
 from rstream.stream._blocks import map_block
 from rstream.stream._events import Completed, Failed, Refused
@@ -60,7 +59,7 @@ class Decoder(Generic[T]):
         self._expected = header_of(KIND_PLAIN, codec.codec_id, report.name)
         self._block = header_of(KIND_BLOCK, codec.codec_id, report.name)
         # Other codecs are promised bytes.
-        self._maps_blocks = codec.codec_id in (ARROW_ID, NUMPY_ID)
+        self._maps_blocks: bool = getattr(codec, "maps_blocks", False)
         self.indexes: list[int] | None = None
         self.errors: list[tuple[int, Exception]] = []
         self._at = 0  # the message of a batch that is looked at

@@ -94,6 +94,7 @@ class PublisherFacts(_core.SendPath, Generic[T]):
         self._encode = codec.encode
         # The same without its care for errors, or None for codecs that change nothing.
         self._quick_encode = getattr(codec, "quick_encode", codec.encode)
+        self._accepts = getattr(codec, "accepts", None)
         self._header = header_of(KIND_PLAIN, codec.codec_id, name)
         self._bucket: TokenBucket | None = None
         self._events: deque[StreamEvent] = deque(maxlen=EVENTS_MAX)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 
+import msgspec
 import pytest
 
 import rstream
@@ -35,13 +36,22 @@ CHOICES = {
     "table by name and type": ({"type": pa.Table, "codec": "arrow"}, TABLE),
     "table by codec=type": ({"codec": pa.Table}, TABLE),
     "batch by name": ({"codec": "arrow"}, pa.record_batch({"px": [1.0, 2.0]})),
+    "arrays in a dict": ({}, {"obs": ARRAY, "more": [np.ones(100_000), "x"], "table": TABLE}),
+    "arrays in a pickle": (
+        {"codec": codecs.pickle(trusted=True)},
+        {"obs": ARRAY, "more": [np.ones(100_000), {1}]},
+    ),
 }
 choices = pytest.mark.parametrize(("arguments", "item"), CHOICES.values(), ids=CHOICES)
 
 
 def assert_is(got, item):
     assert type(got) is type(item)
-    if isinstance(item, np.ndarray):
+    if isinstance(item, dict | list):
+        pairs = item.items() if isinstance(item, dict) else enumerate(item)
+        for key, value in pairs:
+            assert_is(got[key], value)
+    elif isinstance(item, np.ndarray):
         assert (got.dtype, got.tolist()) == (item.dtype, item.tolist())
     else:
         assert got == item
@@ -93,7 +103,11 @@ def test_a_ray_endpoint_and_the_writers_of_its_handle(driver_dir, name, argument
     end = ray.reader(name, dir=driver_dir, udp=False, **arguments)
     try:
         handle = ray.StreamHandle.from_text(end.handle.to_text())
-        assert handle.codec == ("numpy" if isinstance(item, np.ndarray) else "arrow")
+        names = {3: "arrow", 4: "numpy", 2: "msgpack", 5: "pickle"}
+        assert (
+            handle.codec
+            == names[codecs.choose(**{"type": None, "codec": None} | arguments).codec_id]
+        )
         for given in ({}, arguments):
             with handle.publisher(linger_s=0, **given) as pub:
                 pub.send(item)
@@ -150,3 +164,47 @@ def test_the_first_message_of_another_kind_is_an_error_that_shows_both_sides(
         pub.send(item)
         with pytest.raises(CodecError, match=text):
             until(lambda: sub.poll())
+
+
+class Tick(msgspec.Struct):
+    px: float
+
+
+class BigTick(Tick):
+    size: int = 0
+
+
+def test_an_object_of_another_class_is_an_error_at_send_and_nothing_of_it_arrives(driver_dir, name):
+    text = r"stream .*: expected Tick, got dict: {'px': 1.0}; send what the publisher was opened"
+    with (
+        rstream.subscriber(name, Tick, dir=driver_dir) as sub,
+        rstream.publisher(name, Tick, dir=driver_dir, linger_s=0) as pub,
+    ):
+        for number in range(3):  # the first message takes the long way in any case
+            pub.send(Tick(number))
+            pub.send(BigTick(number, 1))
+            for send in (pub.send, pub.offer):
+                with pytest.raises(CodecError, match=text):
+                    send({"px": 1.0})
+            with pytest.raises(CodecError, match=r"expected Tick, got int.*it is object 1"):
+                pub.send_many([Tick(number), 5])
+        assert [sub.get(timeout_s=10) for _ in range(9)] == [
+            Tick(number) for number in range(3) for _ in range(3)
+        ]
+
+
+def test_an_object_of_another_class_is_an_error_on_the_other_faces(driver_dir, name):
+    pytest.importorskip("anyio")
+
+    async def send():
+        async with rstream.aio.publisher(name, Tick, dir=driver_dir, linger_s=0) as pub:
+            await pub.send(Tick(1.0))
+            for call in (pub.send({}), pub.send_many([{}])):
+                with pytest.raises(CodecError, match="expected Tick, got dict"):
+                    await call
+
+    with stream.reader(name, Tick, dir=driver_dir):
+        asyncio.run(send())
+    with rstream.work.publisher(f"{name}-work", Tick, dir=driver_dir) as pub:
+        with pytest.raises(CodecError, match="expected Tick, got dict"):
+            pub.offer({})

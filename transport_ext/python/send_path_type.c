@@ -1,8 +1,8 @@
 /* send_path_type.c: SendPath, the base of publishers: what a send changes, and the short way of
  * send and offer. The short way encodes, offers once and counts, in one call from Python. Whatever
  * else may happen (an argument more, a rival thread, no room, no reader, a message in parts, an
- * object that cannot be encoded) is left to Python: the methods of a long_way_t, and
- * _on_unencodable.
+ * object that cannot be encoded, one of a class that the codec has to look at) is left to Python:
+ * the methods of a long_way_t, and _on_unencodable.
  *
  * The GIL guards the fields. The turn is held while the encoder runs, which may be Python code. */
 #include "publication.h"
@@ -17,6 +17,8 @@ typedef struct send_path_t {
     rsti_py_turn_t *lock;          /* NULL: no short way */
     rsti_py_publication_t *direct; /* NULL: no short way: offers are answered elsewhere */
     PyObject *quick_encode;        /* a callable; NULL or None: the object is the message */
+    PyObject *accepts; /* a set of classes; of others no object takes the short way. NULL or None:
+                        * of all classes */
     PyObject *bucket; /* not NULL or None: the rate is kept in Python: no short way */
     int64_t header;
     int64_t reached; /* position after the last message */
@@ -34,6 +36,7 @@ static int send_path_traverse(PyObject *object, visitproc visit, void *arg)
     Py_VISIT((PyObject *)self->lock);
     Py_VISIT((PyObject *)self->direct);
     Py_VISIT(self->quick_encode);
+    Py_VISIT(self->accepts);
     Py_VISIT(self->bucket);
     return 0;
 }
@@ -45,6 +48,7 @@ static int send_path_clear(PyObject *object)
     Py_CLEAR(self->lock);
     Py_CLEAR(self->direct);
     Py_CLEAR(self->quick_encode);
+    Py_CLEAR(self->accepts);
     Py_CLEAR(self->bucket);
     return 0;
 }
@@ -174,16 +178,37 @@ static bool has_short_way(const send_path_t *self)
         && (self->bucket == NULL || self->bucket == Py_None);
 }
 
+static bool is_accepted(const send_path_t *self, PyObject *item)
+{
+    PyObject *accepts = self->accepts;
+    int found;
+
+    if (accepts == NULL || accepts == Py_None) {
+        return true;
+    }
+    Py_INCREF(accepts); /* the hash of a class may be Python code */
+    found = PySet_Contains(accepts, (PyObject *)Py_TYPE(item));
+    Py_DECREF(accepts);
+    if (found < 0) {
+        PyErr_Clear();
+    }
+    return found > 0;
+}
+
 static PyObject *take_short_way(PyObject *object, const long_way_t *way, PyObject *const *args,
     Py_ssize_t count, PyObject *names)
 {
     send_path_t *self = (send_path_t *)object;
-    rsti_py_turn_t *lock = self->lock;
+    rsti_py_turn_t *lock;
     PyObject *data;
     PyObject *result = NULL;
     int64_t position = 0;
 
-    if (count != 1 || names != NULL || !has_short_way(self) || !rsti_py_turn_try_enter(lock)) {
+    if (count != 1 || names != NULL || !is_accepted(self, args[0])) {
+        return call_whole(object, way, args, count, names);
+    }
+    lock = self->lock;
+    if (!has_short_way(self) || !rsti_py_turn_try_enter(lock)) {
         return call_whole(object, way, args, count, names);
     }
     Py_INCREF((PyObject *)lock); /* a fork in the encoder gives the child another one */
@@ -292,6 +317,7 @@ static int send_path_set_direct(PyObject *object, PyObject *value, void *closure
 
 static PyMemberDef send_path_members[] = {
     {"_quick_encode", T_OBJECT, offsetof(send_path_t, quick_encode), 0, NULL},
+    {"_accepts", T_OBJECT, offsetof(send_path_t, accepts), 0, NULL},
     {"_bucket", T_OBJECT, offsetof(send_path_t, bucket), 0, NULL},
     {"_header", T_LONGLONG, offsetof(send_path_t, header), 0, NULL},
     {"_reached", T_LONGLONG, offsetof(send_path_t, reached), 0, NULL},

@@ -296,13 +296,10 @@ def test_a_damaged_message_is_an_array_or_a_codec_error(damage, at, array):
     ("scalar", "arrives"),
     [
         (np.float64(1.5), 1.5),
-        (np.float32(0.5), 0.5),
-        (np.int8(-3), -3),
-        (np.uint64(2**64 - 1), 2**64 - 1),
+        (np.int64(-3), -3),
         (np.bool_(True), True),
         (np.str_("x"), "x"),
         (np.bytes_(b"x"), b"x"),
-        (np.longdouble(2.5), 2.5),
         (np.datetime64("2026-01-02"), "2026-01-02"),
         (np.datetime64("2026-01-02T03:04:05.000006000"), "2026-01-02T03:04:05.000006"),
         (np.datetime64("NaT", "s"), None),
@@ -313,11 +310,9 @@ def test_a_damaged_message_is_an_array_or_a_codec_error(damage, at, array):
 def test_a_numpy_scalar_is_written_as_its_python_value(scalar, arrives):
     codec = codecs.msgpack()
     items = [scalar, {"px": scalar}, [scalar, [scalar]]]
-    assert codec.decode_many([codec.encode(item) for item in items]) == [
-        arrives,
-        {"px": arrives},
-        [arrives, [arrives]],
-    ]
+    back = codec.decode_many([codec.encode(item) for item in items])
+    assert back == [arrives, {"px": arrives}, [arrives, [arrives]]]
+    assert type(back[0]) is type(arrives)
 
 
 def test_a_numpy_scalar_may_be_a_key():
@@ -367,9 +362,3 @@ def test_a_field_of_a_numpy_type_is_brought_back():
         plain = {"px": 1.0, "count": 5, "is_last": True} | wrong
         with pytest.raises(CodecError, match="is no msgpack of Quote"):
             codec.decode_many([codecs.msgpack().encode(plain)])
-
-
-def test_an_array_inside_msgpack_is_refused_with_what_to_send():
-    for item in (np.zeros(3), {"px": np.zeros(3)}):
-        with pytest.raises(CodecError, match=r'tolist\(\), or open both ends with codec="numpy"'):
-            codecs.msgpack().encode(item)
