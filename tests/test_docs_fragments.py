@@ -325,6 +325,14 @@ FRAGMENTS = (
     Fragment(
         page="docs/how-to/codecs.md",
         number=3,
+        before=f"{TYPES}\nsub = rstream.subscriber('steps')",
+        after="step = sub.get(timeout_s=20); print(step['obs'].shape, repr(step['reward']))",
+        shown="(64, 84, 84) np.float32(1.0)\n",
+        needs="pandas",
+    ),
+    Fragment(
+        page="docs/how-to/codecs.md",
+        number=4,
         before=f"{TYPES}\nframe = pd.DataFrame({{'px': [1.0]}}, index=['a'])\n"
         "early = rstream.subscriber('rows', pa.Table)",
         after="print(early.get(timeout_s=20).to_pydict())",
@@ -333,7 +341,7 @@ FRAGMENTS = (
     ),
     Fragment(
         page="docs/how-to/codecs.md",
-        number=4,
+        number=5,
         before="import msgspec, rstream",
         after="""
 pub = rstream.publisher("orders")
@@ -343,7 +351,17 @@ print(sub.get(timeout_s=20))
         shown="Order(price=Decimal('1.10'), at=datetime.datetime(2026, 1, 2, 0, 0), "
         "tags={'new'})\n",
     ),
-    Fragment(page="docs/how-to/codecs.md", number=5),
+    Fragment(
+        page="docs/how-to/codecs.md",
+        number=6,
+        before="import ipaddress, rstream",
+        after="""
+address = ipaddress.ip_address("10.0.0.7")
+print(reader.decode_many([writer.encode([address])]) == [[address]])
+""",
+        shown="True\n",
+    ),
+    Fragment(page="docs/how-to/codecs.md", number=7),
     Fragment(
         page="docs/how-to/kubernetes.md",
         number=0,

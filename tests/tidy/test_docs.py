@@ -150,7 +150,7 @@ def test_code_and_addresses_are_left_alone() -> None:
 def test_each_decision_has_a_status_and_is_listed() -> None:
     folder = ROOT / "docs" / "explanation" / "decisions"
     pages = sorted(path.name for path in folder.glob("[0-9]*.md"))
-    assert [name[:4] for name in pages] == [f"{n:04}" for n in range(1, len(pages) + 1)]
+    assert len({name[:4] for name in pages}) == len(pages)
     index = (folder / "index.md").read_text()
     assert re.findall(r"\]\((\d[^)]*\.md)\)", index) == pages
     for name in pages:
