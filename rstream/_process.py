@@ -13,17 +13,19 @@ from rstream.errors import ClosedError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from rstream._condition import Condition
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
 _LONG_S = 3600.0
 
 
-def holds(lock: threading.Condition | threading.RLock) -> bool:
+def holds(lock: Condition | threading.RLock) -> bool:
     """Whether this thread holds the lock: a signal handler may have interrupted it in there. Then
     the handler must not wait for another thread, which may wait for the lock.
     """
-    return lock._is_owned()  # pyright: ignore - threading.Condition uses it, too
+    return lock._is_owned()  # pyright: ignore - conditions use it, too
 
 
 def is_inherited(pid: int) -> bool:

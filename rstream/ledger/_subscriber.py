@@ -23,6 +23,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from rstream._checks import check_timeout
+from rstream._condition import Condition
 from rstream._process import holds
 from rstream.codecs._arrow_stream import encoded_length
 from rstream.errors import ClosedError, RegistrationError, RStreamError
@@ -92,7 +93,7 @@ class CommittedSubscriber(Subscriber[Any]):
         self._dir = dir
         self._title = f"stream {name!r}"
         self._refusal = refusal
-        self._changed = threading.Condition()
+        self._changed = Condition()
         self._ledger_lock = threading.RLock()
         self._bell: Bell | None = None
         self._ready: deque[Row | Any] = deque()

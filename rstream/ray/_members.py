@@ -33,6 +33,7 @@ from rstream.work._seating import Seating
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from rstream._condition import Condition
     from rstream.ray._handle import StreamHandle
     from rstream.stream import Publisher
     from rstream.work._desk import Desk
@@ -126,7 +127,7 @@ class Members(Seating):
     def __init__(
         self,
         desk: Desk[LanePublisher],
-        changed: threading.Condition,
+        changed: Condition,
         title: str,
         *,
         prefetch: int,

@@ -18,9 +18,9 @@ from rstream.work._publisher import Publisher
 from rstream.work._readers import Settings
 
 if TYPE_CHECKING:
-    import threading
     from collections.abc import Callable
 
+    from rstream._condition import Condition
     from rstream.codecs import Codec
     from rstream.errors import RStreamError
     from rstream.ray._handle import StreamHandle
@@ -78,7 +78,7 @@ class Pool(Publisher[Any]):
             _: Settings,
             codec_id: int,
             desk: Desk[LanePublisher],
-            changed: threading.Condition,
+            changed: Condition,
             title: str,
         ) -> Members:
             del codec_id  # add() of the group has compared it

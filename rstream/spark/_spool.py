@@ -15,10 +15,10 @@ import contextlib
 import itertools
 import os
 import sqlite3
-import threading
 import uuid
 from typing import TYPE_CHECKING, Any, Final
 
+from rstream._condition import Condition
 from rstream.errors import ConfigError, StorageError
 from rstream.ledger._database import BUSY_S, Database
 
@@ -72,7 +72,7 @@ class Spool:
             self.path, kind="spool", tables=TABLES, version=TABLES_VERSION, owner="query",
             wait_s=OWNER_WAIT_S,
         )  # fmt: skip
-        self._changed = threading.Condition()
+        self._changed = Condition()
         with contextlib.suppress(OSError):  # the file cannot be opened then, which says more
             os.makedirs(folder, mode=0o700, exist_ok=True)
         found = self._file.open().execute("SELECT id, freed, last, planned FROM about").fetchone()

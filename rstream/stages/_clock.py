@@ -9,6 +9,7 @@ import time
 from typing import TYPE_CHECKING, Protocol
 
 from rstream._checks import check_seconds
+from rstream._condition import Condition
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,7 +42,7 @@ class SystemClock:
     """
 
     def __init__(self) -> None:
-        self._changed = threading.Condition()
+        self._changed = Condition()
         self._calls: list[tuple[int, int, Callable[[], None]]] = []
         self._count = itertools.count()
         self._has_thread = False
@@ -58,7 +59,7 @@ class SystemClock:
                 self._has_thread = True
                 threading.Thread(target=self._run, name="rstream-clock", daemon=True).start()
             else:
-                self._changed.notify()
+                self._changed.notify_all()
 
     def _run(self) -> None:
         while (function := self._next()) is not None:

@@ -10,6 +10,7 @@ from typing import Any, Generic, Self, TypeVar
 
 from rstream import abc
 from rstream._checks import check_subscriber, check_timeout, is_whole
+from rstream._condition import Condition
 from rstream.errors import (
     BackPressured,
     ClosedError,
@@ -63,7 +64,7 @@ class SourceQueue(abc.Publisher[T], Generic[T]):
         self.serial: Serial[tuple[_Event, Any]] = Serial(self._handle, self._settle)
         self._items: deque[T] = deque()
         # Guards the elements and why no more may come; nobody calls a subscriber under it.
-        self._room = threading.Condition()
+        self._room = Condition()
         self._refusal: str | None = None
         self._is_ended = False
         self._error: Exception | None = None
@@ -217,7 +218,7 @@ class SourceQueue(abc.Publisher[T], Generic[T]):
         self._demand.take()
         with self._room:
             item = self._items.popleft()
-            self._room.notify()
+            self._room.notify_all()
         try:
             downstream.on_next(item)
         except Exception:

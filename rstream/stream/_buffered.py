@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from rstream import policy
 from rstream._checks import check_timeout
+from rstream._condition import Condition
 from rstream._process import holds
 from rstream.errors import ClosedError, ConfigError, MessagesLost, SlowConsumer
 from rstream.flow.queues import (
@@ -111,7 +112,7 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
         self._reader = reader
         self._queue = queue
         self._is_blocking = isinstance(on_slow, policy.Buffer) and on_slow.overflow == "block"
-        self._changed = threading.Condition()
+        self._changed = Condition()
         self._bell: Bell | None = None  # of an event loop that waits for a change
         self._errors = PlacedErrors()
         self._has_ended = self._is_woken = False

@@ -7,8 +7,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    import threading
     from collections.abc import Callable
+
+    from rstream._condition import Condition
 
 
 class Watched(Protocol):
@@ -39,7 +40,7 @@ class Bell:
         is_ready: whether there is something, so that nobody needs to sleep.
     """
 
-    def __init__(self, lock: threading.Condition, is_ready: Callable[[], bool]) -> None:
+    def __init__(self, lock: Condition, is_ready: Callable[[], bool]) -> None:
         self._lock = lock
         self._is_ready = is_ready
         self._is_armed = False

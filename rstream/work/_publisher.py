@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, Self, TypeVar
 
 from rstream._checks import check_seconds, check_timeout
+from rstream._condition import Condition
 from rstream._later_log import LaterLog
 from rstream._pickling import refuse_pickling
 from rstream._process import holds, is_inherited
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
     from rstream.work._seating import LanePublisher, Seating
 
     #: Settings, codec id, desk, its lock, title: as the arguments of ``Readers``.
-    OpenSeating = Callable[[Settings, int, Desk[LanePublisher], threading.Condition, str], Seating]
+    OpenSeating = Callable[[Settings, int, Desk[LanePublisher], Condition, str], Seating]
 
 __all__ = ("Publisher", "Unfinished")
 
@@ -111,7 +112,7 @@ class Publisher(Generic[T]):
         self._chosen = chosen
         self._codec = codec
         self._pid = os.getpid()
-        self._changed = threading.Condition()
+        self._changed = Condition()
         self._later = LaterLog()
         self._desk: Desk[LanePublisher] = Desk(
             redelivers=chosen.redeliver,

@@ -22,8 +22,7 @@ from rstream.work._protocol import Report, hello_id, reports_id
 from rstream.work._seating import Seating
 
 if TYPE_CHECKING:
-    import threading
-
+    from rstream._condition import Condition
     from rstream.work._desk import Desk
     from rstream.work._seating import LanePublisher
 
@@ -67,7 +66,7 @@ class Readers(Seating):
         chosen: Settings,
         codec_id: int,
         desk: Desk[LanePublisher],
-        changed: threading.Condition,
+        changed: Condition,
         title: str,
     ) -> None:
         super().__init__(desk, changed, title)

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 from rstream.errors import RStreamError
 
 if TYPE_CHECKING:
-    import threading
-
+    from rstream._condition import Condition
     from rstream.work._desk import Desk, Message, Seat
     from rstream.work._protocol import Report
 
@@ -62,7 +61,7 @@ class Seating(ABC):
         last_lost: how the last reader was lost that had a message in hand; empty: none was.
     """
 
-    def __init__(self, desk: Desk[LanePublisher], changed: threading.Condition, title: str) -> None:
+    def __init__(self, desk: Desk[LanePublisher], changed: Condition, title: str) -> None:
         self._desk = desk
         self._changed = changed
         self._title = title

@@ -1,0 +1,103 @@
+"""The condition variable: waits and wake-ups, and an interrupt at each place."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from rstream._condition import Condition
+from tests.interrupts import at_each_place
+from tests.support import in_thread, until
+
+
+def is_free(condition: Condition) -> bool:
+    found: list[bool] = []
+
+    def look() -> None:
+        if condition.acquire(True, 5):
+            condition.release()
+            found.append(True)
+
+    in_thread(look).join(10)
+    return found == [True]
+
+
+def test_a_wait_ends_by_a_notice_and_by_its_time() -> None:
+    condition = Condition()
+    seen: list[bool] = []
+
+    def sleep() -> None:
+        with condition:
+            seen.append(condition.wait(10))
+
+    threads = [in_thread(sleep) for _ in range(3)]
+    until(lambda: len(condition._sleepers) == 3)
+    with condition:
+        condition.notify_all()
+    for thread in threads:
+        thread.join(10)
+    assert seen == [True] * 3
+    with condition:
+        assert not condition.wait(0.001)
+        assert not condition._sleepers
+        assert not condition.wait(-1)
+
+
+def test_a_nested_wait_frees_the_lock_and_takes_it_as_often_again() -> None:
+    condition = Condition()
+    with condition, condition:
+        in_thread(lambda: is_free(condition) and woken(condition))
+        assert condition.wait(10)
+    assert is_free(condition)
+    with pytest.raises(RuntimeError):
+        condition.release()
+
+
+def woken(condition: Condition) -> None:
+    with condition:
+        condition.notify_all()
+
+
+def test_an_interrupt_anywhere_leaves_the_lock_free() -> None:
+    condition = Condition()
+
+    def use() -> None:
+        with condition:
+            condition.wait(0.0001)
+            condition.notify_all()
+
+    def after(where: str) -> None:
+        assert is_free(condition), where
+        with condition:
+            condition.notify_all()
+
+    assert at_each_place(use, after) >= 8
+    at_each_place(use, after, below=True)
+
+
+def test_an_interrupt_in_the_sleep_leaves_the_lock_free() -> None:
+    import signal
+
+    condition = Condition()
+
+    class Stop(Exception):
+        pass
+
+    def handler(*_: object) -> None:
+        raise Stop
+
+    before = signal.signal(signal.SIGALRM, handler)
+    try:
+        for _ in range(50):
+            signal.setitimer(signal.ITIMER_REAL, 0.0005)
+            started_s = time.monotonic()
+            with pytest.raises(Stop), condition:
+                condition.wait(30)
+            assert time.monotonic() - started_s < 20
+            assert is_free(condition)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert threading.active_count() < 50
