@@ -4,11 +4,12 @@
     trip       a small dict there and back: two streams, beside an actor call and a compiled graph
     nodes      as send, between two simulated nodes of one machine by UDP; the driver program begins
     broadcast  one array of 32 MiB to eight actors: a Group, beside ray.put and a get by each
+    state      the same with a dict of 100 arrays, 64 MiB in all, to four actors
 
 The pairs alternate, and the medians of all pairs are compared. One line of JSON per row: `ours`,
 `reference`, `ratio` (above 1: ours is better), `target`, `met`.
 
-python -m tests.bench.ray_pairs [--pairs 5] [--only send,trip,nodes,broadcast]
+python -m tests.bench.ray_pairs [--pairs 5] [--only send,trip,nodes,broadcast,state]
 """
 
 from __future__ import annotations
@@ -33,6 +34,9 @@ CALLS = 1_000
 TRIPS = 2_000
 ARRAY_BYTES = 32 << 20
 MEMBERS = 8
+STATE_BYTES = 64 << 20
+STATE_ARRAYS = 100
+STATE_MEMBERS = 4
 #: Longest wait for one measurement.
 LIMIT_S = 40.0
 
@@ -118,6 +122,9 @@ class Actor:
         self.ends[-1].start(self.take_array)
 
     def take_array(self, array: Any) -> int:
+        if isinstance(array, dict):
+            self.count += sum(int(one[0]) + int(one[-1]) for one in array.values())
+            return self.count
         self.count += int(array[0]) + int(array[-1])  # one page of either end
         self.last_s = time.monotonic()
         return self.count
@@ -212,31 +219,52 @@ def _at(runs: list[list[float]], part: float) -> list[float]:
 def broadcast(ray: Any, here: str, pairs: int) -> Iterator[dict[str, Any]]:
     import numpy as np
 
+    array = np.ones(ARRAY_BYTES, dtype="u1")
+    ours, rays = _to_all(ray, here, pairs, "numpy", MEMBERS, array, 2)
+    yield row("1 to 8 actors, 32 MiB, ms", ours, rays, target=1.0, is_time=True)
+
+
+def state(ray: Any, here: str, pairs: int) -> Iterator[dict[str, Any]]:
+    import numpy as np
+
+    length = STATE_BYTES // STATE_ARRAYS // 4
+    weights = {f"layer.{n}": np.ones(length, "f4") for n in range(STATE_ARRAYS)}
+    ours, rays = _to_all(ray, here, pairs, None, STATE_MEMBERS, weights, 2 * STATE_ARRAYS)
+    yield row("1 to 4 actors, dict of 64 MiB, ms", ours, rays, target=1.0, is_time=True)
+
+
+def _to_all(
+    ray: Any, here: str, pairs: int, codec: str | None, members: int, item: Any, count: int
+) -> tuple[list[float], list[float]]:
+    """Milliseconds of each pair: our Group, and Ray's store.
+
+    Args:
+        count: what an actor counts for one item.
+    """
     from rstream.ray import Group
 
     actor = ray.remote(num_cpus=0)(Actor)
-    members = [actor.remote(here) for _ in range(MEMBERS)]
-    handles = ray.get([one.open.remote("numpy") for one in members])
-    ray.get([one.start_arrays.remote() for one in members])
-    array = np.ones(ARRAY_BYTES, dtype="u1")
+    actors = [actor.remote(here) for _ in range(members)]
+    handles = ray.get([one.open.remote(codec) for one in actors])
+    ray.get([one.start_arrays.remote() for one in actors])
     ours, rays = [], []
     with Group(handles, driver_dir=here) as group:
         for _ in range(pairs + 1):
             began_s = time.perf_counter()
-            group.send(array)
+            group.send(item)
             assert group.wait_consumed(timeout_s=LIMIT_S)
             ours.append(1e3 * (time.perf_counter() - began_s))
             began_s = time.perf_counter()
-            reference = ray.put(array)
-            ray.get([one.take_reference.remote(reference) for one in members])
+            reference = ray.put(item)
+            ray.get([one.take_reference.remote(reference) for one in actors])
             rays.append(1e3 * (time.perf_counter() - began_s))
             del reference
         assert group.statistics()["shared"] == pairs + 1
-    counts = set(ray.get([one.arrays.remote() for one in members]))
-    assert counts == {4 * (pairs + 1)}, counts
-    yield row("1 to 8 actors, 32 MiB, ms", ours[1:], rays[1:], target=1.0, is_time=True)
-    for one in members:
+    counts = set(ray.get([one.arrays.remote() for one in actors]))
+    assert counts == {2 * count * (pairs + 1)}, counts
+    for one in actors:
         ray.kill(one)
+    return ours[1:], rays[1:]
 
 
 def nodes(ray: Any, here: str, far: str, pairs: int) -> Iterator[dict[str, Any]]:
@@ -313,7 +341,7 @@ def two_nodes() -> Iterator[Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pairs", type=int, default=5)
-    parser.add_argument("--only", default="send,trip,broadcast,nodes")
+    parser.add_argument("--only", default="send,trip,broadcast,state,nodes")
     options = parser.parse_args()
     os.environ.update(
         RAY_AUTH_MODE="disabled",
@@ -330,6 +358,7 @@ def main() -> None:
         "send": send,
         "trip": trip,
         "broadcast": broadcast,
+        "state": state,
     }
     try:
         rstream.driver.ensure_driver(here)

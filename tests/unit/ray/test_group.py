@@ -243,6 +243,38 @@ def test_a_large_item_lies_once_on_the_host(ends, driver_dir, codec):
     assert bytes(got[0][0]) == item.tobytes()  # the memory outlives its name
 
 
+def lies_in_a_block(array):
+    address = array.__array_interface__["data"][0]
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        begin, end = (int(part, 16) for part in line.split()[0].split("-"))
+        if begin <= address < end:
+            return "/publications/" in line
+    return False
+
+
+@pytest.mark.parametrize("codec", ["msgpack", "pickle"])
+def test_the_arrays_of_a_dict_lie_once_on_the_host(ends, driver_dir, codec):
+    np = pytest.importorskip("numpy")
+    member_ends = [ends(codec=codec, udp=False) for _ in range(4)]
+    got = [collecting(end) for end in member_ends]
+    state = {f"layer.{n}": np.full((100, 100), n, "f4") for n in range(20)}
+    with Group([end.handle for end in member_ends]) as group:
+        for _ in range(2):
+            send_and_wait(group, {"step": 1, "state": state})
+        assert group.statistics()["shared"] == 2
+        for one in got:
+            assert [item["step"] for item in one] == [1, 1]
+            for item in one:
+                assert item["state"].keys() == state.keys()
+                for name, array in item["state"].items():
+                    assert np.array_equal(array, state[name])
+                    assert lies_in_a_block(array)
+                    assert not array.flags.writeable
+        del array, item
+        got.clear()
+    assert block_files(driver_dir) == []
+
+
 def inodes(driver_dir):
     """The files in which blocks lie, whatever their names are."""
     return {
