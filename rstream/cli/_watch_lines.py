@@ -80,9 +80,12 @@ def _decode(codec_id: int, payload: bytes) -> tuple[Any, str]:
     return (value.to_pylist() if name == "arrow" else value), ""
 
 
-def _plain(value: Any) -> Any:
-    """What JSON takes: arrays as lists."""
-    return value.tolist() if hasattr(value, "tolist") else value
+def _plain(value: Any) -> object:
+    """What JSON takes: arrays and tables as lists."""
+    for name in ("tolist", "to_pylist"):
+        if hasattr(value, name):
+            return getattr(value, name)()
+    return repr(value)
 
 
 _codecs: dict[str, Codec[Any]] = {}
@@ -95,7 +98,9 @@ def _codec(name: str) -> Codec[Any]:
 
 
 def _short(value: Any, payload_bytes: int) -> str:
-    text = " ".join(repr(value).split()) if hasattr(value, "tolist") else repr(value)
+    text = repr(value)
+    if "\n" in text:  # of arrays and tables; that of a text has none
+        text = " ".join(text.split())
     if len(text) <= TEXT_MAX:
         return text
     return f"{text[:TEXT_MAX]}… ({payload_bytes:,} bytes)"
@@ -119,6 +124,6 @@ def _json_line(seen: Seen, kind: int, codec_id: int, value: Any, problem: str) -
     try:
         import msgspec
 
-        return msgspec.json.encode(line | {"value": _plain(value)}, enc_hook=repr).decode()
+        return msgspec.json.encode(line | {"value": value}, enc_hook=_plain).decode()
     except (TypeError, ValueError):  # such as keys that JSON has not
         return json.dumps(line | {"value": repr(value)})

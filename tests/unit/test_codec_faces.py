@@ -11,7 +11,7 @@ import pytest
 import rstream
 from rstream import codecs, ray, stream
 from rstream.errors import CodecError, ConfigError
-from tests.support import until
+from tests.support import free_port, until
 
 np = pytest.importorskip("numpy")
 npt = pytest.importorskip("numpy.typing")
@@ -208,3 +208,91 @@ def test_an_object_of_another_class_is_an_error_on_the_other_faces(driver_dir, n
     with rstream.work.publisher(f"{name}-work", Tick, dir=driver_dir) as pub:
         with pytest.raises(CodecError, match="expected Tick, got dict"):
             pub.offer({})
+
+
+STEP = CHOICES["arrays in a dict"][1]
+
+
+def test_a_service_takes_and_answers_arrays_in_a_dict(driver_dir, name):
+    @rstream.serve(name, dir=driver_dir)
+    def double(step):
+        assert_is(step, STEP)
+        return {"obs": step["obs"] * 2, "same": step}
+
+    @rstream.serve(f"{name}-many", dir=driver_dir)
+    def numbers(step):
+        yield from step["more"]
+
+    with double, numbers:
+        answer = rstream.request(name, STEP, timeout_s=10, dir=driver_dir)
+        assert_is(answer["same"], STEP)
+        assert answer["obs"].tolist() == (ARRAY * 2).tolist()
+        answers = list(rstream.request_stream(f"{name}-many", STEP, dir=driver_dir))
+        assert_is(answers, STEP["more"])
+
+
+def test_shared_work_has_arrays_in_a_dict(driver_dir, name):
+    with (
+        rstream.work.subscriber(name, dir=driver_dir) as sub,
+        rstream.work.publisher(name, dir=driver_dir) as pub,
+    ):
+        pub.send(STEP)
+        job = sub.get(timeout_s=10)
+        assert_is(job.item, STEP)
+        job.ack()
+        assert pub.wait_acknowledged(timeout_s=10)
+
+
+@pytest.mark.parametrize("medium", ["ipc", "udp"])
+@pytest.mark.parametrize("view", [False, True], ids=["owned", "view"])
+def test_large_arrays_in_a_dict(driver_dir, name, medium, view):
+    """Frames, parts and segments; a view of a segment lies in the memory of all readers."""
+    options = {"dir": driver_dir}
+    if medium == "udp":
+        options["channel"] = f"aeron:udp?endpoint=127.0.0.1:{free_port()}"
+    items = [{"a": np.arange(n, dtype="u1"), "n": n} for n in (10, 5000, 100_000, 1_000_000)]
+    with (
+        rstream.subscriber(name, codec=codecs.msgpack(view=view), **options) as sub,
+        rstream.publisher(name, **options) as pub,
+    ):
+        sending = threading.Thread(target=pub.send_many, args=(items * 3,))
+        sending.start()
+        for item in items * 3:
+            got = sub.get(timeout_s=10)
+            assert_is(got, item)
+            assert not got["a"].flags.writeable
+            assert got["a"].ctypes.data % 16 == 0
+            del got
+        sending.join(10)
+        assert pub.wait_consumed(timeout_s=10)
+
+
+def test_the_readers_of_one_host_have_one_copy(driver_dir, name):
+    with (
+        rstream.subscriber(name, codec=codecs.msgpack(view=True), dir=driver_dir) as first,
+        rstream.subscriber(name, codec=codecs.msgpack(view=True), dir=driver_dir) as second,
+        rstream.publisher(name, dir=driver_dir, wait_for=2) as pub,
+    ):
+        pub.send({"a": np.ones(1_000_000)})
+        arrays = [sub.get(timeout_s=10)["a"] for sub in (first, second)]
+        assert np.shares_memory(*arrays)
+        del arrays
+        assert pub.wait_consumed(timeout_s=10)
+
+
+def test_a_message_that_cannot_be_decoded_holds_no_view(driver_dir, name):
+    with (
+        rstream.subscriber(
+            name,
+            codec=codecs.msgpack(dict[str, npt.NDArray[np.float32]], view=True),
+            dir=driver_dir,
+        ) as sub,
+        rstream.publisher(name, dir=driver_dir) as pub,
+    ):
+        for dtype in ("f8", "f4"):
+            pub.send({"a": np.ones(100_000, dtype)})
+        with pytest.raises(CodecError, match="array of float64, this reader expects float32"):
+            until(lambda: sub.poll())
+        until(lambda: sub.poll())
+        sub.poll()
+        assert sub.statistics()["view_bytes"] == 0

@@ -172,6 +172,21 @@ def test_arrays_are_decoded_in_one_line() -> None:
     assert found["value"] == [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
 
 
+def test_arrays_and_tables_in_a_dict_are_decoded_in_one_line() -> None:
+    numpy = pytest.importorskip("numpy")
+    pa = pytest.importorskip("pyarrow")
+    from rstream import codecs
+
+    item = {"a": numpy.ones((2, 2)), "r": numpy.float32(1), "t": pa.table({"x": [1]}), "s": "a  b"}
+    encoded = codecs.msgpack().encode(item)
+    message = seen(b"".join(encoded if isinstance(encoded, list) else [encoded]), 2)
+    line = line_of(message, Shown())
+    assert line.startswith("73 128 {'a': array([[1., 1.], [1., 1.]]), 'r': np.float32(1.0), 't'")
+    assert "\n" not in line
+    found = json.loads(line_of(message, Shown(is_json=True)))
+    assert found["value"] == {"a": [[1, 1], [1, 1]], "r": 1.0, "t": [{"x": 1}], "s": "a  b"}
+
+
 def test_an_error_is_shown_by_its_text() -> None:
     payload = encode_failure(ValueError("no data"), 1000)
     line = line_of(seen(payload, 0, KIND_ERROR), Shown())
