@@ -493,6 +493,12 @@ class Batch:
         A view of a message that was sent in several frames holds its own memory. Any other holds
         the log, from this batch on: publishers wait when it is full (:attr:`Subscription.held`).
         """
+    def set_aside(self) -> None:
+        """Keep the lease while the subscription is polled on, until :meth:`release` or
+        :meth:`give_back`. The messages cannot be read any more. Give several back youngest first.
+
+        No effect on a released batch. Raises BufferError while views are alive.
+        """
     def consume(self, count: int, /) -> None:
         """Move the position over the first ``count`` messages; the rest stays leased.
 

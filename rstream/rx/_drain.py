@@ -18,6 +18,7 @@ from __future__ import annotations
 import logging
 import threading
 from contextlib import suppress
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from reactivex import Observable, abc
@@ -26,6 +27,9 @@ from reactivex.disposable import Disposable, SingleAssignmentDisposable
 from rstream.rx._ends import tell_end
 from rstream.rx._queue import NOTICE_AFTER_S, BoundedQueue
 from rstream.rx._schedulers import Kind, OwnThread, check_scheduler, is_own_thread, kind_of
+from rstream.stream import _tally
+from rstream.stream._pump import next_part
+from rstream.stream._tally import NOWHERE, Place
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -119,6 +123,10 @@ class Drain(Generic[T]):
         self._deliverer: int | None = None  # the thread that delivers just now
         self._last_thread: int | None = None  # the thread of the last action
         self._is_done = False  # the end was delivered, or dispose was called
+        # What counts as consumed: in parts, as in the loop over a stream (stream/_pump.py).
+        self._place = Place(None, 0, self._forget_given)
+        self._part = self._left_of_part = 1
+        self._part_since_s = 0.0
         queue.on_change = self._wake
         queue.can_wait = self._can_wait
         queue.make_room = self._deliver_here
@@ -128,8 +136,7 @@ class Drain(Generic[T]):
     def dispose(self) -> None:
         """Deliver nothing more, leave the source, and let a producer that waits go on."""
         self._is_done = True
-        self._queue.close()  # wakes who waits
-        self.upstream.dispose()
+        self._queue.dispose()  # wakes who waits
 
     def end(self, error: Exception | None) -> None:
         """The source has ended. What waits is delivered even if the program ends now.
@@ -204,41 +211,64 @@ class Drain(Generic[T]):
                 queue.changed.wait()
             self._deliverer = self._last_thread = here
         is_left = False
+        outer, _tally.here.place = _tally.here.place, self._place
         try:
             is_left = self._deliver(ITEMS_PER_TURN if self._kind is Kind.LOOP else None)
         except BaseException:  # Ctrl-C or an exit in the observer: nobody delivers any more
             self.dispose()
             raise
         finally:
+            _tally.here.place = outer
             with queue.changed:
+                queue.marks.take(0)
                 self._deliverer = None
                 queue.changed.notify_all()
         if is_left:
+            queue.marks.settle()
             self._schedule()
 
     def _deliver(self, most: int | None) -> bool:
         """Deliver up to ``most`` items, and the end; True: there is more."""
         queue, on_next = self._queue, self._observer.on_next
+        marks, place = queue.marks, self._place
         while most != 0:
-            with queue.changed:
+            with queue.lock:
                 items = queue.take_locked(1)
                 if not items:
                     self._is_scheduled = False
                     is_end = queue.is_ended and not self._is_done
                     self._is_done |= is_end
                     break
+                place.tally, place.number = marks.given or NOWHERE
             try:
                 on_next(items[0])
             except Exception as error:
                 self._fail(error)
                 return False
+            self._left_of_part -= 1
+            if not self._left_of_part:
+                self._count_part()
             if most is not None:
                 most -= 1
         else:
             return True
+        marks.settle()
         if is_end:
             tell_end(queue.what, self._observer, queue.error)
         return False
+
+    def _count_part(self) -> None:
+        """Have the readers count; a slow observer counts each item."""
+        now_s = monotonic()
+        self._part = self._left_of_part = next_part(self._part, now_s - self._part_since_s)
+        self._part_since_s = now_s
+        self._forget_given()
+
+    def _forget_given(self) -> None:
+        """Count what the observer was given last."""
+        with self._queue.changed:
+            self._queue.marks.take(0)
+        self._queue.marks.settle()
 
     def _deliver_here(self) -> bool:
         """Deliver one item in the thread that emits; False: it is inside a delivery already."""
@@ -248,14 +278,18 @@ class Drain(Generic[T]):
                 # Another thread delivers: look again, and wait for it.
                 return self._deliverer != here
             items = queue.take_locked(1)
+            self._place.tally, self._place.number = queue.marks.given or NOWHERE
             self._deliverer = here
+        outer, _tally.here.place = _tally.here.place, self._place
         try:
             for item in items:
                 self._observer.on_next(item)
         except Exception as error:
             self._fail(error)
         finally:
+            _tally.here.place = outer
             with queue.changed:
+                queue.marks.take(0)
                 self._deliverer = None
                 queue.changed.notify_all()
         return True
@@ -264,7 +298,6 @@ class Drain(Generic[T]):
         """The observer or the scheduler has failed: leave the source, and tell it."""
         with self._queue.changed:
             is_first, self._is_done = not self._is_done, True
-        self._queue.close()
-        self.upstream.dispose()
+        self._queue.dispose()
         if is_first:
             tell_end(self._queue.what, self._observer, error)

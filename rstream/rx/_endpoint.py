@@ -8,6 +8,8 @@ from reactivex import Observable, abc
 from reactivex.disposable import Disposable
 
 from rstream.rx._subscribing import Gate
+from rstream.stream import Subscriber, _tally
+from rstream.stream._tally import Place, Tally
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,12 +53,39 @@ def from_endpoint(endpoint: EndpointLike) -> Observable[Any]:
                 observer.on_error(RuntimeError(f"endpoint ended by {error!r}"))
 
         gate = Gate()
+        place = _place_of(endpoint)
 
         def on_next(item: Any) -> None:
             gate.wait()
-            observer.on_next(item)
+            place.number += 1
+            outer, _tally.here.place = _tally.here.place, place
+            try:
+                observer.on_next(item)
+            finally:
+                _tally.here.place = outer
+
+        def dispose() -> None:
+            if place.tally is not None:
+                place.tally.is_ending = True
+            endpoint.close()
 
         endpoint.start(on_next, on_end=on_end)
-        return Disposable(endpoint.close)
+        return Disposable(dispose)
 
     return Observable(subscribe)
+
+
+def _place_of(endpoint: EndpointLike) -> Place:
+    """Where its thread is. What waits in queues behind it does not count as consumed, unless the
+    endpoint has ended and the queues hand it on.
+    """
+    source: Subscriber[Any] | None = getattr(endpoint, "source", None)
+    if not isinstance(source, Subscriber):
+        return Place(None, 0, lambda: None)
+
+    def settle() -> None:
+        source.consume(source.handed_out())
+
+    tally = Tally(source, lambda: tally.place.number - source.handed_out(), settle)
+    tally.counts_waiting = True
+    return tally.place

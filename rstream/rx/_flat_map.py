@@ -3,6 +3,8 @@
 Two locks. ``_changed`` guards places and flags, for moments. ``_delivery`` is held while the
 observer is called, because inner Observables emit in threads of their own. A thread that holds
 ``_delivery`` must not wait for a place: the inner Observables could not finish.
+
+An item counts as consumed when its Observable has ended (stream/_tally.py).
 """
 
 from __future__ import annotations
@@ -22,11 +24,15 @@ from rstream.rx._ends import tell_end
 from rstream.rx._queue import check_capacity
 from rstream.rx._schedulers import Kind, is_called_from, kind_of, running_loop
 from rstream.rx._wakers import runs_trio
+from rstream.stream import _tally
+from rstream.stream._tally import NOWHERE, Marks, Place
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable
     from concurrent.futures import Future
+
+    from rstream.stream._tally import Mark
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -104,6 +110,7 @@ class _Merging(Generic[T, R]):
         self._scheduler = scheduler
         self._is_virtual = scheduler is not None and kind_of(scheduler) is Kind.VIRTUAL
         self._changed = threading.Condition()
+        self._marks = Marks(self._changed)
         self._active = 0
         self._has_ended = False  # the source has completed
         self._is_over = False
@@ -114,23 +121,25 @@ class _Merging(Generic[T, R]):
 
     def on_next(self, item: T) -> None:
         """Take a place, waiting for it if need be, and begin."""
-        if not self._take_place():
+        place = _tally.here.place
+        mark = None if place is None else self._marks.note(place)
+        if not self._take_place(mark):
             return
         try:
             inner = _observable_of(self._mapper(item))
         except Exception as error:
-            self.fail(error)
+            self._fail_at(mark, error)
             return
         subscription = SingleAssignmentDisposable()
         self.group.add(subscription)
         if self._is_virtual or CurrentThreadScheduler.singleton().schedule_required():
-            self._begin(inner, subscription)
+            self._begin(inner, subscription, mark)
             return
         # RxPY would begin it only after the source's emission is over, but the source may wait
         # for it. So it begins in another thread.
         threading.Thread(
             target=self._begin,
-            args=(inner, subscription),
+            args=(inner, subscription, mark),
             name="rstream-rx-flat_map_bounded",
         ).start()
 
@@ -140,9 +149,10 @@ class _Merging(Generic[T, R]):
             self._has_ended = True
         self._complete_if_done()
 
-    def _take_place(self) -> bool:
+    def _take_place(self, mark: Mark | None) -> bool:
         """False: nothing is wanted any more."""
         with self._changed:
+            self._marks.block(mark)
             if self._active >= self._n and not self._is_over and self._must_not_wait():
                 error = SlowConsumer(
                     f"flat_map_bounded: {self._n} run already, and the source emits in a thread "
@@ -154,6 +164,9 @@ class _Merging(Generic[T, R]):
                 while self._active >= self._n and not self._is_over:
                     self._changed.wait()
                 self._active += 1
+                if not self._is_over:
+                    self._marks.waiting.append(mark)
+                    self._marks.unblock(mark)
                 return not self._is_over
         self.fail(error)
         return False
@@ -169,29 +182,53 @@ class _Merging(Generic[T, R]):
 
     # ---- the inner Observables ----
 
-    def _begin(self, inner: Observable[R], subscription: SingleAssignmentDisposable) -> None:
+    def _begin(
+        self, inner: Observable[R], subscription: SingleAssignmentDisposable, mark: Mark | None
+    ) -> None:
         def on_completed() -> None:
             self.group.remove(subscription)
             with self._changed:
                 self._active -= 1
+                self._marks.remove(mark)
                 self._changed.notify()
+            self._marks.settle()
             self._complete_if_done()
 
+        def fail(error: Exception) -> None:
+            self._fail_at(mark, error)
+
+        place = Place(*(mark or NOWHERE), lambda: self._drop(mark))
+
+        def deliver(item: R) -> None:
+            self._deliver(item, place, mark)
+
         subscription.disposable = inner.subscribe(
-            self._deliver, self.fail, on_completed, scheduler=self._scheduler
+            deliver, fail, on_completed, scheduler=self._scheduler
         )
 
-    def _deliver(self, item: R) -> None:
+    def _deliver(self, item: R, place: Place, mark: Mark | None) -> None:
         with self._delivery:
             if self._is_over:
                 return
             outer, self._deliverer = self._deliverer, threading.get_ident()
+            before, _tally.here.place = _tally.here.place, place
             try:
                 self._observer.on_next(item)
             except Exception as error:
-                self.fail(error)
+                self._fail_at(mark, error)
             finally:
+                _tally.here.place = before
                 self._deliverer = outer
+
+    def _drop(self, mark: Mark | None) -> None:
+        """The item of this mark is done, or has failed."""
+        with self._changed:
+            self._marks.remove(mark)
+        self._marks.settle()
+
+    def _fail_at(self, mark: Mark | None, error: Exception) -> None:
+        self._drop(mark)
+        self.fail(error)
 
     # ---- the end ----
 
@@ -208,6 +245,7 @@ class _Merging(Generic[T, R]):
         if not self._stop():
             return
         self.group.dispose()
+        self._marks.leave()
         with self._delivery:
             tell_end("flat_map_bounded", self._observer, error)
 
@@ -215,11 +253,13 @@ class _Merging(Generic[T, R]):
         """Leave the source and those that run; a source that waits goes on."""
         self._stop()
         self.group.dispose()
+        self._marks.leave()
 
     def _stop(self) -> bool:
         """Begin nothing more. Returns whether it is the first end."""
         with self._changed:
             is_first, self._is_over = not self._is_over, True
+            self._marks.close()
             self._changed.notify_all()
         return is_first
 

@@ -13,6 +13,7 @@ from rstream.rx._reading import chosen_scheduler, read
 from rstream.rx._schedulers import check_scheduler
 from rstream.stream import Subscriber
 from rstream.stream._options import SubscriberSettings, settings
+from rstream.stream._tally import settle_here
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -195,6 +196,7 @@ def _observable(
     def subscribe(
         observer: abc.ObserverBase[Any], subscribed: abc.SchedulerBase | None = None
     ) -> abc.DisposableBase:
+        settle_here()
         try:
             source = open_subscriber()
         except Exception as error:

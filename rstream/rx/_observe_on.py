@@ -29,8 +29,8 @@ def observe_on_bounded(
         observer  -[1    ][2    ][3    ][4    ][5    ]|
 
     RxPY's own ``observe_on`` queues without a limit. All items arrive, in order, then the end.
-    Those that wait when the subscription is disposed are dropped; the stream counts them as
-    consumed.
+    Those that wait when the subscription is disposed are dropped here, and the next reader of the
+    stream begins with them: they do not count as consumed.
 
     Args:
         scheduler: any of RxPY. An ``EventLoopScheduler`` keeps one thread, until its ``dispose()``,

@@ -4,6 +4,8 @@ Law: at most ``capacity`` items wait. At the limit the thread that emits waits u
 are left, or the policy of the queue decides (flow/queues.py). The end of the source waits behind
 the items. Once ``close`` was called nothing waits any more, and what is put is dropped.
 
+What waits does not count as consumed by the reader that it came from (stream/_tally.py).
+
 One lock guards all of it; no code of the user runs under it but a policy's key or merge function.
 """
 
@@ -19,6 +21,7 @@ from rstream._checks import is_whole
 from rstream.errors import ConfigError, SlowConsumer
 from rstream.flow.queues import FullError
 from rstream.stream._buffered import queue_of
+from rstream.stream._tally import Mark, Marks, here
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,7 +62,11 @@ class BoundedQueue(Generic[T]):
         self._queue = queue
         self._is_blocking = isinstance(on_slow, policy.Buffer) and on_slow.overflow == "block"
         self._low = queue.capacity - 1 if low is None else low
-        self.changed = threading.Condition()  # guards the attributes below, and the owner's state
+        # Guards the attributes below, and the owner's state; ``changed`` has the same lock, but
+        # to enter that costs 0.1 µs more.
+        self.lock = threading.RLock()
+        self.changed = threading.Condition(self.lock)
+        self.marks = Marks(self.lock, is_soft=not self._is_blocking)
         self._is_held = False  # full, and not down to ``low`` again
         self._waiting_producers = 0
         self.is_ended = False  # the source has ended, or its policy failed
@@ -105,13 +112,20 @@ class BoundedQueue(Generic[T]):
 
     def put(self, item: T) -> None:
         """Add an item; wait for room, or do what the policy says. Raises nothing."""
+        marks, mark = self.marks, None
+        place = here.place
+        if place is not None:
+            tally = place.tally
+            mark = (tally, place.number) if tally is marks.last else marks.note(place)
         while True:
-            with self.changed:
+            with self.lock:
                 if self.is_ended or self.is_closed:
+                    marks.block(mark)
                     return
-                failure = self._try_to_put(item)
+                failure = self._try_to_put(item, mark)
                 if failure is None:
                     break
+                marks.block(mark)
                 if failure is _FULL and self.can_wait():
                     self._wait_for_room()
                     continue
@@ -128,13 +142,21 @@ class BoundedQueue(Generic[T]):
             return
         self.on_change()
 
-    def _try_to_put(self, item: T) -> Exception | None:
+    def _try_to_put(self, item: T, mark: Mark | None) -> Exception | None:
         """None: it is in. ``_FULL``: the producer must wait. Else the policy has failed."""
-        if self._is_blocking and (self._is_held or self._queue.room() < 1):
-            self._is_held = True
-            return _FULL
+        queue, marks = self._queue, self.marks
+        if self._is_blocking:
+            if self._is_held or queue.room() < 1:
+                self._is_held = True
+                return _FULL
+            queue.put(item)
+            marks.waiting.append(mark)
+            if marks.blocked:
+                marks.unblock(mark)
+            return None
+        dropped, conflated = queue.dropped, queue.conflated
         try:
-            self._queue.put(item)
+            queue.put(item)
         except FullError as error:
             return SlowConsumer(
                 f"{self.what}: {error}, and one more has come",
@@ -142,6 +164,11 @@ class BoundedQueue(Generic[T]):
             )
         except Exception as error:  # the user's key or merge function
             return error
+        if queue.dropped > dropped and queue.drops_oldest:
+            marks.waiting.popleft()
+            marks.waiting.append(mark)
+        elif queue.dropped == dropped and queue.conflated == conflated:
+            marks.waiting.append(mark)
         return None
 
     def _wait_for_room(self) -> None:
@@ -185,7 +212,8 @@ class BoundedQueue(Generic[T]):
     def take_locked(self, limit: int) -> list[T]:
         """The same for a caller that holds the lock."""
         items: list[T] = self._queue.take(limit)
-        if items:
+        self.marks.take(len(items))
+        if items and self.on_room is not _nothing:
             self.on_room()
         if self._is_held and len(self._queue) <= self._low:
             self._is_held = False
@@ -193,10 +221,19 @@ class BoundedQueue(Generic[T]):
                 self.changed.notify_all()
         return items
 
+    def dispose(self) -> None:
+        """Close, leave the source, and let the readers behind it count. Idempotent."""
+        self.close()
+        self.leave()
+        self.marks.leave()
+
     def close(self) -> None:
-        """Nothing is wanted any more; producers that wait go on. Idempotent."""
+        """Nothing is wanted any more; producers that wait go on. Idempotent. What waits is kept in
+        mind until the source was left.
+        """
         with self.changed:
             self.is_closed = True
+            self.marks.close()
             self._queue.take(len(self._queue))
             self.on_room()
             self.changed.notify_all()

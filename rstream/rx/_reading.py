@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any, Final
 from rstream.driver import watch_loop
 from rstream.rx._schedulers import Kind, is_called_from, kind_of
 from rstream.rx._subscribing import Gate, run_when_subscribed
+from rstream.stream import _tally
 from rstream.stream._pump import batches, items
+from rstream.stream._tally import Tally
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,7 +43,7 @@ VIRTUAL_PAUSE_S: Final = 0.1
 
 
 class Reading:
-    """What both ways share: the end."""
+    """What both ways share: the objects that are delivered are counted, and the end."""
 
     def __init__(
         self, source: Subscriber[Any], observer: abc.ObserverBase[Any], is_batched: bool
@@ -50,17 +52,40 @@ class Reading:
         self._observer = observer
         self._is_batched = is_batched
         self._is_stopped = False
+        self._tally = Tally(source, self._before_poll, self._settle)
+        self._place = self._tally.place
+        self._batch_length = 1  # objects that are delivered together, from the place on
+
+    def _before_poll(self) -> int:
+        """The number of the object before the last poll; asked during a delivery."""
+        raise NotImplementedError
+
+    def _settle(self) -> None:
+        """Count what is being delivered as consumed; at the end, what waits in queues too."""
+        if not self._tally.finish_now():
+            in_hand = self._place.number + self._batch_length - 1
+            self._source.consume(in_hand - self._before_poll())
+
+    def _close(self) -> None:
+        self._source.close()
 
     def _end(self, error: Exception | None) -> None:
-        """Close the reader, then tell the observer: it may open the stream again at once."""
-        self._source.close()
-        if self._is_stopped:
-            if error is not None:
-                log.error("%r: failed while it was being disposed: %s", self._source, error)
-        elif error is None:
-            self._observer.on_completed()
-        else:
-            self._observer.on_error(error)
+        """Close the reader, then tell the observer: it may open the stream again at once.
+
+        While queues of the pipeline hand on what they hold, the reader is closed behind that.
+        """
+        self._tally.finish(self._close)
+        outer, _tally.here.place = _tally.here.place, self._place
+        try:
+            if self._is_stopped:
+                if error is not None:
+                    log.error("%r: failed while it was being disposed: %s", self._source, error)
+            elif error is None:
+                self._observer.on_completed()
+            else:
+                self._observer.on_error(error)
+        finally:
+            _tally.here.place = outer
 
 
 class ThreadReading(Reading):
@@ -100,33 +125,53 @@ class ThreadReading(Reading):
 
     def stop(self) -> None:
         """Dispose: the item being delivered is the last one."""
-        self._is_stopped = True
+        self._is_stopped = self._tally.is_ending = True
         self._source.wake()
 
     def join(self, timeout_s: float) -> None:
-        """Wait until the reader is closed."""
-        self._is_done.wait(timeout_s)
+        """Wait until the reader is closed; close it if queues behind it hold items for longer."""
+        if not self._is_done.wait(timeout_s):
+            self._close()
+
+    def _close(self) -> None:
+        try:
+            super()._close()
+        finally:
+            self._is_done.set()
+
+    def _before_poll(self) -> int:
+        before = 1 if self._is_batched else self._source.handed_out()
+        return self._place.number - before
 
     def _run(self) -> None:
         error: Exception | None = None
         if self._gate is not None:
             self._gate.wait()
+        outer, _tally.here.place = _tally.here.place, self._place
         try:
-            try:
-                self._read()
-            except Exception as raised:
-                error = raised
-            except BaseException:
-                self._source.close()
-                raise
-            self._end(error)
+            self._read()
+        except Exception as raised:
+            error = raised
+        except BaseException:
+            self._close()
+            raise
         finally:
-            self._is_done.set()
+            _tally.here.place = outer
+        self._end(error)
 
     def _read(self) -> None:
-        on_next = self._observer.on_next
-        each: Any = batches if self._is_batched else items
-        for item in each(self._source, lambda: self._is_stopped, wait_s=WAIT_S):
+        on_next, place = self._observer.on_next, self._place
+        if self._is_batched:
+            self._batch_length = 1
+            for batch in batches(self._source, lambda: self._is_stopped, wait_s=WAIT_S):
+                place.number += self._batch_length
+                self._batch_length = len(batch)
+                on_next(batch)
+                if self._is_stopped:
+                    return
+            return
+        each = items(self._source, lambda: self._is_stopped, wait_s=WAIT_S)
+        for place.number, item in enumerate(each, 1):
             on_next(item)
             if self._is_stopped:
                 return
@@ -152,7 +197,11 @@ class ScheduledReading(Reading):
         self._pause_s = PAUSE_S
         self._lock = threading.Lock()
         self._is_stepping = False
+        self._before = 0  # the number before the first of those that are being delivered
         watch_loop(self)
+
+    def _before_poll(self) -> int:
+        return self._before
 
     def start(self) -> None:
         """Schedule the first step."""
@@ -161,10 +210,10 @@ class ScheduledReading(Reading):
     def stop(self) -> None:
         """Dispose: the item being delivered is the last one."""
         with self._lock:
-            self._is_stopped = True
+            self._is_stopped = self._tally.is_ending = True
             if self._is_stepping:
                 return
-        self._source.close()
+        self._close()
 
     def join(self, timeout_s: float) -> None:
         """Nothing to wait for: no step begins any more."""
@@ -190,7 +239,7 @@ class ScheduledReading(Reading):
         except Exception as raised:
             error = raised
         except BaseException:
-            self._source.close()
+            self._close()
             raise
         with self._lock:
             self._is_stepping = False
@@ -215,20 +264,22 @@ class ScheduledReading(Reading):
         return 0.0
 
     def _deliver(self, found: list[Any]) -> None:
-        on_next = self._observer.on_next
-        count = 0
+        on_next, place = self._observer.on_next, self._place
+        before = self._before = place.number + self._batch_length - 1
+        outer, _tally.here.place = _tally.here.place, place
         try:
             if self._is_batched:
-                count = len(found)
+                place.number, self._batch_length = before + 1, len(found)
                 on_next(found)
                 return
             for item in found:
                 if self._is_stopped:
                     return
-                count += 1
+                place.number += 1
                 on_next(item)
         finally:
-            self._source.consume(count)
+            _tally.here.place = outer
+            self._source.consume(place.number + self._batch_length - 1 - before)
 
     def _next_pause(self) -> float:
         if self._is_virtual:

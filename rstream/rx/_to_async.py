@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import AsyncIterable, AsyncIterator
+from time import monotonic
 from typing import TYPE_CHECKING, Final, Generic, Self, TypeVar
 
 from rstream import policy
@@ -11,6 +12,7 @@ from rstream.errors import ConcurrentUseError
 from rstream.rx._queue import BoundedQueue, check_capacity
 from rstream.rx._subscribing import subscribe_apart, subscribe_into
 from rstream.rx._wakers import waker
+from rstream.stream._pump import next_part
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -89,6 +91,9 @@ class AsyncItemsIterator(AsyncIterator[T], Generic[T]):
         self._queue.on_change = self._waker.wake
         self._is_waiting = False
         self._left_of_turn = ITEMS_PER_TURN
+        # Parts of what counts as consumed, as in the loop over a stream (stream/_pump.py).
+        self._part = self._left_of_part = 1
+        self._part_since_s = 0.0
         if in_loop:
             here = threading.get_ident()
             self._queue.can_wait = lambda: threading.get_ident() != here
@@ -123,7 +128,11 @@ class AsyncItemsIterator(AsyncIterator[T], Generic[T]):
                 items = queue.take(1)
             if items:
                 self._left_of_turn -= 1
+                self._left_of_part -= 1
+                if not self._left_of_part:
+                    self._count_part()
                 return items[0]
+            queue.marks.settle()
             if queue.is_over:
                 error, queue.error = queue.error, None
                 self._dispose()
@@ -132,6 +141,13 @@ class AsyncItemsIterator(AsyncIterator[T], Generic[T]):
                 raise StopAsyncIteration
             await self._waker.wait()
             self._left_of_turn = ITEMS_PER_TURN
+
+    def _count_part(self) -> None:
+        """Have the readers behind the queue count, each item of a slow loop."""
+        now_s = monotonic()
+        self._part = self._left_of_part = next_part(self._part, now_s - self._part_since_s)
+        self._part_since_s = now_s
+        self._queue.marks.settle()
 
     def statistics(self) -> dict[str, int | float | bool]:
         """``waiting`` and ``capacity`` of the queue."""
@@ -142,8 +158,7 @@ class AsyncItemsIterator(AsyncIterator[T], Generic[T]):
         self._dispose()
 
     def _dispose(self) -> None:
-        self._queue.close()
-        self._queue.leave()
+        self._queue.dispose()
         self._waker.wake()
 
     def __del__(self) -> None:

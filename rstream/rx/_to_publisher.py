@@ -7,6 +7,7 @@ what it reads: the queue between the thread that emits and the loop that deliver
 from __future__ import annotations
 
 import time
+from itertools import islice
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from rstream import abc, policy
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from reactivex import Observable
 
     from rstream.stream import Executor, StreamEvent
+    from rstream.stream._tally import Mark
 
 T = TypeVar("T")
 
@@ -82,6 +84,7 @@ class ObservableReader(Subscriber[T], Generic[T]):
         self._bell: Bell | None = None  # of an event loop that watches
         self._queue.on_change = self._notify
         self._closed = False
+        self._taken: list[Mark | None] = []  # of the items of the last poll
         subscribe_apart(self._queue, source, self._put)
 
     def __repr__(self) -> str:
@@ -119,10 +122,19 @@ class ObservableReader(Subscriber[T], Generic[T]):
         queue = self._queue
         with queue.changed:
             self._is_woken = False
+            taken = list(islice(queue.marks.waiting, limit))
             items = queue.take_locked(limit)
-            if not items and not len(queue) and queue.error is not None:
-                raise queue.error
-            return items
+            self._taken = taken[: len(items)]
+            error = queue.error if not items and not len(queue) else None
+        queue.marks.settle()
+        if error is not None:
+            raise error
+        return items
+
+    def consume(self, count: int) -> None:
+        with self._queue.changed:
+            self._queue.marks.given = next(islice(self._taken, count, None), None)
+        self._queue.marks.settle()
 
     def wait(self, timeout_s: float | None = None) -> bool:
         check_timeout(timeout_s)
@@ -172,8 +184,9 @@ class ObservableReader(Subscriber[T], Generic[T]):
 
     def close(self) -> None:
         self._closed = True
-        self._queue.close()
-        self._queue.leave()
+        with self._queue.changed:
+            self._queue.marks.block(self._queue.marks.given)  # it was taken, and not delivered
+        self._queue.dispose()
         self.wake()
         if self._bell is not None:
             self._bell.close()

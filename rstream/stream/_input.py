@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 from rstream.stream._names import uri_keys, with_endpoint
 from rstream.stream._peers import Left, Peers
+from rstream.stream._tally import Lot
 
 if TYPE_CHECKING:
     from rstream import _core
     from rstream.flow.chunk import Chunk
+    from rstream.stream._tally import Tally
 
 
 class Input:
@@ -27,6 +29,7 @@ class Input:
         held_end: how many of its messages count as consumed with these objects, while more of it is
             to be handed out (_cut.py); None: all.
         takes_views: objects may be views of a batch, which then stays for them (``Batch.keep``).
+        tally: says what counts as consumed; None: nothing waits in a queue behind the reader.
     """
 
     __slots__ = (
@@ -39,6 +42,7 @@ class Input:
         "held_indexes",
         "peers",
         "takes_views",
+        "tally",
     )
 
     def __init__(
@@ -57,6 +61,7 @@ class Input:
         self.held_indexes: list[int] | None = None
         self.held_end: int | None = None
         self.takes_views = takes_views
+        self.tally: Tally | None = None
         self.tell_demand()
 
     def tell_demand(self) -> None:
@@ -98,12 +103,22 @@ class Input:
         """Count the held batch as consumed, as far as it was handed out."""
         if self.held is None:
             return
-        if self.held_end is None:
+        if self.tally is not None and not self.takes_views:
+            self._lend(self.held, self.tally)
+        elif self.held_end is None:
             self.let_go(self.held)
             self.held = None
             self.tell_demand()
         elif not self.takes_views:  # the memory of a view cannot be given back in parts
             self.held.consume(self.held_end)
+
+    def _lend(self, batch: _core.Batch, tally: Tally) -> None:
+        """Leave it to the tally when the held batch counts as consumed."""
+        tally.add(Lot(batch, tally.polled, self.held_count, self.held_indexes, self.held_end))
+        tally.polled += self.held_count
+        if self.held_end is None:
+            batch.set_aside()
+            self.held = None
 
     def let_go(self, batch: _core.Batch) -> None:
         """End the lease of a batch. Views of it stay valid."""

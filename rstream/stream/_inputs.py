@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rstream.stream._images import Images
     from rstream.stream._options import Prefetch
     from rstream.stream._report import Report
+    from rstream.stream._tally import Tally
 
 
 #: How long the driver may take to pass on why a reader leaves.
@@ -51,6 +52,7 @@ class Inputs:
         completed_count: publishers that had completed on subscriptions left since.
         rejoins: how often it has joined again by another driver.
         is_closing: the reader is being closed.
+        tally: of every subscription, :attr:`Input.tally`.
     """
 
     def __init__(
@@ -69,6 +71,7 @@ class Inputs:
         self.channels = list(channels)
         self.completed_count = self.rejoins = 0
         self.is_closing = False
+        self.tally: Tally | None = None
         self._report = report
         self._images = images
         self._prefetch: Prefetch | None = prefetch
@@ -84,7 +87,9 @@ class Inputs:
         add = client._add_subscription  # pyright: ignore[reportPrivateUsage] - under a lock
         added = add(channel, self._report.stream_id, True)
         added.core.take_parts(self._name_hash, self._length_max)
-        return Input(added.core, channel, chunk_of(self._prefetch), self._takes_views)
+        source = Input(added.core, channel, chunk_of(self._prefetch), self._takes_views)
+        source.tally = self.tally
+        return source
 
     def _join(self) -> None:
         self.waiter = self.link.client.core.waiter()

@@ -400,7 +400,7 @@ class Publisher(SegmentSender[T]):
 
         What a reader's ``poll`` or ``get`` returned is consumed. The items of a loop are when it
         asks for more than it has polled, or in parts when it is slow. A policy with a queue
-        consumes for its reader, and so does an RxPY operator with one.
+        consumes for its reader. What waits in an operator of :mod:`rstream.rx` is not consumed.
 
         Args:
             position: bytes of the stream; None: what was sent so far.

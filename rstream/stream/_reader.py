@@ -81,6 +81,7 @@ if TYPE_CHECKING:
     from rstream.stream._input import Input
     from rstream.stream._options import Prefetch
     from rstream.stream._report import OnLost
+    from rstream.stream._tally import Tally
 
 __all__ = ("Reader",)
 
@@ -287,9 +288,32 @@ class Reader(Subscriber[T], Generic[T]):
         return self._poll(min(limit or self.prefetch, LIMIT_MAX), True)
 
     def consume(self, count: int) -> None:
+        if self._inputs.tally is not None:
+            self._inputs.tally.returned(count)
+            return
         for source in self._held:
             source.consume(count)
             count -= source.held_count
+
+    def lend_to(self, tally: Tally) -> bool:
+        if self._closed:
+            return False
+        tally.polled = tally.base
+        self._inputs.tally = tally
+        for source in self._inputs.joined:
+            source.tally = tally
+        self._lend()
+        return True
+
+    def _lend(self) -> None:
+        """Hand what the last poll holds to the tally."""
+        for source in self._held:
+            source.release()
+        self._held.clear()
+
+    def must_let_go(self, parts: int) -> bool:
+        fill = fullest(self.subscriptions)
+        return parts * fill.fill_bytes > fill.window_bytes
 
     def held_places(self) -> list[tuple[int, int]]:
         """Session and position of each object of the last :meth:`poll_held`, in their order.
@@ -312,15 +336,23 @@ class Reader(Subscriber[T], Generic[T]):
         self._rest_end = 0
         try:
             try:
-                for source in self._held:  # all of the last poll was handed out
-                    source.release()
-                self._held.clear()
+                tally = self._inputs.tally
+                if tally is None:
+                    self._lend()  # all of the last poll was handed out
+                else:
+                    tally.begin_poll()
+                    for source in self._inputs.joined:
+                        source.tell_demand()
                 if self._views is not None and self._cut is None:
                     self._views.look(self._inputs.joined)
                 self._polls += 1
                 if self._failure is not None:
                     raise self._failure
                 items = self._poll_inputs(limit)
+                if tally is not None:
+                    tally.base = tally.polled
+                    self._lend()
+                    tally.polled = tally.base + len(items)
             finally:
                 self._is_inside = False
                 self._lock.release()
@@ -612,7 +644,7 @@ class Reader(Subscriber[T], Generic[T]):
             if missing > 0:
                 core.request(missing)
         self._demand = min(demand, self.prefetch)
-        return self._poll(self.prefetch, self._hold)
+        return self._poll(self.prefetch, True)
 
     # ---- life ----
 
@@ -659,6 +691,8 @@ class Reader(Subscriber[T], Generic[T]):
     def _free(self) -> None:
         try:
             self.consume(self.handed_out() - self.in_hand)
+            if self._inputs.tally is not None:
+                self._inputs.tally.close()
             if self._reason is not None:
                 self._inputs.reject(self._reason)
             left = [] if self._is_complete else self._inputs.joined.copy()

@@ -36,6 +36,7 @@ from rstream.errors import ClosedError, ForkedError
 from rstream.flow.demand import Demand
 from rstream.flow.states import Signal, State, next_state
 from rstream.stream._subscriber import Subscriber
+from rstream.stream._tally import Place, Tally, here
 from rstream.stream.executor import Executor, ThreadExecutor
 
 __all__ = ("StreamSource",)
@@ -117,9 +118,13 @@ class _Loop(Generic[T]):
         self._demand = Demand()
         self._failure: Exception | None = None
         self._held: deque[T] = deque()
+        self._polled = 0  # elements of the last poll
+        self._before = 0  # elements of earlier polls
+        self._tally: Tally | None = None
 
     def attach(self, reader: Subscriber[T]) -> None:
         self._reader = reader
+        self._tally = Tally(reader, lambda: self._before, self._count)
 
     # ---- the subscriber's calls ----
 
@@ -144,6 +149,8 @@ class _Loop(Generic[T]):
             if state is None:
                 return
             self._state = state
+            if self._tally is not None:
+                self._tally.is_ending = True
         self._wake()
 
     def fail(self, error: Exception) -> None:
@@ -239,6 +246,8 @@ class _Loop(Generic[T]):
                 self._woken.wait(wait_s)
             return
         items = reader.poll_demanded(self._demand.pending)
+        self._before += self._polled
+        self._polled = len(items)
         if items:
             self._held.extend(items)
             self._deliver()
@@ -248,6 +257,22 @@ class _Loop(Generic[T]):
             reader.wait(wait_s)
 
     def _deliver(self) -> None:
+        tally = self._tally
+        if not self._held or tally is None:
+            return
+        outer, here.place = here.place, tally.place
+        try:
+            self._deliver_held(tally.place)
+        finally:
+            here.place = outer
+            self._count()
+
+    def _count(self) -> None:
+        """What was delivered counts as consumed; when the subscriber cancels, no more than that."""
+        if self._reader is not None:
+            self._reader.consume(self._polled - len(self._held))
+
+    def _deliver_held(self, place: Place) -> None:
         while self._held:
             with self._lock:
                 # Checked before each element: request(0) or cancel may come in between.
@@ -258,6 +283,7 @@ class _Loop(Generic[T]):
                 self._demand.take()
             subscriber = self._subscriber
             assert subscriber is not None
+            place.number += 1
             try:
                 subscriber.on_next(self._held.popleft())
             except Exception:
@@ -268,8 +294,11 @@ class _Loop(Generic[T]):
         self._subscriber = None
         self._held.clear()
         reader, self._reader = self._reader, None
-        if reader is not None:
-            try:
-                reader.close()
-            except Exception:
-                log.exception("stream %r: its reader could not be closed", self._name)
+        if reader is not None and self._tally is not None:
+            self._tally.finish(lambda: self._close(reader))
+
+    def _close(self, reader: Subscriber[T]) -> None:
+        try:
+            reader.close()
+        except Exception:
+            log.exception("stream %r: its reader could not be closed", self._name)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from rstream.stream._events import StreamEvent
+    from rstream.stream._tally import Tally
     from rstream.stream._watched import Watched
 
 T = TypeVar("T")
@@ -257,6 +258,17 @@ class Subscriber(ABC, Generic[T]):
 
     def consume(self, count: int) -> None:
         """Count the first objects of the last :meth:`poll_held` as consumed. Idempotent."""
+
+    def lend_to(self, tally: Tally) -> bool:
+        """From now on the tally says what counts as consumed (_tally.py). False: that cannot be.
+
+        Thread rule: the thread that reads.
+        """
+        return False
+
+    def must_let_go(self, parts: int) -> bool:
+        """Whether more than one of so many parts of the window is not consumed."""
+        return False
 
     @property
     def rest(self) -> Iterator[T]:

@@ -9,6 +9,7 @@
 #include "util/int_math.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #define BATCH_CAPACITY_MAX (1 << 20)
 #define LEASES_AT_FIRST 8
@@ -320,4 +321,83 @@ RST_API void rst_batch_give_back(rst_batch_t *batch)
     }
     pthread_mutex_unlock(&subscription->lock);
     rst_batch_release(batch);
+}
+
+/* ---- a loan beside the polls that follow ---- */
+
+static void move_leases(rst_batch_t *from, rst_batch_t *to)
+{
+    for (int32_t i = 0; i < from->lease_count; i++) {
+        rsti_lease_t *lease = &to->leases[i];
+        rst_image_t *image = from->leases[i].image;
+        *lease = from->leases[i];
+        if (lease->prev != NULL) {
+            lease->prev->next = lease;
+        } else {
+            image->oldest_lease = lease;
+        }
+        if (lease->next != NULL) {
+            lease->next->prev = lease;
+        } else {
+            image->youngest_lease = lease;
+        }
+    }
+    to->lease_count = from->lease_count;
+    from->lease_count = 0;
+}
+
+static rst_batch_t *create_fitting(int32_t messages, int32_t leases)
+{
+    rst_batch_t *batch = rsti_alloc(sizeof *batch);
+    if (batch == NULL) {
+        return NULL;
+    }
+    batch->capacity = messages;
+    batch->messages = rsti_alloc((size_t)messages * sizeof *batch->messages);
+    batch->leases = rsti_alloc((size_t)leases * sizeof *batch->leases);
+    batch->lease_capacity = leases;
+    if (batch->messages == NULL || batch->leases == NULL) {
+        free_batch(batch);
+        return NULL;
+    }
+    return batch;
+}
+
+RST_API int rst_batch_set_aside(rst_batch_t *batch, rst_batch_t **aside)
+{
+    if (batch == NULL || aside == NULL) {
+        return RST_SET_ERR(RST_EINVAL, "%s is NULL", batch == NULL ? "batch" : "aside");
+    }
+    *aside = NULL;
+    if (rsti_is_forked(batch->generation)) {
+        return rsti_set_forked_error("batch");
+    }
+    rst_subscription_t *subscription = batch->subscription;
+    if (subscription == NULL) {
+        return RST_SET_ERR(RST_EINVAL, "the batch is released");
+    }
+    rst_batch_t *to = create_fitting(batch->count, batch->lease_count);
+    if (to == NULL) {
+        return -RST_ENOMEM;
+    }
+    to->generation = batch->generation;
+    to->count = batch->count;
+    to->consumed = batch->consumed;
+    memcpy(to->messages, batch->messages, (size_t)batch->count * sizeof *to->messages);
+    to->large = batch->large;
+    to->large_count = batch->large_count;
+    to->large_capacity = batch->large_capacity;
+    batch->large = NULL;
+    batch->large_count = 0;
+    batch->large_capacity = 0;
+    pthread_mutex_lock(&subscription->lock);
+    to->lent = batch->lent;
+    to->subscription = subscription;
+    batch->lent = 0;
+    batch->subscription = NULL;
+    move_leases(batch, to);
+    pthread_mutex_unlock(&subscription->lock);
+    rst_batch_release(batch); /* it lends nothing any more */
+    *aside = to;
+    return 0;
 }

@@ -25,6 +25,7 @@ PyObject *rsti_py_batch_make(rsti_py_subscription_t *subscription)
     self->has_log_views = false;
     self->kept = NULL;
     self->kept_capacity = 0;
+    self->aside = NULL;
     Py_INCREF((PyObject *)subscription);
     self->subscription = subscription;
     subscription->current = self;
@@ -247,7 +248,9 @@ static PyObject *batch_release(PyObject *object, PyObject *unused)
     rsti_py_batch_t *self = (rsti_py_batch_t *)object;
 
     (void)unused;
-    if (!self->is_released && !rsti_py_subscription_release(self->subscription)) {
+    if (self->aside != NULL) {
+        rsti_py_batch_end_aside(self, false);
+    } else if (!self->is_released && !rsti_py_subscription_release(self->subscription)) {
         return raise_exported(self);
     }
     Py_RETURN_NONE;
@@ -260,9 +263,19 @@ static PyObject *batch_keep(PyObject *object, PyObject *unused)
     Py_RETURN_NONE;
 }
 
+static PyObject *batch_set_aside(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    if (!rsti_py_subscription_set_aside((rsti_py_batch_t *)object)) {
+        return NULL;
+    }
+    Py_RETURN_NONE;
+}
+
 static PyObject *batch_consume(PyObject *object, PyObject *count)
 {
     rsti_py_batch_t *self = (rsti_py_batch_t *)object;
+    rst_batch_t *batch = self->aside;
     int64_t wanted;
 
     if (!rsti_py_get_int64(count, &wanted)) {
@@ -272,7 +285,10 @@ static PyObject *batch_consume(PyObject *object, PyObject *count)
         if (self->exports > 0) {
             return raise_exported(self);
         }
-        rst_batch_consume(self->subscription->batch,
+        batch = self->subscription->batch;
+    }
+    if (batch != NULL) {
+        rst_batch_consume(batch,
             (int32_t)(wanted < 0           ? 0
                     : wanted > self->count ? self->count
                                            : wanted));
@@ -285,7 +301,9 @@ static PyObject *batch_give_back(PyObject *object, PyObject *unused)
     rsti_py_batch_t *self = (rsti_py_batch_t *)object;
 
     (void)unused;
-    if (!self->is_released) {
+    if (self->aside != NULL) {
+        rsti_py_batch_end_aside(self, true);
+    } else if (!self->is_released) {
         if (self->exports > 0) {
             return raise_exported(self);
         }
@@ -311,7 +329,9 @@ static void batch_dealloc(PyObject *object)
     rsti_py_batch_t *self = (rsti_py_batch_t *)object;
     PyTypeObject *type = Py_TYPE(object);
 
-    if (!self->is_released) {
+    if (self->aside != NULL) {
+        rsti_py_batch_end_aside(self, true);
+    } else if (!self->is_released) {
         /* every view holds a reference: none is left */
         (void)rsti_py_subscription_release(self->subscription);
     }
@@ -334,6 +354,8 @@ static PyMethodDef batch_methods[] = {
         "Move the subscriber position. BufferError while views are alive. Idempotent."},
     {"keep", batch_keep, METH_NOARGS,
         "As release(), but views that are alive stay valid for as long as they are there."},
+    {"set_aside", batch_set_aside, METH_NOARGS,
+        "Lend on while the subscription is polled; the messages cannot be read any more."},
     {"consume", batch_consume, METH_O,
         "consume($self, count, /)\n--\n\n"
         "Move the position over the first messages; the rest stays leased."},

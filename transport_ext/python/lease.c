@@ -81,6 +81,42 @@ void rsti_py_subscription_keep(rsti_py_batch_t *batch)
     }
 }
 
+bool rsti_py_subscription_set_aside(rsti_py_batch_t *batch)
+{
+    rsti_py_subscription_t *self = batch->subscription;
+    int result;
+
+    if (batch->is_released) {
+        return true;
+    }
+    if (batch->exports > 0) {
+        (void)PyErr_Format(PyExc_BufferError, "the batch has %d living view(s)",
+            (int)batch->exports);
+        return false;
+    }
+    result = rst_batch_set_aside(self->batch, &batch->aside);
+    if (result < 0) {
+        (void)rsti_py_raise_at(&self->handle, result, NULL);
+        return false;
+    }
+    batch->is_released = true;
+    batch->messages = NULL;
+    self->current = NULL;
+    return true;
+}
+
+void rsti_py_batch_end_aside(rsti_py_batch_t *batch, bool is_given_back)
+{
+    rst_batch_t *aside = batch->aside;
+
+    batch->aside = NULL;
+    if (is_given_back) {
+        rst_batch_give_back(aside);
+    }
+    rst_batch_destroy(aside);
+    rsti_py_large_drain(batch->subscription);
+}
+
 /* Any thread, at any time at which Python drops an object. */
 static void end_kept(rsti_py_batch_t *batch)
 {

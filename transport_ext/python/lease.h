@@ -29,6 +29,7 @@ struct rsti_py_batch_t {
     bool has_log_views; /* a message that a view may be made of lies in the log */
     rst_batch_t *kept;  /* the lease has ended, and the views alive hold this memory; or NULL */
     int32_t kept_capacity;
+    rst_batch_t *aside; /* the loan, while the subscription polls on; or NULL */
 };
 
 /* Ends the open lease. False: views of it are alive. */
@@ -37,6 +38,12 @@ bool rsti_py_subscription_release(rsti_py_subscription_t *subscription);
  * valid for as long as they are there. Each holds the log from the batch on, unless all messages
  * that views may be made of are assembled ones. */
 void rsti_py_subscription_keep(rsti_py_batch_t *batch);
+/* Sets the loan of the batch aside, if it is the open one: the subscription polls on, and the loan
+ * lasts until the batch is released or given back. Its messages cannot be read any more. False with
+ * an exception. */
+bool rsti_py_subscription_set_aside(rsti_py_batch_t *batch);
+/* Ends a loan that was set aside. */
+void rsti_py_batch_end_aside(rsti_py_batch_t *batch, bool is_given_back);
 /* The C batch for the next poll. NULL with an exception. */
 rst_batch_t *rsti_py_subscription_reserve(rsti_py_subscription_t *subscription, int32_t limit);
 /* Counts a view that was made (1) or released (-1). */

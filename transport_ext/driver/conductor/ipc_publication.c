@@ -289,9 +289,11 @@ bool rsti_ipc_publication_has_nobody(const rsti_ipc_publication_t *publication)
 
 int64_t rsti_ipc_publication_join_position(const rsti_ipc_publication_t *publication)
 {
+    /* What the readers have consumed just now: consumer_position is that of the last pass, and a
+     * reader that takes the place of another one must not get messages again. */
     int64_t least, highest;
     if (subscribers_range(publication, &least, &highest)) {
-        return rsti_min_i64(least, publication->consumer_position);
+        return rsti_min_i64(least, rsti_log_producer_position(&publication->base.file.log));
     }
     return publication->consumer_position;
 }

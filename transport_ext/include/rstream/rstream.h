@@ -302,6 +302,11 @@ RST_API void rst_batch_give_back(rst_batch_t *batch);
  * stays valid until the release. That of the others, also of those that came in parts, must not be
  * read any more. */
 RST_API void rst_batch_keep_owned(rst_batch_t *batch);
+/* Moves the loan of the batch into a new one, *aside, that stays when the subscription is polled
+ * again with `batch`. The data of the messages must not be read any more. Consume, release or give
+ * back *aside, and destroy it; any thread, one at a time. Give several back youngest first. 0, or
+ * -RST_EINVAL (nothing is on loan), -RST_ENOMEM. */
+RST_API int rst_batch_set_aside(rst_batch_t *batch, rst_batch_t **aside);
 /* Whether everything read from the batch so far is as the publisher wrote it. False: the driver
  * evicted one of its readers (rs-evict) and may have changed the memory, so copies made since are
  * worthless. */

@@ -474,6 +474,48 @@ TEST(parts_of_a_batch)
     end();
 }
 
+/* Loans that were set aside hold the position while the subscription is polled on; those that are
+ * given back, youngest first, are read again. */
+TEST(loans_set_aside)
+{
+    CHECK(begin("aside"));
+    fake_log_t *log = fake_image(subscription);
+    const int64_t *counter = fake_value(log->counter_id);
+    int64_t at[10] = {0};
+    for (int k = 0; k < 9; k++) {
+        at[k + 1] = fake_data(log, at[k], "x");
+    }
+    rst_batch_t *aside[3] = {NULL};
+    CHECK_EQ(rst_batch_set_aside(batch, &aside[0]), -RST_EINVAL); /* nothing is on loan */
+    for (int i = 0; i < 3; i++) {
+        CHECK_EQ(rst_subscription_poll(subscription, 3, 0, batch), 3);
+        CHECK_EQ(rst_batch_set_aside(batch, &aside[i]), 0);
+    }
+    CHECK_EQ(rst_subscription_poll(subscription, 3, 0, batch), 0);
+    CHECK_EQ(rsti_load_acquire_i64(counter), 0);
+    rst_batch_consume(aside[1], 3); /* the first loan still holds the position */
+    CHECK_EQ(rsti_load_acquire_i64(counter), 0);
+    rst_batch_consume(aside[0], 2);
+    CHECK_EQ(rsti_load_acquire_i64(counter), at[2]);
+    rst_batch_destroy(aside[0]);
+    CHECK_EQ(rsti_load_acquire_i64(counter), at[6]);
+    rst_batch_destroy(aside[1]);
+    rst_batch_consume(aside[2], 1);
+    CHECK_EQ(rsti_load_acquire_i64(counter), at[7]);
+    at[9] = fake_data(log, at[9], "x");
+    CHECK_EQ(rst_subscription_poll(subscription, 1, 0, batch), 1);
+    CHECK_EQ(rst_batch_set_aside(batch, &aside[0]), 0);
+    rst_batch_give_back(aside[0]);
+    rst_batch_give_back(aside[2]);
+    CHECK_EQ(rsti_load_acquire_i64(counter), at[7]);
+    rst_batch_destroy(aside[0]);
+    rst_batch_destroy(aside[2]);
+    CHECK_EQ(rst_subscription_poll(subscription, 9, 0, batch), 3);
+    CHECK_EQ(message(0)->position, at[8]);
+    rst_batch_release(batch);
+    end();
+}
+
 TEST(a_long_message_is_given_back)
 {
     fake_log_t *log = begin_ipc("given back", true, 0);
@@ -705,5 +747,5 @@ CHECK_MAIN(RUN(publication_facts), RUN(stream_concurrent), RUN(stream_exclusive)
     RUN(sender_is_woken), RUN(conductor_is_woken_at_its_position),
     RUN(rate_limited_producer_wakes_the_conductor), RUN(a_reader_that_left_is_told), RUN(fragments),
     RUN(padding_and_term_ends), RUN(limits_of_a_batch), RUN(leases_out_of_order),
-    RUN(parts_of_a_batch), RUN(a_long_message_is_given_back), RUN(images_in_turn), RUN(demand),
-    RUN(corrupt_frames), RUN(mutated_logs), RUN(local_address))
+    RUN(parts_of_a_batch), RUN(loans_set_aside), RUN(a_long_message_is_given_back),
+    RUN(images_in_turn), RUN(demand), RUN(corrupt_frames), RUN(mutated_logs), RUN(local_address))

@@ -1,0 +1,390 @@
+"""What of a reader waits in queues behind it, and therefore does not count as consumed.
+
+Law: object n counts as consumed when the calls that were given the objects 1 to n have returned,
+and no queue holds one of these objects any more.
+
+    thread that reads ──on_next──▶ queue ──▶ thread that takes ──on_next──▶ …
+    Place: object n of the reader   mark n    Place: object n, till on_next has returned
+
+A *place* says which object of which reader a thread works on. A queue that keeps what it is given
+notes the place as a *mark*, whatever operators made of the object on the way. So any operator may
+stand between reader and queue, as long as it calls its observer in the call that it was given.
+
+When the pipeline is disposed, what waits in its queues is given back: the next reader begins there.
+What was given to an observer, or to the function that raised, counts as consumed.
+
+A queue that drops must not slow its publisher down. So its marks are *soft*: they hold the stream
+only while that is less than ``SOFT_PARTS`` of the window.
+
+Locks. ``_settling`` is held by the thread that counts, and it takes the lock of each queue besides:
+so an object that goes from one queue to the next is seen in one of them. Nobody who holds the lock
+of a queue waits for anything else.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rstream import _core
+
+__all__ = ("NOWHERE", "Lot", "Mark", "Marks", "Place", "Tally", "here", "settle_here")
+
+#: A reader's tally, and the number of one of its objects; without a tally, an object of no reader.
+Mark: TypeAlias = "tuple[Tally | None, int]"
+
+#: Soft marks let go when more than one of so many parts of the window is not consumed.
+SOFT_PARTS: Final = 8
+
+#: The mark of an object of no reader.
+NOWHERE: Final[Mark] = (None, 0)
+
+_settling = threading.RLock()  # a signal handler may close the reader meanwhile
+
+
+class Place:
+    """Which object a thread works on.
+
+    Attributes:
+        tally: counts the reader's objects; None: it works on no object of a reader.
+        number: of the object.
+        settle: counts the object as consumed though its call has not returned.
+    """
+
+    __slots__ = ("number", "settle", "tally")
+
+    def __init__(self, tally: Tally | None, number: int, settle: Callable[[], None]) -> None:
+        self.tally = tally
+        self.number = number
+        self.settle = settle
+
+
+class _Here(threading.local):
+    place: Place | None = None
+
+
+#: ``here.place``: that of the calling thread. Who sets it puts the former one back.
+here: Final = _Here()
+
+
+def settle_here() -> None:
+    """Count what the calling thread works on. Call it before another reader of the stream is
+    opened: after an error (``retry``) it goes on behind the object that failed.
+    """
+    place = here.place
+    if place is not None:
+        place.settle()
+
+
+class Source(Protocol):
+    """What a tally needs of a subscriber."""
+
+    def lend_to(self, tally: Tally) -> bool:
+        """From now on the tally says what counts as consumed. False: that cannot be."""
+        ...
+
+    def must_let_go(self, parts: int) -> bool:
+        """Whether more than one of so many parts of the window is not consumed."""
+        ...
+
+
+class Lot:
+    """Objects of one batch, which stays on loan until they are consumed.
+
+    Args:
+        begin: number of the object before the first one.
+        count: objects.
+        indexes: the message of each object in the batch; None: all, in order.
+        end: messages that count as consumed with the last object; None: all, and the loan ends.
+    """
+
+    __slots__ = ("_batch", "_begin", "_end", "_indexes", "end_number")
+
+    def __init__(
+        self, batch: _core.Batch, begin: int, count: int, indexes: list[int] | None, end: int | None
+    ) -> None:
+        self._batch = batch
+        self._begin = begin
+        self._indexes = indexes
+        self._end = end
+        self.end_number = begin + count
+
+    def consume(self, number: int) -> None:
+        """Count the objects up to this one."""
+        if number < self.end_number:
+            count, indexes = number - self._begin, self._indexes
+            if count > 0:
+                self._batch.consume(count if indexes is None else indexes[count - 1] + 1)
+        elif self._end is None:
+            self._batch.release()
+        else:
+            self._batch.consume(self._end)
+
+    def give_back(self) -> None:
+        """End the loan; what was not counted stays unread."""
+        if self._end is None:
+            self._batch.give_back()
+
+
+class Tally:
+    """Counts the objects of one reader. Objects have numbers, from 1, in the order of delivery.
+
+    Args:
+        source: the reader.
+        base: the number of the object before the reader's last poll. Asked once, in the thread that
+            reads, when a queue keeps an object for the first time. Until then it costs nothing.
+        settle: of ``place``.
+
+    Attributes:
+        place: the thread that reads sets ``place.number`` when it delivers that object; the calls
+            of those before it have returned.
+        base, polled: objects before the last poll, and with it. Only the thread that reads uses
+            them.
+        is_ending: the reader will be closed.
+        counts_waiting: at the end of the reader, what waits in queues that live counts as consumed.
+    """
+
+    def __init__(self, source: Source, base: Callable[[], int], settle: Callable[[], None]) -> None:
+        self.place = Place(self, 0, settle)
+        self._source = source
+        self._base_at_first = base
+        self._lots: deque[Lot] = deque()
+        self._holders: list[Marks] = []
+        self._returned = 0  # objects whose calls have returned, and their numbers
+        self._consumed = 0
+        self._let_go = 0  # soft marks up to here hold nothing
+        self._is_lent: bool | None = None
+        self._on_done: Callable[[], None] | None = None
+        self.base = self.polled = 0
+        self.is_ending = False
+        self.counts_waiting = False
+
+    # ---- the thread that reads ----
+
+    def returned(self, count: int) -> None:
+        """So many objects of the last poll are handled, as far as the thread that reads knows."""
+        self._returned = max(self._returned, self.base + count)
+        self.settle()
+
+    def begin_poll(self) -> None:
+        """All objects of the last poll were handled."""
+        if self._returned < self.polled:
+            self.returned(self.polled - self.base)
+        is_soft = any(one.is_soft for one in self._holders)
+        if is_soft and self._source.must_let_go(SOFT_PARTS):
+            self._let_go = self._returned
+            self.settle()
+
+    def add(self, lot: Lot) -> None:
+        """Take over what was polled."""
+        with _settling:
+            if self._lots or lot.end_number > self._consumed:
+                self._lots.append(lot)
+            else:  # messages that are no objects
+                lot.consume(lot.end_number)
+
+    def close(self) -> None:
+        """The reader is being closed: count for the last time, and give back the rest."""
+        with _settling:
+            self._consume(self._look(is_last=True)[0])
+            self._holders.clear()
+            while self._lots:
+                self._lots.pop().give_back()
+
+    # ---- queues ----
+
+    def register(self, holder: Marks) -> bool:
+        """Ask this queue from now on; False: the reader cannot wait for it.
+
+        The first call comes in the thread that reads: its object is the first that is kept.
+        """
+        if self._is_lent is None:
+            self.base = self._returned = self._consumed = self._base_at_first()
+            self._is_lent = self._source.lend_to(self)
+        if self._is_lent:
+            with _settling:
+                self._holders.append(holder)
+        return self._is_lent
+
+    def unregister(self, holder: Marks) -> None:
+        """A queue was disposed: unless the reader ends with it, what it held is dropped."""
+        with _settling:
+            if not self.is_ending and holder in self._holders:
+                self._holders.remove(holder)
+        self.settle()
+
+    # ---- any thread ----
+
+    def settle(self) -> None:
+        """Count what is consumed by now."""
+        on_done = None
+        with _settling:
+            number, is_awaited = self._look()
+            self._consume(number)
+            if not is_awaited:
+                on_done, self._on_done = self._on_done, None
+        if on_done is not None:
+            on_done()
+
+    def _look(self, *, is_last: bool = False) -> tuple[int, bool]:
+        """Up to which object all are consumed, and whether a queue hands on one that is not."""
+        number, is_awaited = max(self._returned, self.place.number - 1), False
+        holders = self._holders
+        for holder in holders:
+            holder.lock.acquire()
+        try:
+            for holder in holders:
+                oldest = holder.oldest(self)
+                if oldest is None:
+                    continue
+                is_awaited = is_awaited or holder.is_live
+                if holder.is_soft and oldest <= self._let_go:
+                    continue
+                if is_last and holder.is_live and self.counts_waiting:
+                    continue
+                number = min(number, oldest - 1)
+        finally:
+            for holder in holders:
+                holder.lock.release()
+        return number, is_awaited
+
+    def _consume(self, number: int) -> None:
+        if number <= self._consumed:
+            return
+        self._consumed = number
+        lots = self._lots
+        while lots and lots[0].end_number <= number:
+            lots.popleft().consume(number)
+        if lots:
+            lots[0].consume(number)
+
+    # ---- the end ----
+
+    def finish(self, close: Callable[[], None]) -> None:
+        """Have the reader closed, at once or when the queues have handed on what they hold."""
+        self.is_ending = True
+        self._on_done = close
+        self.settle()
+
+    def finish_now(self) -> bool:
+        """Have it closed now: what waits in queues that live counts as consumed. False: it has not
+        ended, or is closed.
+        """
+        with _settling:
+            on_done, self._on_done = self._on_done, None
+            self.counts_waiting = self.counts_waiting or on_done is not None
+        if on_done is None:
+            return False
+        on_done()
+        return True
+
+
+class Marks:
+    """The marks of what one queue holds, and of the object that its taker was given last.
+
+    Every method is called under ``lock`` but those that say otherwise.
+
+    Attributes:
+        waiting: the mark of each object that waits, oldest first; None: of no reader.
+        given: of the object that was taken and may be worked on.
+        blocked: of objects that wait for room, or were refused.
+        is_soft: the queue drops.
+        is_live: not closed yet; what waits will be handed on.
+        last: the tally of the mark noted last, for who makes the next one without a call.
+    """
+
+    __slots__ = ("_tallies", "blocked", "given", "is_live", "is_soft", "last", "lock", "waiting")
+
+    def __init__(self, lock: Any, is_soft: bool = False) -> None:
+        self.lock = lock
+        self.is_soft = is_soft
+        self.is_live = True
+        self.waiting: deque[Mark | None] = deque()
+        self.given: Mark | None = None
+        self.blocked: list[Mark] = []
+        self.last: Tally | None = None
+        self._tallies: list[Tally] | None = []  # None: they were left
+
+    def note(self, place: Place) -> Mark | None:
+        """The mark of what the calling thread works on. Not under the lock.
+
+        Args:
+            place: ``here.place``, which is there.
+        """
+        tally = place.tally
+        if tally is not self.last and not self._meet(tally):
+            return None
+        return None if tally is None else (tally, place.number)
+
+    def _meet(self, tally: Tally | None) -> bool:
+        tallies = self._tallies
+        if tally is None or tallies is None:
+            return False
+        if tally not in tallies:
+            if not tally.register(self):
+                return False
+            tallies.append(tally)
+        self.last = tally
+        return True
+
+    def block(self, mark: Mark | None) -> None:
+        """The object waits for room, or was refused: it counts as held."""
+        if mark is not None and mark not in self.blocked:
+            self.blocked.append(mark)
+
+    def unblock(self, mark: Mark | None) -> None:
+        """There was room."""
+        if mark in self.blocked:
+            self.blocked.remove(mark)
+
+    def take(self, count: int) -> None:
+        """So many objects are handed on; those taken before are done."""
+        waiting = self.waiting
+        if count == 1:
+            self.given = waiting.popleft()
+            return
+        self.given = waiting[0] if count else None
+        for _ in range(count):
+            waiting.popleft()
+
+    def remove(self, mark: Mark | None) -> None:
+        """This object is done, out of turn."""
+        if mark in self.waiting:
+            self.waiting.remove(mark)
+
+    def close(self) -> None:
+        """Nothing is handed on any more. What the taker was given counts as consumed."""
+        self.is_live = False
+        self.given = None
+
+    def oldest(self, tally: Tally) -> int | None:
+        """The least number of an object of this reader that is held."""
+        least = None
+        given = self.given
+        if given is not None and given[0] is tally:
+            least = given[1]
+        for mark in self.waiting:
+            if mark is not None and mark[0] is tally:
+                least = mark[1] if least is None else min(least, mark[1])
+                break
+        for blocked, number in self.blocked:
+            if blocked is tally:
+                least = number if least is None else min(least, number)
+        return least
+
+    def settle(self) -> None:
+        """Have the readers count. Not under the lock."""
+        for tally in self._tallies or ():
+            tally.settle()
+
+    def leave(self) -> None:
+        """The source was disposed. Readers that go on do not wait for this queue any more. Not
+        under the lock.
+        """
+        tallies, self._tallies, self.last = self._tallies, None, None
+        for tally in tallies or ():
+            tally.unregister(self)
