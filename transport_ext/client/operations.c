@@ -232,9 +232,7 @@ static bool knows_session_ids(const rst_client_t *client)
 
 static int64_t choose_session_id(rst_client_t *client, rsti_pending_t *pending)
 {
-    rsti_rng_t rng;
-    rsti_rng_init(&rng, rsti_rng_entropy());
-    pending->session_id = (int32_t)(uint32_t)rsti_rng_next(&rng);
+    pending->session_id = (int32_t)(uint32_t)rsti_rng_entropy();
     pending->state = RSTI_PENDING_READY;
     pthread_mutex_lock(&client->lock);
     const int32_t state = rsti_client_state_now(client);

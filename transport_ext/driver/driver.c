@@ -10,7 +10,8 @@
 #include "driver/threads.h"
 #include "util/alloc.h"
 #include "util/error.h"
-#include "util/siphash.h"
+#include "util/rng.h"
+#include "util/secret.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -183,16 +184,15 @@ static int take_directory(rst_driver_t *driver)
     return params->wake_beside != 0 ? rsti_wake_dir_move_beside(driver->dir) : 0;
 }
 
-static int open_all(rst_driver_t *driver, const rsti_media_t *media, uint64_t seed)
+static int open_all(rst_driver_t *driver, const rsti_media_t *media)
 {
     if (take_directory(driver) < 0) {
         return -rst_last_error_code();
     }
     if (open_media(driver, media) < 0 || open_cnc(driver) < 0 || open_loss_report(driver) < 0
-        || rsti_waker_create(&driver->waker, driver->dir) < 0
-        || rsti_conductor_create(driver, seed) < 0 || rsti_sender_create(driver, seed) < 0
-        || rsti_receiver_create(driver) < 0 || rsti_threads_prepare(driver) < 0
-        || rsti_conductor_open_names(driver) < 0) {
+        || rsti_waker_create(&driver->waker, driver->dir) < 0 || rsti_conductor_create(driver) < 0
+        || rsti_sender_create(driver) < 0 || rsti_receiver_create(driver) < 0
+        || rsti_threads_prepare(driver) < 0 || rsti_conductor_open_names(driver) < 0) {
         return -rst_last_error_code();
     }
     warn_of_small_buffers(driver);
@@ -204,17 +204,8 @@ static int open_all(rst_driver_t *driver, const rsti_media_t *media, uint64_t se
     return 0;
 }
 
-/* A seeded driver repeats its run, with its secret too. */
-static void derive_secret(uint64_t secret[2], uint64_t seed)
-{
-    const uint64_t key[2] = {seed, ~seed};
-    for (uint64_t i = 0; i < 2; i++) {
-        secret[i] = rsti_siphash(key, &i, sizeof i);
-    }
-}
-
 int rsti_driver_open_with(rst_driver_t **driver, const rst_driver_params_t *params,
-    const rsti_clock_t *clock, const rsti_media_t *media, uint64_t seed)
+    const rsti_clock_t *clock, const rsti_media_t *media, const rsti_secret_t *secret)
 {
     if (rsti_driver_params_validate(params) < 0) {
         return -rst_last_error_code();
@@ -226,7 +217,7 @@ int rsti_driver_open_with(rst_driver_t **driver, const rst_driver_params_t *para
     made->params = *params;
     made->lock_fd = -1;
     made->clock = *clock;
-    derive_secret(made->secret, seed);
+    made->secret = *secret;
     made->threading = rsti_driver_params_threading(params);
     int result = 0;
     if (params->dir[0] == '\0') {
@@ -237,7 +228,7 @@ int rsti_driver_open_with(rst_driver_t **driver, const rst_driver_params_t *para
     if (result == 0 && media == NULL) {
         result = probe_sockets(made);
     }
-    if (result < 0 || open_all(made, media, seed) < 0) {
+    if (result < 0 || open_all(made, media) < 0) {
         result = -rst_last_error_code();
         /* Clients would wait for a cnc.dat that never gets ready. */
         made->params.remove_dir = 1;
@@ -251,11 +242,8 @@ int rsti_driver_open_with(rst_driver_t **driver, const rst_driver_params_t *para
 int rst_driver_open(rst_driver_t **driver, const rst_driver_params_t *params)
 {
     const rsti_clock_t clock = rsti_clock_system();
-    const int result = rsti_driver_open_with(driver, params, &clock, NULL, rsti_rng_entropy());
-    for (int i = 0; i < 2 && result == 0; i++) {
-        (*driver)->secret[i] = rsti_rng_entropy(); /* the seed shows in ids that all can see */
-    }
-    return result;
+    const rsti_secret_t secret = rsti_secret_random();
+    return rsti_driver_open_with(driver, params, &clock, NULL, &secret);
 }
 
 /* ---- running ---- */

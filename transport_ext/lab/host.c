@@ -30,8 +30,9 @@ static void on_datagram(void *arg, const rsti_tapped_t *datagram)
 static int open_driver(rsti_lab_host_t *host, const rst_driver_params_t *params, bool is_real,
     uint64_t seed)
 {
+    const rsti_secret_t secret = rsti_secret_of_seed(seed);
     const int result = rsti_driver_open_with(&host->driver, params, &host->clock,
-        is_real ? NULL : &host->media, seed);
+        is_real ? NULL : &host->media, &secret);
     if (result == 0 && is_real) {
         rsti_media_udp_tap(&host->driver->udp_media, on_datagram, host);
     }

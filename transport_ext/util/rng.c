@@ -2,8 +2,11 @@
 
 #include "util/bits.h"
 #include "util/clock.h"
+#include "util/siphash.h"
 
 #include <errno.h>
+#include <string.h>
+#include <sys/auxv.h>
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -63,20 +66,28 @@ uint64_t rsti_rng_below(rsti_rng_t *rng, uint64_t limit)
     return value % limit;
 }
 
+/* Without getrandom (in a sandbox): the kernel gives each program 16 random bytes when it starts.
+ * The time, the thread's stack and a count make each result another one. */
+static uint64_t entropy_of_process(void)
+{
+    static _Thread_local int64_t count;
+    const void *random_bytes = (const void *)(uintptr_t)getauxval(AT_RANDOM);
+    const rsti_clock_t clock = rsti_clock_system();
+    uint64_t key[2] = {0};
+    const int64_t input[] = {rsti_clock_nano_time(&clock), rsti_clock_epoch_ms(&clock), getpid(),
+        (int64_t)(uintptr_t)&key, ++count};
+    if (random_bytes != NULL) {
+        memcpy(key, random_bytes, sizeof key);
+    }
+    return rsti_siphash(key, input, sizeof input);
+}
+
 uint64_t rsti_rng_entropy(void)
 {
-    uint64_t seed = 0;
+    uint64_t bits = 0;
     ssize_t got;
     do {
-        got = getrandom(&seed, sizeof seed, 0);
+        got = getrandom(&bits, sizeof bits, 0);
     } while (got < 0 && errno == EINTR);
-    if (got != (ssize_t)sizeof seed) {
-        /* Without getrandom (in a sandbox), time, process and address still differ between two
-         * drivers. */
-        rsti_clock_t clock = rsti_clock_system();
-        uint64_t state = (uint64_t)rsti_clock_nano_time(&clock) ^ (uint64_t)(uintptr_t)&seed;
-        state ^= (uint64_t)rsti_clock_epoch_ms(&clock) << 20 ^ (uint64_t)getpid() << 44;
-        seed = splitmix64(&state);
-    }
-    return seed;
+    return got == (ssize_t)sizeof bits ? bits : entropy_of_process();
 }

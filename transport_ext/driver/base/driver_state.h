@@ -29,6 +29,7 @@
 #include "media/frame_log.h"
 #include "media/loss_interceptors.h"
 #include "protocol/command.h"
+#include "util/secret.h"
 
 #define RSTI_DRIVER_AGENTS 3
 /* Longest sleeps of the conductor. Aeron's clients never wake it: the second one applies while such
@@ -90,7 +91,7 @@ struct rst_driver_t {
     char dir[RSTI_PATH_MAX];
     int lock_fd;
     rsti_clock_t clock;
-    uint64_t secret[2]; /* random bits that never leave the driver */
+    rsti_secret_t secret;
     rsti_media_t media;
     rsti_name_resolver_t resolver; /* the conductor's */
     rsti_csv_resolver_t *name_table; /* NULL: the system's names only */

@@ -79,14 +79,17 @@ static void on_command(void *agent, int32_t type, const rsti_agent_command_t *co
     }
 }
 
-int rsti_conductor_create(rst_driver_t *driver, uint64_t seed)
+int rsti_conductor_create(rst_driver_t *driver)
 {
     rsti_conductor_t *conductor = rsti_alloc(sizeof *conductor);
     if (conductor == NULL) {
         return -RST_ENOMEM;
     }
     driver->conductor = conductor;
-    rsti_rng_init(&conductor->rng, seed);
+    uint64_t delays[2];
+    rsti_secret_key(&driver->secret, RSTI_PURPOSE_DELAYS, delays);
+    rsti_rng_init(&conductor->delays, delays[0]);
+    rsti_ids_init(&conductor->ids, &driver->secret);
     conductor->now_ns = rsti_clock_nano_time(&driver->clock);
     rsti_cached_epoch_init(&driver->epoch, &driver->clock, conductor->now_ns);
     conductor->timer_due_ns = conductor->now_ns;
@@ -100,10 +103,6 @@ int rsti_conductor_create(rst_driver_t *driver, uint64_t seed)
         return -rst_last_error_code();
     }
     conductor->ring_moved_ns = conductor->now_ns;
-    conductor->next_receiver_id = (int64_t)rsti_rng_next(&conductor->rng);
-    if (conductor->next_receiver_id == 0) {
-        conductor->next_receiver_id = 1;
-    }
     if (rsti_port_manager_init(&conductor->sender_ports, "sender-wildcard-port-range",
             driver->params.sender_ports)
             < 0

@@ -7,7 +7,7 @@
 
 /* Makes driver->conductor and opens its command queue. Returns 0, or a negative error code with an
  * error trail. */
-int rsti_conductor_create(rst_driver_t *driver, uint64_t seed);
+int rsti_conductor_create(rst_driver_t *driver);
 /* Sets up name resolution. Call it when the driver's threads are known: it starts a look-up thread
  * only if the driver has threads. Returns 0, or a negative error code with an error trail. */
 int rsti_conductor_open_names(rst_driver_t *driver);

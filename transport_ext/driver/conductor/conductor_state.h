@@ -12,6 +12,7 @@
 #include "driver/base/port_manager.h"
 #include "util/ptr_array.h"
 #include "util/rng.h"
+#include "util/secret.h"
 
 #define RSTI_RESPONSE_MAX 8192
 /* An image stays for this many status message timeouts after the end of its stream. */
@@ -29,7 +30,8 @@ typedef struct rsti_reresolution_t {
 #define RSTI_RERESOLUTIONS_MAX 64
 
 struct rsti_conductor_t {
-    rsti_rng_t rng;
+    rsti_ids_t ids;    /* of sessions, terms and receivers: strangers see them */
+    rsti_rng_t delays; /* of NAKs and of what members of a group tell */
     rsti_ptr_array_t clients, subscriptions, ipc_publications, publications, images;
     rsti_ptr_array_t send_endpoints, receive_endpoints;
     rsti_ptr_array_t budget_connections; /* rsti_budget_connection_t */
@@ -50,7 +52,6 @@ struct rsti_conductor_t {
     int64_t deaths_due_ns; /* no look before, unless has_deaths */
     int64_t ring_head;
     int64_t ring_moved_ns;
-    int64_t next_receiver_id;
     int32_t wildcard_count;
     rsti_port_manager_t sender_ports, receiver_ports;
     int64_t files_damaged; /* rsti_map_guard_damaged() of the last pass */

@@ -70,7 +70,7 @@ static int64_t scan_for_loss(rst_driver_t *driver, rsti_image_t *image, int64_t 
         const int64_t begin = end;
         bool is_new = false;
         end = rsti_loss_detector_scan(&image->loss, &image->file.log, begin, hwm, now_ns,
-            &driver->conductor->rng, on_gap, &context, &is_new, &image->loss_due_ns);
+            &driver->conductor->delays, on_gap, &context, &is_new, &image->loss_due_ns);
         *has_loss = *has_loss || is_new;
         if (end <= begin || end >= hwm
             || rsti_position_offset(end, image->file.log.term_length) != 0) {

@@ -178,7 +178,7 @@ int64_t rsti_image_fill_look(rst_driver_t *driver, rsti_image_t *image,
     }
     take_heard(state);
     const double group_size = is_group ? (double)driver->params.nak_group_size : 1.0;
-    const double unit = is_group && is_due ? rsti_rng_unit(&driver->conductor->rng) : 0.0;
+    const double unit = is_group && is_due ? rsti_rng_unit(&driver->conductor->delays) : 0.0;
     if (rsti_fill_suppress_is_due(&state->suppress, &state->fill, is_due, group_size, unit)) {
         publish(driver, image, false, now_ns);
     } else if (due == RSTI_FILL_CLEAR) {

@@ -81,7 +81,7 @@ static int make_options(rst_driver_t *driver, const rsti_channel_t *channel, boo
         options->publication_window = RSTI_TERM_MIN_LENGTH / 2;
     }
     if (!options->has_position) {
-        options->initial_term_id = (int32_t)(uint32_t)rsti_rng_next(&driver->conductor->rng);
+        options->initial_term_id = (int32_t)(uint32_t)rsti_ids_next(&driver->conductor->ids);
         options->term_id = options->initial_term_id;
         options->term_offset = 0;
     }

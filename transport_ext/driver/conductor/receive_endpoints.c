@@ -60,7 +60,6 @@ static int create_endpoint(rst_driver_t *driver, rsti_receive_endpoint_t **endpo
     const rsti_channel_t *channel, const rsti_udp_channel_t *udp, int64_t registration_id,
     int64_t client_id)
 {
-    rsti_conductor_t *conductor = driver->conductor;
     rsti_receive_endpoint_t *made = rsti_alloc(sizeof *made);
     if (made == NULL) {
         return -RST_ENOMEM;
@@ -76,10 +75,9 @@ static int create_endpoint(rst_driver_t *driver, rsti_receive_endpoint_t **endpo
     made->receive_timestamp = channel->receive_timestamp;
     made->media_timestamp = channel->media_timestamp;
     made->channel_status_id = RSTI_NULL_COUNTER;
-    made->receiver_id = conductor->next_receiver_id++;
-    if (conductor->next_receiver_id == 0) {
-        conductor->next_receiver_id = 1; /* 0 means "any receiver" on the wire */
-    }
+    do {
+        made->receiver_id = (int64_t)rsti_ids_next(&driver->conductor->ids);
+    } while (made->receiver_id == 0); /* 0 means "any receiver" on the wire */
     if (rsti_dispatcher_init(&made->dispatcher, (int32_t)driver->params.session_limit) < 0
         || init_group_tag(driver, made, channel) < 0) {
         rsti_receive_endpoint_destroy(driver, made);

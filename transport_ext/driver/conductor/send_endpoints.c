@@ -145,8 +145,9 @@ static int make_proven(rst_driver_t *driver, rsti_send_endpoint_t *endpoint)
 {
     const bool has_many = endpoint->udp.is_multicast || endpoint->destinations != NULL
         || endpoint->udp.control_mode == RSTI_CONTROL_RESPONSE;
-    return rsti_proven_init(&endpoint->proven, has_many ? RSTI_PROVEN_MANY : RSTI_PROVEN_FEW,
-        rsti_rng_next(&driver->conductor->rng));
+    uint64_t key[2];
+    rsti_secret_key(&driver->secret, RSTI_PURPOSE_PROVEN, key);
+    return rsti_proven_init(&endpoint->proven, has_many ? RSTI_PROVEN_MANY : RSTI_PROVEN_FEW, key);
 }
 
 static int create_endpoint(rst_driver_t *driver, rsti_send_endpoint_t **endpoint,

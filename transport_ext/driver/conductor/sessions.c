@@ -100,10 +100,10 @@ int32_t rsti_session_next(rst_driver_t *driver, const rsti_session_scope_t *scop
     const rst_driver_params_t *params = &driver->params;
     rsti_conductor_t *conductor = driver->conductor;
     int32_t id = 0;
-    /* Random, because a host that has seen one session must not know the next one. At least half of
+    /* Hashed, because a host that has seen one session must not know the next one. At least half of
      * all ids are not reserved. */
     for (int32_t i = 0; i < RANDOM_ATTEMPTS; i++) {
-        id = (int32_t)(uint32_t)rsti_rng_next(&conductor->rng);
+        id = (int32_t)(uint32_t)rsti_ids_next(&conductor->ids);
         if (!is_reserved(params, id) && !is_known(driver, scope, stream_id, id)) {
             return id;
         }

@@ -19,9 +19,9 @@ typedef struct words_t {
 } words_t;
 _Static_assert(sizeof(words_t) == 48, "the hash reads every byte");
 
-int rsti_candidates_init(rsti_candidates_t *candidates, const uint64_t *key)
+int rsti_candidates_init(rsti_candidates_t *candidates, const uint64_t key[2])
 {
-    candidates->key = key;
+    memcpy(candidates->key, key, sizeof candidates->key);
     candidates->places = rsti_alloc(PLACES * sizeof *candidates->places);
     return candidates->places == NULL ? -RST_ENOMEM : 0;
 }

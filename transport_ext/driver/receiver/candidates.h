@@ -50,12 +50,12 @@ typedef struct rsti_candidate_t {
 } rsti_candidate_t;
 
 typedef struct rsti_candidates_t {
-    const uint64_t *key;
+    uint64_t key[2];
     rsti_candidate_t *places;
 } rsti_candidates_t;
 
-/* key: two words of secret random bits, which are used later. 0 or -RST_ENOMEM. */
-int rsti_candidates_init(rsti_candidates_t *candidates, const uint64_t *key);
+/* key: secret. 0 or -RST_ENOMEM. */
+int rsti_candidates_init(rsti_candidates_t *candidates, const uint64_t key[2]);
 void rsti_candidates_fini(rsti_candidates_t *candidates);
 
 /* The stamp that a source is asked with. */

@@ -226,7 +226,9 @@ int rsti_receiver_create(rst_driver_t *driver)
     }
     driver->receiver = receiver;
     receiver->driver = driver;
-    if (rsti_candidates_init(&receiver->candidates, driver->secret) < 0) {
+    uint64_t key[2];
+    rsti_secret_key(&driver->secret, RSTI_PURPOSE_RECEIVER, key);
+    if (rsti_candidates_init(&receiver->candidates, key) < 0) {
         return -RST_ENOMEM;
     }
     receiver->buffers = rsti_alloc((size_t)RSTI_MEDIA_BURST_MAX * BUFFER_STRIDE);

@@ -20,10 +20,10 @@ static bool is_over(const rsti_proven_host_t *host, int64_t now_ns)
     return now_ns > host->last_ns + RSTI_PROVEN_NS;
 }
 
-int rsti_proven_init(rsti_proven_t *proven, uint32_t capacity, uint64_t key)
+int rsti_proven_init(rsti_proven_t *proven, uint32_t capacity, const uint64_t key[2])
 {
     RST_ASSERT(rsti_is_power_of_two((int32_t)capacity));
-    *proven = (rsti_proven_t){.capacity = capacity, .key = {key, ~key}};
+    *proven = (rsti_proven_t){.capacity = capacity, .key = {key[0], key[1]}};
     proven->hosts = rsti_alloc(capacity * sizeof *proven->hosts);
     return proven->hosts != NULL ? 0 : -RST_ENOMEM;
 }

@@ -37,7 +37,7 @@ typedef struct rsti_proven_t {
 } rsti_proven_t;
 
 /* 0 or -RST_ENOMEM. */
-int rsti_proven_init(rsti_proven_t *proven, uint32_t capacity, uint64_t key);
+int rsti_proven_init(rsti_proven_t *proven, uint32_t capacity, const uint64_t key[2]);
 void rsti_proven_fini(rsti_proven_t *proven);
 /* Whether a status message with this position has seen our SETUP: its session and initial term id
  * are random, and the position follows from both. */

@@ -10,7 +10,7 @@
 #include "driver/sender/send_publication.h"
 #include "driver/sender/send_rate.h"
 #include "util/alloc.h"
-#include "util/rng.h"
+#include "util/secret.h"
 
 #define COMMANDS_MAX 16
 #define CONTROL_READS_MAX 64 /* bursts of one socket in one pass */
@@ -110,7 +110,7 @@ static void on_command(void *agent, int32_t type, const rsti_agent_command_t *co
     }
 }
 
-int rsti_sender_create(rst_driver_t *driver, uint64_t seed)
+int rsti_sender_create(rst_driver_t *driver)
 {
     rsti_sender_t *sender = rsti_alloc(sizeof *sender);
     if (sender == NULL) {
@@ -118,10 +118,7 @@ int rsti_sender_create(rst_driver_t *driver, uint64_t seed)
     }
     driver->sender = sender;
     sender->driver = driver;
-    rsti_rng_t rng;
-    rsti_rng_init(&rng, ~seed); /* not the conductor's numbers, which peers can see */
-    sender->secret[0] = rsti_rng_next(&rng);
-    sender->secret[1] = rsti_rng_next(&rng);
+    rsti_secret_key(&driver->secret, RSTI_PURPOSE_SENDER, sender->secret);
     sender->control_buffers = rsti_alloc((size_t)RSTI_CONTROL_BURST * RSTI_CONTROL_BUFFER);
     if (sender->control_buffers == NULL) {
         return -RST_ENOMEM;

@@ -7,7 +7,7 @@
 #include "driver/base/driver_state.h"
 
 /* Makes driver->sender, and opens its inbox. 0 or -RST_ENOMEM. Called when the driver opens. */
-int rsti_sender_create(rst_driver_t *driver, uint64_t seed);
+int rsti_sender_create(rst_driver_t *driver);
 /* Tells the ends of closed publications that were to be told later. Called when the driver closes,
  * before the sockets are closed. */
 void rsti_sender_tell_ends(rst_driver_t *driver);

@@ -363,7 +363,8 @@ static inline harness_t *harness_open_on(const rsti_media_t *media)
             exit(1);
         }
     }
-    if (rsti_driver_open_with(&h->driver, &params, &h->clock, &h->media, 42) < 0
+    const rsti_secret_t secret = rsti_secret_of_seed(42);
+    if (rsti_driver_open_with(&h->driver, &params, &h->clock, &h->media, &secret) < 0
         || rsti_broadcast_rx_init(&h->rx, h->driver->cnc.to_clients,
                h->driver->cnc.to_clients_length)
             < 0) {

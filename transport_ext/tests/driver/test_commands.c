@@ -344,7 +344,8 @@ TEST(directory_has_one_driver)
     rst_driver_t *second;
     rsti_driver_params_init(&params);
     snprintf(params.dir, sizeof params.dir, "%s", h->dir);
-    CHECK_EQ(rsti_driver_open_with(&second, &params, &h->clock, &h->media, 1), -RST_EINUSE);
+    CHECK_EQ(rsti_driver_open_with(&second, &params, &h->clock, &h->media, &h->driver->secret),
+        -RST_EINUSE);
     harness_close(h);
 }
 

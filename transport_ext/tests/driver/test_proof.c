@@ -131,6 +131,8 @@ static int proven_count(const publisher_t *p)
 
 /* ---- the table of proven hosts ---- */
 
+static const uint64_t proven_key[2] = {42, 43};
+
 static struct sockaddr_storage host_of(int number)
 {
     char text[32];
@@ -146,7 +148,7 @@ TEST(two_thousand_hosts_are_proven)
         COUNT = RSTI_PROVEN_MANY / 2
     };
     rsti_proven_t proven;
-    CHECK_EQ(rsti_proven_init(&proven, RSTI_PROVEN_MANY, 42), 0);
+    CHECK_EQ(rsti_proven_init(&proven, RSTI_PROVEN_MANY, proven_key), 0);
     for (int round = 0; round < 4; round++) {
         const int64_t now_ns = round * 2 * RSTI_PROVEN_NS;
         for (int i = 0; i < COUNT; i++) {
@@ -169,7 +171,7 @@ TEST(two_thousand_hosts_are_proven)
 TEST(a_full_table_refuses_and_keeps)
 {
     rsti_proven_t proven;
-    CHECK_EQ(rsti_proven_init(&proven, RSTI_PROVEN_FEW, 42), 0);
+    CHECK_EQ(rsti_proven_init(&proven, RSTI_PROVEN_FEW, proven_key), 0);
     for (int i = 0; i < RSTI_PROVEN_FEW; i++) {
         const struct sockaddr_storage host = host_of(i);
         CHECK(rsti_proven_add(&proven, &host, 0));

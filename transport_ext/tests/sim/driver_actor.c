@@ -40,9 +40,8 @@ static void *driver_main(void *arg)
     const rsti_media_t media = sim_network_media(self->host);
     rst_driver_t *opened = NULL;
     sim_options_read(self);
-    if (rsti_driver_open_with(&opened, &self->params, &clock, &media,
-            rsti_rng_next(&world.rngs[RNG_PRODUCT]))
-        < 0) {
+    const rsti_secret_t secret = rsti_secret_of_seed(rsti_rng_next(&world.rngs[RNG_PRODUCT]));
+    if (rsti_driver_open_with(&opened, &self->params, &clock, &media, &secret) < 0) {
         sim_fail("driver %d does not open: %s", self->index, rst_last_error_text());
     }
     self->counters_at_start = sim_driver_counter_count(opened);
