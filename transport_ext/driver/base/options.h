@@ -141,7 +141,9 @@
     X(NUMBER, stream_session_limit, "stream-session-limit", "2147483647", 1, INT32_MAX,            \
         "most images of one stream on one receive endpoint")                                       \
     X(SIZE, unproven_images_length, "unproven-images-length", "256m", 0, 1024 * RSTI_GB,           \
-        "most memory of images whose publisher does not answer round-trip frames")
+        "most memory of images whose publisher does not answer round-trip frames")                 \
+    X(SIZE, source_images_length, "source-images-length", "0", 0, 1024 * RSTI_GB,                  \
+        "most memory of images from one source address; 0: 7/8 of what is free for it")
 
 /* Timeouts and intervals. */
 #define RSTI_OPTIONS_LIFE(X)                                                                       \

@@ -9,6 +9,7 @@
 #include "driver/conductor/image_congestion.h"
 #include "driver/conductor/image_demand.h"
 #include "driver/conductor/image_fill.h"
+#include "driver/conductor/image_limits.h"
 #include "driver/conductor/image_loss.h"
 #include "driver/conductor/image_noop.h"
 #include "driver/conductor/image_overrun.h"
@@ -82,16 +83,55 @@ static int64_t scan_for_loss(rst_driver_t *driver, rsti_image_t *image, int64_t 
     return end;
 }
 
-/* Cleans the memory up to one term behind position, and reserves memory for half a term after it.
- * The receiver accepts data up to there. */
-static bool make_room(rst_driver_t *driver, rsti_image_t *image, int64_t position)
+/* Reserves memory up to position, within the quota of the image's source. As rsti_log_reserve. */
+static int reserve(rst_driver_t *driver, rsti_image_t *image, int64_t position)
+{
+    rsti_log_file_t *file = &image->file;
+    const int64_t now_ns = driver->conductor->now_ns;
+    if (position < file->reserved_position) {
+        return 0;
+    }
+    if ((file->is_refused && now_ns < file->retry_ns)
+        || rsti_image_check_growth(driver, image, position) == 0) {
+        return rsti_log_reserve(driver, file, position);
+    }
+    const bool was_refused = file->is_refused;
+    file->is_refused = true;
+    file->retry_ns = now_ns + RSTI_RESERVE_RETRY_NS;
+    if (was_refused) {
+        rsti_error_clear();
+        return 1;
+    }
+    return -rst_last_error_code();
+}
+
+/* Where it is refused, the next data from beyond the memory asks again. */
+static void widen(rst_driver_t *driver, rsti_image_t *image, int64_t position)
+{
+    if (position >= image->file.reserved_position
+        && (rsti_image_check_growth(driver, image, position) < 0
+            || rsti_log_reserve(driver, &image->file, position) != 0)) {
+        rsti_store_release_i32(&image->is_wide, 0);
+        image->file.is_refused = false; /* the window has its memory */
+        rsti_error_clear();
+    }
+}
+
+/* Cleans the memory up to one term behind position, and reserves memory for the window after it:
+ * senders stay within it. Where one does not, as when it leaves the reader behind, there is memory
+ * for half a term. The receiver accepts data up to there. */
+static bool make_room(rst_driver_t *driver, rsti_image_t *image, int64_t position, int32_t window)
 {
     const int32_t term_length = image->file.log.term_length;
     while (image->clean_position < position - term_length
         && rsti_log_clean_up_to(&image->file.log, &image->clean_position, position - term_length)
             > 0) {
     }
-    const int reserved = rsti_log_reserve(driver, &image->file, position + term_length / 2);
+    const int reserved = reserve(driver, image, position + rsti_min_i32(window, term_length / 2));
+    if (reserved == 0 && rsti_load_acquire_i32(&image->is_wide) != 0) {
+        widen(driver, image, position + term_length / 2);
+    }
+    rsti_store_release_i64(&image->reserved_until, image->file.reserved_position);
     if (reserved < 0) {
         RST_APPEND_ERR("image of stream %d session %d: its window stays at position %lld",
             image->stream_id, image->session_id, (long long)image->next_sm_position);
@@ -107,7 +147,7 @@ static bool make_room(rst_driver_t *driver, rsti_image_t *image, int64_t positio
 
 static void schedule_sm(rst_driver_t *driver, rsti_image_t *image, int64_t position, int32_t window)
 {
-    if (!make_room(driver, image, position)) {
+    if (!make_room(driver, image, position, rsti_max_i32(window, image->next_sm_window))) {
         return;
     }
     image->next_sm_position = position;
@@ -152,6 +192,16 @@ static bool is_stuck(rst_driver_t *driver, const rsti_image_t *image, int64_t no
     return true;
 }
 
+/* The readers have consumed a step of half a term, or the receiver has met the end of the memory. */
+static bool is_room_due(const rsti_image_t *image, int64_t consumed)
+{
+    const int64_t half_term = image->file.log.term_length / 2;
+    return consumed + half_term - rsti_load_relaxed_i64(&image->room_until)
+        >= half_term / ROOM_STEPS
+        || (rsti_load_acquire_i32(&image->is_wide) != 0
+            && consumed + half_term >= image->file.reserved_position);
+}
+
 int64_t rsti_image_rebuild(rst_driver_t *driver, rsti_image_t *image, int64_t now_ns)
 {
     int64_t least, highest;
@@ -161,7 +211,6 @@ int64_t rsti_image_rebuild(rst_driver_t *driver, rsti_image_t *image, int64_t no
         return RSTI_NO_DEADLINE;
     }
     rsti_subscribers_tell_refused(driver, &image->subscribers);
-    const int64_t half_term = image->file.log.term_length / 2;
     const int64_t hwm = rsti_load_acquire_i64(&image->high_water);
     const int64_t rcv_pos = image->received;
     const int64_t from = rsti_max_i64(rcv_pos, highest);
@@ -194,10 +243,8 @@ int64_t rsti_image_rebuild(rst_driver_t *driver, rsti_image_t *image, int64_t no
         schedule_sm(driver, image, rsti_max_i64(least, image->next_sm_position),
             image->congestion.window);
         image->ack_due_ns = now_ns + ACK_INTERVAL_NS; /* limits the rate of acknowledgements */
-    } else if (least + half_term - rsti_load_relaxed_i64(&image->room_until)
-            >= half_term / ROOM_STEPS
-        && !image->file.is_refused) {
-        (void)make_room(driver, image, least);
+    } else if (is_room_due(image, least) && !image->file.is_refused) {
+        (void)make_room(driver, image, least, image->next_sm_window);
     }
     if (hwm <= image->next_sm_position || !image->is_acked_soon) {
         return rsti_min_i64(image->loss_due_ns, told_due_ns);

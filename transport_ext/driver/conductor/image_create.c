@@ -61,8 +61,10 @@ static int create_log(rst_driver_t *driver, rsti_image_t *image, const rsti_imag
         < 0) {
         return -rst_last_error_code();
     }
-    if (rsti_log_file_reserve(&image->file, image->join_position) < 0
-        || rsti_log_file_reserve(&image->file, image->join_position + setup->term_length / 2) < 0) {
+    /* The window begins in the first step. A sender that left the reader behind sends more. */
+    if (rsti_log_file_reserve(&image->file,
+            image->join_position + (facts->is_resumed ? setup->term_length / 2 : window))
+        < 0) {
         (void)rsti_log_file_close(&image->file, true);
         return -rst_last_error_code();
     }
@@ -191,6 +193,8 @@ static void init_positions(rsti_image_t *image, const rsti_image_facts_t *facts,
     image->last_sm_window = image->congestion.window;
     image->overrun_threshold = image->join_position + image->file.log.term_length / 2;
     image->room_until = image->overrun_threshold;
+    image->reserved_until = image->file.reserved_position;
+    image->is_wide = facts->is_resumed;
     rsti_sm_repeat_init(&image->sm_repeat);
     image->sm_due_ns = INT64_MIN / 2; /* the first status message leaves at once */
     rsti_connection_t *connection = &image->connections[facts->transport->slot];

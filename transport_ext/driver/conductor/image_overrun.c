@@ -32,7 +32,8 @@ void rsti_image_overrun_inherit(rsti_image_t *image, const rsti_image_t *old)
 {
     const int64_t sent = rsti_load_acquire_i64(&old->overrun.sent);
     const int64_t high_water = rsti_min_i64(sent & ~(int64_t)(RSTI_FRAME_ALIGNMENT - 1),
-        image->overrun_threshold & ~(int64_t)(RSTI_FRAME_ALIGNMENT - 1));
+        rsti_min_i64(image->overrun_threshold, image->reserved_until)
+            & ~(int64_t)(RSTI_FRAME_ALIGNMENT - 1));
     image->overrun.began_sent = sent;
     image->overrun.tries = rsti_overrun_next_tries(old->overrun.tries, old->overrun.began_sent,
         rsti_load_acquire_i64(&old->high_water), old->file.log.term_length);

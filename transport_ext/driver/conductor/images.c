@@ -86,6 +86,7 @@ static int make_image(rst_driver_t *driver, const rsti_agent_command_t *command,
         .source = &command->address,
         .is_proven = command->is_proven,
         .subscription = subscription,
+        .is_resumed = old != NULL,
     };
     if (check_fit(transport, &command->setup, subscription) < 0
         || (old == NULL && rsti_image_check_limits(driver, &facts) < 0)

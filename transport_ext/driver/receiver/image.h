@@ -113,6 +113,7 @@ struct rsti_image_t {
     RSTI_MAILBOX(rsti_image_sm_t) sm;
     RSTI_MAILBOX(rsti_image_loss_t) loss_found;
     int64_t room_until; /* consumed position + half a term */
+    int64_t reserved_until; /* the log has memory below it */
     int32_t is_draining; /* status messages carry EOS */
     int32_t is_rejected;
     int64_t response_session; /* to be sent to the publisher; RSTI_NO_SESSION: none */
@@ -123,6 +124,7 @@ struct rsti_image_t {
     int32_t is_end_of_stream;
     int32_t is_revoked;
     int32_t is_displaced; /* a proven source has taken the session over */
+    int32_t is_wide; /* data came from beyond the memory of the window: half a term is wanted */
     int32_t is_released;
     int64_t rtt_ns; /* smoothed round trip to the senders; 0: not measured yet */
     int64_t rtt_least_ns;

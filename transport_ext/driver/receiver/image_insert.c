@@ -81,7 +81,9 @@ static void on_heartbeat(rsti_receiver_t *receiver, rsti_image_t *image,
  * behind under max have caught up with what it has. */
 static void ask_to_the_end(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now_ns)
 {
-    const int64_t position = image->overrun_threshold & ~(int64_t)(RSTI_FRAME_ALIGNMENT - 1);
+    const int64_t end = rsti_min_i64(image->overrun_threshold,
+        rsti_load_acquire_i64(&image->reserved_until));
+    const int64_t position = end & ~(int64_t)(RSTI_FRAME_ALIGNMENT - 1);
     rsti_image_repair_on_data(image, position, position, now_ns);
     raise_hwm(receiver, image, position, position);
 }
@@ -103,6 +105,21 @@ static bool is_over_run(rsti_image_t *image, int64_t end)
                 image->last_sm_position + image->file.log.term_length));
     }
     return end > image->overrun_threshold;
+}
+
+/* Whether the log has no memory yet for bytes up to end. Memory is reserved for the window. From a
+ * proven source that goes beyond it, half a term is accepted as soon as there is memory for it. */
+static bool is_beyond_memory(rsti_receiver_t *receiver, rsti_image_t *image, int64_t end)
+{
+    if (end <= rsti_load_acquire_i64(&image->reserved_until)) {
+        return false;
+    }
+    if (rsti_load_acquire_i32(&image->is_proven) != 0
+        && rsti_load_relaxed_i32(&image->is_wide) == 0) {
+        rsti_store_release_i32(&image->is_wide, 1);
+        rsti_driver_wake_agent(receiver->driver, RSTI_AGENT_CONDUCTOR);
+    }
+    return true;
 }
 
 static void on_over_run(rsti_receiver_t *receiver, rsti_image_t *image,
@@ -147,13 +164,16 @@ void rsti_image_on_packet(rsti_receiver_t *receiver, rsti_image_t *image,
     }
     const int64_t position = rsti_position(header.term_id, header.term_offset, log->position_bits,
         log->initial_term_id);
-    if (is_over_run(image, position + walked) && RSTI_FAULT != RSTI_FAULT_OVERRUN) {
+    const bool is_heartbeat = rsti_packet_is_heartbeat(datagram, length);
+    if ((is_over_run(image, position + walked) && RSTI_FAULT != RSTI_FAULT_OVERRUN)
+        || is_beyond_memory(receiver, image, position + (is_heartbeat ? 0 : (int64_t)length))) {
         rsti_driver_count(driver, RSTI_SYSTEM_FLOW_CONTROL_OVER_RUNS, 1);
-        rsti_store_release_i64(&image->fill.overrun_until, image->overrun_threshold);
+        rsti_store_release_i64(&image->fill.overrun_until,
+            rsti_min_i64(image->overrun_threshold, rsti_load_relaxed_i64(&image->reserved_until)));
         on_over_run(receiver, image, connection, datagram, length, now_ns);
         return;
     }
-    if (rsti_packet_is_heartbeat(datagram, length)) {
+    if (is_heartbeat) {
         if (is_heartbeat_in_time(receiver, image, position)) {
             rsti_image_repair_on_data(image, position, position, now_ns);
             rsti_image_refresh_connection(receiver, image, connection, now_ns);

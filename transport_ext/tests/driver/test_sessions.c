@@ -338,16 +338,16 @@ TEST(stream_session_limit)
 TEST(law_of_unproven_images)
 {
     const int64_t none = INT64_MAX;
-    CHECK(rsti_unproven_images_fit(0, 1000, 1000, none));
-    CHECK(!rsti_unproven_images_fit(0, 1001, 1000, none)); /* a single one too */
-    CHECK(rsti_unproven_images_fit(600, 400, 1000, none));
-    CHECK(!rsti_unproven_images_fit(600, 401, 1000, none));
-    CHECK(!rsti_unproven_images_fit(2000, 1, 1000, none));
-    CHECK(rsti_unproven_images_fit(0, 7000, 100000, 8000));
-    CHECK(!rsti_unproven_images_fit(0, 7001, 100000, 8000));
-    CHECK(!rsti_unproven_images_fit(4000, 3001, 100000, 4000));
-    CHECK(rsti_unproven_images_fit(4000, 3000, 100000, 4000));
-    CHECK(!rsti_unproven_images_fit(0, 1, 1000, 0));
+    CHECK(rsti_images_fit(0, 1000, 1000, none));
+    CHECK(!rsti_images_fit(0, 1001, 1000, none)); /* a single one too */
+    CHECK(rsti_images_fit(600, 400, 1000, none));
+    CHECK(!rsti_images_fit(600, 401, 1000, none));
+    CHECK(!rsti_images_fit(2000, 1, 1000, none));
+    CHECK(rsti_images_fit(0, 7000, 100000, 8000));
+    CHECK(!rsti_images_fit(0, 7001, 100000, 8000));
+    CHECK(!rsti_images_fit(4000, 3001, 100000, 4000));
+    CHECK(rsti_images_fit(4000, 3000, 100000, 4000));
+    CHECK(!rsti_images_fit(0, 1, 1000, 0));
 }
 
 /* ---- the dispatcher's table is full ---- */
