@@ -137,7 +137,7 @@ class PublicationState:
         held_by: what the publication waits for; None: it may send, or has ended.
         is_ended: its publisher has closed it, and a reader has not consumed everything yet.
         storage_needed, storage_usable: bytes that its next term needs, and that are usable in the
-            directory; both 0 unless ``held_by`` is storage.
+            directory (-1: the driver could not open the log); both 0 unless ``held_by`` is storage.
         rate: its rate; None: unlimited, or an Aeron driver.
         demand: messages that its readers want beyond what they have consumed (``request(n)``);
             None: no limit, or they do not tell.

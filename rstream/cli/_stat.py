@@ -174,6 +174,8 @@ def _what_it_waits_for(state: metrics.PublicationState) -> str:
         return ENDED
     if state.held_by is None:
         return "flows"
+    if state.held_by is HeldBy.STORAGE and state.storage_usable < 0:
+        return f"{HELD_BY[state.held_by]}: the driver could not open its log (`rstream errors`)"
     if state.held_by is HeldBy.STORAGE:
         return (
             f"{HELD_BY[state.held_by]}: it needs {state.storage_needed:,} bytes, "

@@ -510,6 +510,13 @@ class Sender(PublisherFacts[T]):
         return error
 
     def _storage_error(self, needed: int, usable: int) -> StorageError:
+        if usable < 0:
+            return StorageError(
+                f"{self._where()}: no room: its log stands at position {self._core.position}, and "
+                f"the driver in {self._link.directory} could not open it to make room",
+                hint="`rstream errors` says why; too many open files: raise the driver's limit "
+                "(ulimit -n, LimitNOFILE=)",
+            )
         error = StorageError(
             f"{self._where()}: no room: its log stands at position {self._core.position}, the next "
             f"term needs {needed} bytes, and {usable} are usable in {self._link.directory}: "

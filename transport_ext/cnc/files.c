@@ -73,6 +73,12 @@ DIR *rsti_dir_read(int dir_fd, const char *name)
     return stream;
 }
 
+#ifdef MADV_POPULATE_WRITE
+#define POPULATE_WRITE MADV_POPULATE_WRITE
+#else
+#define POPULATE_WRITE 23
+#endif
+
 static bool is_storage_error(int errno_value)
 {
     return errno_value == ENOSPC || errno_value == EDQUOT || errno_value == EFBIG;
@@ -97,6 +103,27 @@ int rsti_file_reserve(int fd, int64_t offset, int64_t length, const char *path, 
             dir);
     }
     return rsti_error_set_errno(errno_value, "reserving %lld bytes of %s", (long long)length, path);
+}
+
+int rsti_file_populate(uint8_t *base, int64_t length, const char *path, const char *dir)
+{
+    const int64_t usable = rsti_storage_usable(dir);
+    if (usable < length) {
+        return rsti_storage_error(path, length, usable, dir);
+    }
+    int result;
+    do {
+        result = madvise(base, (size_t)length, POPULATE_WRITE);
+    } while (result != 0 && (errno == EINTR || errno == EAGAIN));
+    if (result == 0) {
+        return 0;
+    }
+    if (errno == EFAULT || errno == ENOMEM) { /* no room: a write would raise a bus error */
+        return rsti_storage_error(path, length, rsti_min_i64(rsti_storage_usable(dir), length),
+            dir);
+    }
+    errno = EMFILE; /* what led here; an older system has no other way */
+    return RST_SET_ERRNO("opening %s to reserve %lld bytes", path, (long long)length);
 }
 
 int rsti_file_map(int fd, size_t length, bool read_only, const char *path, uint8_t **base)

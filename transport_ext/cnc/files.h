@@ -29,6 +29,8 @@ DIR *rsti_dir_read(int dir_fd, const char *name);
 /* Reserves [offset, offset + length) in the file system, so that a later write cannot raise a bus
  * error. -RST_ESTORAGE names the size needed and the space left in dir. */
 int rsti_file_reserve(int fd, int64_t offset, int64_t length, const char *path, const char *dir);
+/* The same without a descriptor, through a writable shared mapping (Linux 5.14). */
+int rsti_file_populate(uint8_t *base, int64_t length, const char *path, const char *dir);
 /* Shared mapping, guarded against a file that is cut short (map_guard.h). */
 int rsti_file_map(int fd, size_t length, bool read_only, const char *path, uint8_t **base);
 /* 0 or -RST_ESYS with a trail. base NULL: nothing. */

@@ -27,14 +27,15 @@ static int64_t step_of(int64_t term_length)
     return term_length < RSTI_RESERVE_STEP ? term_length : RSTI_RESERVE_STEP;
 }
 
-/* Reserves the step that begins at position. Steps follow one another from the first one on, so
+/* Reserves the step that begins at position. fd -1: through the mapping. Steps follow one another from the first one on, so
  * that all three terms are reserved after so many steps as fit into them. */
 static int reserve_step(rsti_log_file_t *file, int fd, int64_t position, int64_t term_length,
     const char *dir)
 {
     const int64_t step = step_of(term_length);
     const int64_t offset = position % (RSTI_PARTITIONS * term_length);
-    const int result = rsti_file_reserve(fd, offset, step, file->path, dir);
+    const int result = fd >= 0 ? rsti_file_reserve(fd, offset, step, file->path, dir)
+                               : rsti_file_populate(file->log.base + offset, step, file->path, dir);
     if (result != 0) {
         return result;
     }
@@ -142,14 +143,14 @@ int rsti_log_file_reserve(rsti_log_file_t *file, int64_t position)
     dir_of(file->path, dir, sizeof dir);
     /* A few times in the life of a log: not worth a descriptor in each of a thousand logs. */
     const int fd = open(file->path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0) {
+    if (fd < 0 && errno != EMFILE && errno != ENFILE) {
         return RST_SET_ERRNO("opening %s to reserve a term", file->path);
     }
     int result = 0;
     while (result == 0 && position >= file->reserved_position) {
         result = reserve_step(file, fd, file->reserved_position, term_length, dir);
     }
-    close(fd);
+    rsti_fd_close(fd);
     return result;
 }
 

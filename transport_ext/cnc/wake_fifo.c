@@ -21,12 +21,14 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #define CACHE_SETS 16
 #define CACHE_WAYS 4
+#define WRITERS_MAX (CACHE_SETS * CACHE_WAYS)
 
 typedef struct writer_t {
     int64_t client_id;
@@ -38,6 +40,8 @@ typedef struct writer_t {
 struct rsti_waker_t {
     pthread_mutex_t lock;
     int64_t wake_count;
+    int32_t count; /* of the writers */
+    int32_t most;
     char dir[RSTI_PATH_MAX];
     int kept[RSTI_WAKER_KEPT]; /* of client 0; descriptor + 1, 0 = none */
     writer_t writers[CACHE_SETS][CACHE_WAYS];
@@ -203,6 +207,11 @@ int rsti_waker_create(rsti_waker_t **waker, const char *dir)
         rsti_free(created);
         return result;
     }
+    struct rlimit limit;
+    created->most = WRITERS_MAX;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur / 8 < WRITERS_MAX) {
+        created->most = limit.rlim_cur < 8 ? 1 : (int32_t)(limit.rlim_cur / 8);
+    }
     const int errno_value = pthread_mutex_init(&created->lock, NULL);
     if (errno_value != 0) {
         rsti_free(created);
@@ -212,12 +221,62 @@ int rsti_waker_create(rsti_waker_t **waker, const char *dir)
     return 0;
 }
 
-static void writer_close(writer_t *writer)
+static bool has_name(int fd)
+{
+    struct stat status;
+    return fstat(fd, &status) == 0 && status.st_nlink > 0;
+}
+
+static void writer_close(rsti_waker_t *waker, writer_t *writer)
 {
     if (writer->used_at != 0) {
         close(writer->fd);
+        waker->count--;
     }
     memset(writer, 0, sizeof *writer);
+}
+
+static writer_t *writer_at(rsti_waker_t *waker, size_t i)
+{
+    return &waker->writers[i / CACHE_WAYS][i % CACHE_WAYS];
+}
+
+/* False: there was none. */
+static bool close_oldest(rsti_waker_t *waker)
+{
+    writer_t *oldest = NULL;
+    for (size_t i = 0; i < WRITERS_MAX; i++) {
+        writer_t *writer = writer_at(waker, i);
+        if (writer->used_at != 0 && (oldest == NULL || writer->used_at < oldest->used_at)) {
+            oldest = writer;
+        }
+    }
+    if (oldest != NULL) {
+        writer_close(waker, oldest);
+    }
+    return oldest != NULL;
+}
+
+/* Closes the ends of FIFOs that were removed. */
+static void close_removed(rsti_waker_t *waker)
+{
+    for (size_t i = 0; i < WRITERS_MAX; i++) {
+        writer_t *writer = writer_at(waker, i);
+        if (writer->used_at != 0 && !has_name(writer->fd)) {
+            writer_close(waker, writer);
+        }
+    }
+}
+
+void rsti_waker_forget_client(rsti_waker_t *waker, int64_t client_id)
+{
+    (void)pthread_mutex_lock(&waker->lock);
+    for (size_t i = 0; i < WRITERS_MAX; i++) {
+        if (writer_at(waker, i)->client_id == client_id) {
+            writer_close(waker, writer_at(waker, i));
+        }
+    }
+    (void)pthread_mutex_unlock(&waker->lock);
 }
 
 void rsti_waker_destroy(rsti_waker_t *waker)
@@ -225,8 +284,8 @@ void rsti_waker_destroy(rsti_waker_t *waker)
     if (waker == NULL) {
         return;
     }
-    for (size_t i = 0; i < CACHE_SETS * CACHE_WAYS; i++) {
-        writer_close(&waker->writers[i / CACHE_WAYS][i % CACHE_WAYS]);
+    for (size_t i = 0; i < WRITERS_MAX; i++) {
+        writer_close(waker, writer_at(waker, i));
     }
     (void)pthread_mutex_destroy(&waker->lock);
     rsti_free(waker);
@@ -240,12 +299,6 @@ static writer_t *set_of(rsti_waker_t *waker, int64_t client_id, int32_t waiter_i
 }
 _Static_assert(CACHE_SETS == 16, "set_of takes four bits");
 
-static bool has_name(int fd)
-{
-    struct stat status;
-    return fstat(fd, &status) == 0 && status.st_nlink > 0;
-}
-
 /* The writer's end, cached or newly opened. NULL: there is no such FIFO. */
 static writer_t *find_writer(rsti_waker_t *waker, int64_t client_id, int32_t waiter_id)
 {
@@ -258,18 +311,31 @@ static writer_t *find_writer(rsti_waker_t *waker, int64_t client_id, int32_t wai
             if (has_name(writer->fd)) {
                 return writer;
             }
-            writer_close(writer);
+            writer_close(waker, writer);
         }
         if (writer->used_at < oldest->used_at) {
             oldest = writer;
         }
     }
     char path[RSTI_PATH_MAX];
-    const int fd = fifo_path(path, waker->dir, client_id, waiter_id) == 0 ? open_fifo(path) : -1;
+    if (fifo_path(path, waker->dir, client_id, waiter_id) != 0) {
+        return NULL;
+    }
+    writer_close(waker, oldest);
+    if (waker->count >= waker->most) {
+        close_removed(waker);
+    }
+    if (waker->count >= waker->most) {
+        (void)close_oldest(waker);
+    }
+    int fd = open_fifo(path);
+    while (fd < 0 && (errno == EMFILE || errno == ENFILE) && close_oldest(waker)) {
+        fd = open_fifo(path);
+    }
     if (fd < 0) {
         return NULL;
     }
-    writer_close(oldest);
+    waker->count++;
     oldest->fd = fd;
     oldest->client_id = client_id;
     oldest->waiter_id = waiter_id;

@@ -23,11 +23,15 @@ void rsti_wake_fifo_remove_client(const char *dir, int64_t client_id);
 int rsti_wake_fifo_wait(int fd, int64_t timeout_ns);
 void rsti_wake_fifo_drain(int fd);
 
-/* Writers' ends, opened once and kept (bounded cache, oldest closed). Thread-safe. */
+/* Writers' ends, opened once and kept: at most 64, and an eighth of the descriptors that the process
+ * may have when the waker is made. Beyond that the one that was not used for longest is closed. When
+ * there is no descriptor left, another one is given up. Thread-safe. */
 typedef struct rsti_waker_t rsti_waker_t;
 int rsti_waker_create(rsti_waker_t **waker, const char *dir);
 void rsti_waker_destroy(rsti_waker_t *waker);
 void rsti_waker_wake(rsti_waker_t *waker, int64_t client_id, int32_t waiter_id);
+/* Closes the ends to a client that has gone. */
+void rsti_waker_forget_client(rsti_waker_t *waker, int64_t client_id);
 /* A driver's agents wake each other through the reader's end, which is open anyway: so a lack of
  * descriptors loses no wake-up. fd -1: from now on there is none. */
 #define RSTI_WAKER_KEPT 3

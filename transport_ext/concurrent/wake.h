@@ -69,11 +69,12 @@ typedef struct rsti_log_demand_t {
     int64_t messages; /* wanted from that position on; INT64_MAX: no limit; -1: not told */
 } rsti_log_demand_t;
 
-/* Why the log cannot grow: the file system has no room for its next term. */
+/* Why the log cannot grow: the file system has no room for its next step. */
 typedef struct rsti_log_storage_t {
     int64_t needed; /* bytes; 0: nothing is missing. Written last */
     int64_t usable; /* bytes that were free in the driver directory at the last attempt */
 } rsti_log_storage_t;
+#define RSTI_STORAGE_UNREACHED (-1) /* in usable: the driver could not open the file of the log */
 
 /* The last time that a publication lost its reader: of a group, the last one of all. A publisher
  * that looks only now and then learns by the count that another reader reads now. */

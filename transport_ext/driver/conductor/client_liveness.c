@@ -66,6 +66,7 @@ static void remove_client(rst_driver_t *driver, rsti_driver_client_t *client)
     rsti_counter_release_written(driver, &client->heartbeat_id);
     clear_wake_slots(driver, client_id);
     rsti_wake_fifo_remove_client(driver->dir, client_id);
+    rsti_waker_forget_client(driver->waker, client_id);
     rsti_ptr_array_remove(&conductor->clients, client);
     conductor->dead_count -= client->is_dead;
     rsti_client_destroy(driver, client);

@@ -46,10 +46,10 @@ int rsti_log_check_storage(rst_driver_t *driver, int32_t term_length)
     return 0;
 }
 
-static void tell_storage(rst_driver_t *driver, rsti_log_file_t *file, int64_t needed)
+static void tell_storage(rsti_log_file_t *file, int64_t needed, int64_t usable)
 {
     rsti_log_storage_t *told = &file->log.metadata->ext.storage;
-    rsti_store_relaxed_i64(&told->usable, needed == 0 ? 0 : rsti_storage_usable(driver->dir));
+    rsti_store_relaxed_i64(&told->usable, usable);
     rsti_store_release_i64(&told->needed, needed);
 }
 
@@ -66,14 +66,14 @@ int rsti_log_reserve(rst_driver_t *driver, rsti_log_file_t *file, int64_t positi
     file->is_refused = rsti_log_file_reserve(file, position) < 0;
     if (!file->is_refused) {
         if (was_refused) {
-            tell_storage(driver, file, 0);
+            tell_storage(file, 0, 0);
         }
         return 0;
     }
     file->retry_ns = now_ns + RSTI_RESERVE_RETRY_NS;
-    if (rst_last_error_code() == RST_ESTORAGE) {
-        tell_storage(driver, file, rsti_min_i64(file->log.term_length, RSTI_RESERVE_STEP));
-    }
+    tell_storage(file, rsti_min_i64(file->log.term_length, RSTI_RESERVE_STEP),
+        rst_last_error_code() == RST_ESTORAGE ? rsti_storage_usable(driver->dir)
+                                              : RSTI_STORAGE_UNREACHED);
     if (was_refused) {
         rsti_error_clear();
         return 1;

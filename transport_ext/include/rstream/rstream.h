@@ -224,7 +224,7 @@ RST_API int64_t rst_publication_set_rate(rst_publication_t *publication, const c
 #define RST_HELD_BY_ENDED 4 /* of rst_tool_held_by alone: it was closed, nothing more comes */
 typedef struct rst_storage_t {
     int64_t needed; /* bytes; 0: storage holds nothing back */
-    int64_t usable; /* bytes */
+    int64_t usable; /* bytes; -1: the driver could not open the file of the log */
 } rst_storage_t;
 /* storage may be NULL; it is all 0 unless the reason is RST_HELD_BY_STORAGE. */
 RST_API int64_t rst_publication_held_by(const rst_publication_t *publication,

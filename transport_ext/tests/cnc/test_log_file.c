@@ -11,6 +11,8 @@
 
 #include <fcntl.h>
 
+#include <sys/resource.h>
+
 #define TERM (64 * 1024)
 #define FILE_LENGTH (3 * TERM + 4096)
 
@@ -131,6 +133,25 @@ TEST(long_terms_are_reserved_step_by_step)
     CHECK_EQ(reserved_bytes(file.path), 3 * term + 4096);
     CHECK_EQ(file.reserved_terms, 3);
     CHECK_EQ(file.reserved_position, INT64_MAX);
+    rsti_log_file_close(&file, true);
+}
+
+/* A driver that may open no file more goes on with the logs that it has. */
+TEST(a_log_grows_without_a_free_descriptor)
+{
+    char dir[512];
+    rsti_log_file_t file;
+    make_dir(dir, sizeof dir, "full");
+    CHECK_EQ(rsti_log_file_create(&file, dir, "publications", 1, &sparse_params), 0);
+    struct rlimit before, none;
+    CHECK_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+    none = before;
+    none.rlim_cur = 0;
+    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+    const int result = rsti_log_file_reserve(&file, file.reserved_position);
+    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+    CHECK_EQ(result, 0);
+    CHECK_EQ(reserved_bytes(file.path), 2 * TERM + 4096);
     rsti_log_file_close(&file, true);
 }
 
@@ -319,7 +340,7 @@ TEST(full_storage_stops_before_the_term)
 }
 
 TEMP_DIR_MAIN(RUN(driver_and_client_share_it), RUN(terms_are_reserved_one_by_one),
-    RUN(long_terms_are_reserved_step_by_step), RUN(start_position_decides_which_term_is_first),
-    RUN(not_sparse_takes_everything_at_once), RUN(only_logs_below_the_directory_can_be_named),
-    RUN(truncated_logs_are_refused), RUN(hostile_metadata_never_leads_outside),
-    RUN(full_storage_stops_before_the_term))
+    RUN(long_terms_are_reserved_step_by_step), RUN(a_log_grows_without_a_free_descriptor),
+    RUN(start_position_decides_which_term_is_first), RUN(not_sparse_takes_everything_at_once),
+    RUN(only_logs_below_the_directory_can_be_named), RUN(truncated_logs_are_refused),
+    RUN(hostile_metadata_never_leads_outside), RUN(full_storage_stops_before_the_term))

@@ -9,6 +9,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -256,7 +257,77 @@ TEST(agents_are_woken_without_another_descriptor)
     close(fd);
 }
 
-TEMP_DIR_MAIN(RUN(wakes_and_drains), RUN(wakes_another_process),
-    RUN(vanished_sleeper_harms_no_waker), RUN(cache_is_bounded_and_right),
-    RUN(fifos_of_a_dead_client_go), RUN(fifos_lie_beside_the_directory),
-    RUN(other_file_types_are_not_written), RUN(agents_are_woken_without_another_descriptor))
+static void limit_descriptors(rlim_t most)
+{
+    struct rlimit limit;
+    CHECK_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    limit.rlim_cur = most;
+    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+
+/* A driver that may have 64 descriptors stopped for good when 57 of them were ends of FIFOs that
+ * nobody read any more. */
+TEST(few_descriptors_are_kept_of_few)
+{
+    char dir[512];
+    rsti_waker_t *waker = NULL;
+    struct rlimit before;
+    CHECK_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+    make_dir(dir, sizeof dir, "few");
+    limit_descriptors(64);
+    CHECK_EQ(rsti_waker_create(&waker, dir), 0);
+    const int open_before = count_open_descriptors();
+    for (int client = 1; client < 700; client++) {
+        const int fd = rsti_wake_fifo_create(dir, client, 1);
+        CHECK(fd >= 0);
+        rsti_waker_wake(waker, client, 1);
+        CHECK_EQ(rsti_wake_fifo_wait(fd, 0), 1);
+        close(fd);
+        rsti_wake_fifo_remove(dir, client, 1);
+        CHECK(count_open_descriptors() - open_before <= 8);
+    }
+    rsti_waker_forget_client(waker, 699);
+    CHECK(count_open_descriptors() - open_before <= 7);
+    limit_descriptors(before.rlim_cur);
+    rsti_waker_destroy(waker);
+    CHECK_EQ(count_open_descriptors(), open_before);
+}
+
+/* Where there is no descriptor left, a sleeper is woken through the place of another one. */
+TEST(a_sleeper_is_woken_without_a_free_descriptor)
+{
+    enum {
+        SLEEPERS = 4
+    };
+    char dir[512];
+    int fds[SLEEPERS];
+    rsti_waker_t *waker = NULL;
+    struct rlimit before;
+    CHECK_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+    make_dir(dir, sizeof dir, "none");
+    CHECK_EQ(rsti_waker_create(&waker, dir), 0);
+    for (int i = 0; i < SLEEPERS; i++) {
+        fds[i] = rsti_wake_fifo_create(dir, 1, i);
+    }
+    rsti_waker_wake(waker, 1, 0);
+    CHECK_EQ(rsti_wake_fifo_wait(fds[0], 0), 1);
+    const int next = dup(fds[0]);
+    close(next);
+    limit_descriptors((rlim_t)next);
+    for (int i = SLEEPERS - 1; i >= 0; i--) {
+        rsti_waker_wake(waker, 1, i);
+        CHECK_EQ(rsti_wake_fifo_wait(fds[i], 0), 1);
+    }
+    limit_descriptors(before.rlim_cur);
+    rsti_waker_destroy(waker);
+    for (int i = 0; i < SLEEPERS; i++) {
+        close(fds[i]);
+    }
+}
+
+TEMP_DIR_MAIN(RUN(few_descriptors_are_kept_of_few),
+    RUN(a_sleeper_is_woken_without_a_free_descriptor), RUN(wakes_and_drains),
+    RUN(wakes_another_process), RUN(vanished_sleeper_harms_no_waker),
+    RUN(cache_is_bounded_and_right), RUN(fifos_of_a_dead_client_go),
+    RUN(fifos_lie_beside_the_directory), RUN(other_file_types_are_not_written),
+    RUN(agents_are_woken_without_another_descriptor))

@@ -95,6 +95,9 @@ TEST(limit_stays_when_that_message_has_no_room)
     CHECK(*base->pub_lmt + rsti_max_message_length(64 * 1024) < 64 * 1024);
     CHECK(position > 40 * 1024);
     CHECK_EQ(error_count(h, "limit"), 1);
+    const rsti_log_storage_t *told = &base->file.log.metadata->ext.storage;
+    CHECK_EQ(told->needed, 64 * 1024); /* the publisher learns that it is not the readers */
+    CHECK_EQ(told->usable, RSTI_STORAGE_UNREACHED);
     harness_close(h);
 }
 
