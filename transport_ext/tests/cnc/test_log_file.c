@@ -10,7 +10,6 @@
 #include "tests/cnc/temp_dir.h"
 
 #include <fcntl.h>
-
 #include <sys/resource.h>
 
 #define TERM (64 * 1024)
