@@ -1,6 +1,8 @@
 /* holder.c: a sequence lock over eight words: odd while they are written. */
 #include "concurrent/holder.h"
 
+#include "util/int_math.h"
+
 #include <string.h>
 
 #define WORDS 8
@@ -18,13 +20,14 @@ void rsti_holder_write(rsti_counter_value_t *value, const rsti_holder_t *holder)
     words_t *to = (words_t *)(void *)value->spare;
     int64_t words[WORDS];
     memcpy(words, holder, sizeof words);
-    const int64_t version = rsti_load_relaxed_i64(&to->version);
-    rsti_store_relaxed_i64(&to->version, version + 1);
+    /* Another process may have written there: whatever it was, odd now and even afterwards. */
+    const int64_t version = rsti_wrap_add_i64(rsti_load_relaxed_i64(&to->version), 1) | 1;
+    rsti_store_relaxed_i64(&to->version, version);
     rsti_release_fence();
     for (int i = 0; i < WORDS; i++) {
         rsti_store_relaxed_i64(&to->words[i], words[i]);
     }
-    rsti_store_release_i64(&to->version, version + 2);
+    rsti_store_release_i64(&to->version, rsti_wrap_add_i64(version, 1));
 }
 
 _Bool rsti_holder_read(const rsti_counter_value_t *value, rsti_holder_t *holder)
@@ -56,7 +59,8 @@ rsti_packed_address_t rsti_holder_address(const rsti_holder_t *holder)
     rsti_packed_address_t address = {0};
     if (holder->port != 0) {
         address.family = holder->port < 0 ? AF_INET6 : AF_INET;
-        address.port = (uint16_t)(holder->port < 0 ? -holder->port : holder->port);
+        const uint64_t port = (uint64_t)holder->port;
+        address.port = (uint16_t)(holder->port < 0 ? 0 - port : port);
         memcpy(address.bytes, holder->address, sizeof address.bytes);
     }
     return address;

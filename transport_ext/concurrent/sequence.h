@@ -16,6 +16,7 @@
 #define RSTI_CONCURRENT_SEQUENCE_H
 
 #include "concurrent/atomics.h"
+#include "util/int_math.h"
 
 #define RSTI_MAILBOX_TORN (-1)
 
@@ -45,7 +46,7 @@
 static inline void rsti_sequence_write(int64_t *begin, int64_t *end, void *shared, const void *from,
     size_t length)
 {
-    const int64_t change = rsti_load_relaxed_i64(begin) + 1;
+    const int64_t change = rsti_wrap_add_i64(rsti_load_relaxed_i64(begin), 1);
     rsti_store_release_i64(begin, change);
     rsti_fence();
     rsti_copy_to_shared((uint8_t *)shared, from, length);

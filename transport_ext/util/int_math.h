@@ -15,6 +15,11 @@ static inline int32_t rsti_wrap_sub_i32(int32_t a, int32_t b)
     return (int32_t)((uint32_t)a - (uint32_t)b);
 }
 
+static inline int64_t rsti_wrap_add_i64(int64_t a, int64_t b)
+{
+    return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+
 static inline int64_t rsti_saturating_add_i64(int64_t a, int64_t b)
 {
     int64_t sum;

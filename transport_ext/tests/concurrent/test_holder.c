@@ -36,6 +36,21 @@ TEST(unfinished_record_is_not_read)
     CHECK(!rsti_holder_read(&value, &got));
 }
 
+/* Another process can write any number there. The next record is whole again. */
+TEST(any_number_is_taken_as_a_version)
+{
+    const int64_t numbers[] = {INT64_MAX, INT64_MAX - 1, INT64_MIN, -1, -2, 1};
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        rsti_counter_value_t value = {0};
+        rsti_holder_t got;
+        *(int64_t *)(void *)value.spare = numbers[i];
+        rsti_holder_write(&value, &(rsti_holder_t){.id = 1, .port = INT64_MIN});
+        CHECK(rsti_holder_read(&value, &got));
+        CHECK_EQ(got.id, 1);
+        CHECK_EQ(rsti_holder_address(&got).port, 0);
+    }
+}
+
 /* Readers of other versions know an IPv6 address by its port below zero. */
 TEST(an_address_keeps_its_family)
 {
@@ -95,4 +110,5 @@ TEST(no_half_is_read_while_it_changes)
 }
 
 CHECK_MAIN(RUN(complete_record_is_read), RUN(unfinished_record_is_not_read),
-    RUN(an_address_keeps_its_family), RUN(no_half_is_read_while_it_changes))
+    RUN(any_number_is_taken_as_a_version), RUN(an_address_keeps_its_family),
+    RUN(no_half_is_read_while_it_changes))

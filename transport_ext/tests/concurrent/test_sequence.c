@@ -24,6 +24,18 @@ static bool is_whole(const words_t *words)
     return memcmp(words->bytes, expected.bytes, sizeof expected.bytes) == 0;
 }
 
+/* Another process can write any number there. */
+TEST(any_number_is_followed_by_another)
+{
+    mailbox_t box = {.begin = INT64_MAX, .end = INT64_MAX};
+    const words_t words = words_of(3);
+    words_t got = {0};
+    int64_t seen = INT64_MAX;
+    RSTI_MAILBOX_WRITE(&box, &words);
+    CHECK(RSTI_MAILBOX_READ_NEW(&box, &seen, &got));
+    CHECK_EQ(got.number, 3);
+}
+
 TEST(what_is_written_is_read)
 {
     mailbox_t box = {0};
@@ -110,5 +122,6 @@ TEST(another_thread_sees_whole_changes_in_order)
     CHECK(changes > 0);
 }
 
-CHECK_MAIN(RUN(what_is_written_is_read), RUN(a_change_is_new_once),
-    RUN(an_unfinished_change_is_not_read), RUN(another_thread_sees_whole_changes_in_order))
+CHECK_MAIN(RUN(any_number_is_followed_by_another), RUN(what_is_written_is_read),
+    RUN(a_change_is_new_once), RUN(an_unfinished_change_is_not_read),
+    RUN(another_thread_sees_whole_changes_in_order))
