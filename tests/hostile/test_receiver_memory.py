@@ -68,7 +68,7 @@ def prove(host: Host, aim: Target, sessions: range) -> None:
 
 
 def test_a_proven_host_has_a_quota(driver_dir: str) -> None:
-    """22 KB of SETUPs once took 972 of 1 016 MiB. An honest publisher at another address goes on."""
+    """22 KB of SETUPs once took 972 of 1 016 MiB. An honest publisher elsewhere goes on."""
     options = {"source-images-length": str(16 * MIB)}
     with (
         Driver(driver_dir, term_length=MIB, options=options) as driver,

@@ -27,8 +27,9 @@ static int64_t step_of(int64_t term_length)
     return term_length < RSTI_RESERVE_STEP ? term_length : RSTI_RESERVE_STEP;
 }
 
-/* Reserves the step that begins at position. fd -1: through the mapping. Steps follow one another from the first one on, so
- * that all three terms are reserved after so many steps as fit into them. */
+/* Reserves the step that begins at position. fd -1: through the mapping. Steps follow one another
+ * from the first one on, so that all three terms are reserved after so many steps as fit into
+ * them. */
 static int reserve_step(rsti_log_file_t *file, int fd, int64_t position, int64_t term_length,
     const char *dir)
 {

@@ -23,9 +23,9 @@ void rsti_wake_fifo_remove_client(const char *dir, int64_t client_id);
 int rsti_wake_fifo_wait(int fd, int64_t timeout_ns);
 void rsti_wake_fifo_drain(int fd);
 
-/* Writers' ends, opened once and kept: at most 64, and an eighth of the descriptors that the process
- * may have when the waker is made. Beyond that the one that was not used for longest is closed. When
- * there is no descriptor left, another one is given up. Thread-safe. */
+/* Writers' ends, opened once and kept: at most 64, and an eighth of the descriptors that the
+ * process may have when the waker is made. Beyond that the one that was not used for longest is
+ * closed. When there is no descriptor left, another one is given up. Thread-safe. */
 typedef struct rsti_waker_t rsti_waker_t;
 int rsti_waker_create(rsti_waker_t **waker, const char *dir);
 void rsti_waker_destroy(rsti_waker_t *waker);

@@ -1,6 +1,6 @@
-/* rng.h: seeded generator (xoshiro256**, seeded by splitmix64). Code that needs random numbers takes
- * one as an argument. Who sees its numbers can compute its seed and all other numbers: secrets and
- * ids come from secret.h. */
+/* rng.h: seeded generator (xoshiro256**, seeded by splitmix64). Code that needs random numbers
+ * takes one as an argument. Who sees its numbers can compute its seed and all other numbers:
+ * secrets and ids come from secret.h. */
 #ifndef RSTI_UTIL_RNG_H
 #define RSTI_UTIL_RNG_H
 

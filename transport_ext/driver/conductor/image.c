@@ -192,7 +192,7 @@ static bool is_stuck(rst_driver_t *driver, const rsti_image_t *image, int64_t no
     return true;
 }
 
-/* The readers have consumed a step of half a term, or the receiver has met the end of the memory. */
+/* The readers have consumed a step of half a term, or data came from beyond the memory. */
 static bool is_room_due(const rsti_image_t *image, int64_t consumed)
 {
     const int64_t half_term = image->file.log.term_length / 2;

@@ -7,9 +7,9 @@
  * place from proven ones: stream-session-limit counts them only against each other.
  *
  * Law: the images from one address, proven or not, hold at most source-images-length bytes. They
- * never hold more than 7/8 of the sum of their own bytes and the free bytes of the file system. When
- * 7/8 of all counters are taken, an address with RSTI_SOURCE_IMAGES_SHARE of them as images gets no
- * more. So a host that has proved its address leaves room for others. */
+ * never hold more than 7/8 of the sum of their own bytes and the free bytes of the file system.
+ * When 7/8 of all counters are taken, an address with one RSTI_SOURCE_IMAGES_SHARE-th of them as
+ * images gets no more. So a host that has proved its address leaves room for others. */
 #ifndef RSTI_DRIVER_CONDUCTOR_IMAGE_LIMITS_H
 #define RSTI_DRIVER_CONDUCTOR_IMAGE_LIMITS_H
 

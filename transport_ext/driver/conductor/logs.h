@@ -17,10 +17,10 @@ rsti_storage_t rsti_storage_judge(int64_t usable, int64_t needed, int64_t warnin
 /* Call it before a log is made. Returns 0, or -RST_ESTORAGE with a trail. Writes a warning to the
  * error log when little storage is left. */
 int rsti_log_check_storage(rst_driver_t *driver, int32_t term_length);
-/* Reserves the terms up to the one of position. Returns 0 when they are reserved. Negative with
- * a trail: storage has just run out (-RST_ESTORAGE), or the file could not be opened, and the log's
- * metadata says so to publishers. 1: it ran out before, and there is still no room. A failed attempt is repeated after
- * RSTI_RESERVE_RETRY_NS. */
+/* Reserves the steps up to the one of position. Returns 0 when they are reserved. Negative with a
+ * trail: storage has just run out (-RST_ESTORAGE), or the file could not be opened, and the log's
+ * metadata says so to publishers. 1: it ran out before, and there is still no room. A failed
+ * attempt is repeated after RSTI_RESERVE_RETRY_NS. */
 int rsti_log_reserve(rst_driver_t *driver, rsti_log_file_t *file, int64_t position);
 #define RSTI_RESERVE_RETRY_NS (10 * RSTI_NS_PER_MS)
 /* Takes over the file. A later pass unmaps and removes it. Keeps the error trail of the caller. */
