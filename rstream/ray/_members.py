@@ -76,6 +76,7 @@ class Lane:
         self.is_leaving = False
         self._bell = bell
         self._ends: deque[int] = deque()  # positions behind its items
+        self._end = publisher.position  # behind the last one
         self._done = 0
 
     @property
@@ -85,11 +86,23 @@ class Lane:
 
     def offer(self, obj: bytes, /) -> int:
         """Send at once; not above 0: not taken. Under the desk's lock."""
+        self._note_end()  # of an item whose sender was interrupted
         position = self.publisher.offer(obj)
         if position > 0:
-            self._ends.append(position)
+            self._note_end()
             self._bell.set()
         return position
+
+    @property
+    def position(self) -> int:
+        """How far its publisher has come."""
+        return self.publisher.position
+
+    def _note_end(self) -> None:
+        position = self.publisher.position
+        if position > self._end:
+            self._ends += (position,)  # no call: no signal handler runs before the next line
+            self._end = position
 
     def fail(self, error: str, /, *, linger_s: float | None = None) -> None:
         """End the publisher of now, not as a complete one."""
@@ -103,10 +116,12 @@ class Lane:
         """Go on with another publisher, to a member that has nothing yet."""
         self.publisher = publisher
         self._ends.clear()
+        self._end = publisher.position
         self._done = 0
 
     def done_upto(self, consumed: int) -> int:
         """How many of its items lie before a position, since the lane was opened."""
+        self._note_end()
         while self._ends and self._ends[0] <= consumed:
             self._ends.popleft()
             self._done += 1

@@ -133,11 +133,8 @@ class Seat(Generic[P]):
 
     def unseen(self, leave: Report) -> set[int]:
         """Which of its messages nobody has seen, as the report with which it left says."""
-        last, unstarted = 0, set[int]()
-        for lane in leave.lanes:
-            if lane.lane == self.lane:
-                last, unstarted = lane.last, set(lane.unstarted)
-        return {number for number in self.given if number > last or number in unstarted}
+        last = next((lane.last for lane in leave.lanes if lane.lane == self.lane), 0)
+        return {number for number in self.given if number > last}
 
 
 class Desk(Generic[P]):
@@ -222,10 +219,10 @@ class Desk(Generic[P]):
     def report(self, seat: Seat[P], report: Report) -> None:
         """Take a reader's report."""
         seat.prefetch = report.prefetch
-        seat.elsewhere = 0
+        if not report.is_partial:
+            seat.elsewhere = sum(lane.held for lane in report.lanes if lane.lane != seat.lane)
         for lane in report.lanes:
             if lane.lane != seat.lane:
-                seat.elsewhere += lane.held
                 continue
             done, back = seat.settle(lane)
             self.acknowledged += len(done)

@@ -3,6 +3,9 @@
 Law: each number of a lane up to the last one that was received is held, or done; ``upto`` and
 ``beyond`` name exactly those that are done. ``beyond`` is no longer than what was held at once.
 
+A signal handler may end a change anywhere. Each change can be made again then: a number stays held
+until it is noted as done, and as returned.
+
 Numbers come in order. One that is missing was lost with a driver: it counts as given back.
 """
 
@@ -10,7 +13,7 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 
-from rstream.work._protocol import PREFETCH_MAX, LaneReport
+from rstream.work._protocol import PREFETCH_MAX, REPORT_NUMBERS_MAX, LaneReport
 
 #: Lanes without a held message that are remembered; the oldest ones are forgotten.
 LANES_MAX = 64
@@ -28,20 +31,23 @@ class _Lane:
         self.changed = 0  # the version of the ledger when it changed last
 
     def done(self, number: int) -> None:
-        self.beyond.add(number)
+        if number > self.upto:
+            self.beyond.add(number)
         while self.upto + 1 in self.beyond:
             self.upto += 1
-            self.beyond.remove(self.upto)
+            self.beyond.discard(self.upto)
 
     def report(self, lane: int, *, is_leaving: bool) -> LaneReport:
-        unstarted = [number for number, is_started in self.held.items() if not is_started]
+        last = self.last
+        if is_leaving:  # messages are started in their order
+            unseen = (number for number, is_started in self.held.items() if not is_started)
+            last = next(unseen, last + 1) - 1
         return LaneReport(
             lane=lane,
-            last=self.last,
+            last=last,
             upto=self.upto,
-            beyond=sorted(self.beyond),
+            beyond=sorted(number for number in self.beyond if number > self.upto),
             returned=list(self.returned),
-            unstarted=unstarted if is_leaving else [],
             held=len(self.held),
         )
 
@@ -60,22 +66,25 @@ class Ledger:
         #: Counts changes.
         self.version = 0
 
-    def received(self, lane: int, number: int) -> bool:
-        """A message has come. False: no honest publisher sends it now; it is ignored."""
+    def is_next(self, lane: int, number: int) -> bool:
+        """Whether an honest publisher may send this message now."""
+        known = self._lanes.get(lane)
+        return known is None or 0 < number - known.last <= PREFETCH_MAX + 1
+
+    def received(self, lane: int, number: int) -> None:
+        """A message has come that :meth:`is_next`. Idempotent."""
         known = self._lanes.get(lane)
         if known is None:
             known = self._lanes[lane] = _Lane(number, self._returned_max)
             self._forget()
-        missing = range(known.last + 1, number)
-        if number <= known.last or len(missing) > PREFETCH_MAX:
-            return False
-        for lost in missing:
-            known.done(lost)
+        if number <= known.last:
+            return
+        for lost in range(known.last + 1, number):
             known.returned.append(lost)
-        known.last = number
-        known.held[number] = False
+            known.done(lost)
         self._note(known)
-        return True
+        known.held[number] = False
+        known.last = number
 
     def _note(self, lane: _Lane) -> None:
         self.version += 1
@@ -87,24 +96,28 @@ class Ledger:
             del self._lanes[lane]
 
     def started(self, lane: int, number: int) -> None:
-        """The user has got it."""
-        self._lanes[lane].held[number] = True
+        """The user has got it. Idempotent."""
+        held = self._lanes[lane].held if lane in self._lanes else {}
+        if number in held:
+            held[number] = True
 
     def done(self, lane: int, number: int) -> bool:
         """The user has acknowledged it. False: it was done before."""
         known = self._lanes.get(lane)
-        if known is None or known.held.pop(number, None) is None:
+        if known is None or number not in known.held:
             return False
         known.done(number)
         self._note(known)
+        del known.held[number]
         return True
 
     def give_back(self, lane: int, number: int) -> bool:
         """The user has given it back. False: it was done before."""
-        if not self.done(lane, number):
+        known = self._lanes.get(lane)
+        if known is None or number not in known.held:
             return False
-        self._lanes[lane].returned.append(number)
-        return True
+        known.returned.append(number)  # first: what is done and not returned is acknowledged
+        return self.done(lane, number)
 
     @property
     def lanes(self) -> int:
@@ -124,7 +137,7 @@ class Ledger:
         """The state of the lanes.
 
         Args:
-            is_leaving: name what nobody has seen.
+            is_leaving: ``last`` is the last message that somebody has seen.
             is_whole: False: only those that have changed since a report reached every publisher,
                 and those with a held message.
         """
@@ -133,3 +146,26 @@ class Ledger:
             for lane, known in self._lanes.items()
             if is_whole or known.held or known.changed > self._told
         ]
+
+
+def pieces(lanes: list[LaneReport]) -> list[list[LaneReport]]:
+    """The same state in reports that are short enough: all lists but the last one are partial.
+
+    What was given back goes first. ``upto`` comes last: it would acknowledge those, too.
+    """
+    found: list[list[LaneReport]] = []
+    rest: list[LaneReport] = []
+    room = REPORT_NUMBERS_MAX
+    for lane in lanes:
+        if len(lane.returned) + len(lane.beyond) <= room:
+            room -= len(lane.returned) + len(lane.beyond)
+            rest.append(lane)
+            continue
+        for name in ("returned", "beyond"):
+            numbers: list[int] = getattr(lane, name)
+            for first in range(0, len(numbers), REPORT_NUMBERS_MAX):
+                part = LaneReport(lane.lane, lane.last, upto=0)
+                setattr(part, name, numbers[first : first + REPORT_NUMBERS_MAX])
+                found.append([part])
+        rest.append(LaneReport(lane.lane, lane.last, lane.upto, held=lane.held))
+    return [*found, rest]

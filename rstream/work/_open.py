@@ -237,7 +237,8 @@ def subscriber(
         channel: None (default): shared memory. UDP: the address where the publisher listens; of
             several publishers, a list.
         host: UDP: the local address at which publishers reach this reader; None: the one from which
-            it reaches the first of them.
+            it reaches the first of them. Its datagrams must come from that address: publishers send
+            jobs nowhere else.
         port: UDP: the port there; 0: any free one.
         prefetch: jobs that it takes before it has acknowledged them: what it is working on, and
             what waits here. 1 (default): no job waits here while another reader is free. More save

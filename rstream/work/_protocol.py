@@ -8,8 +8,9 @@ Three streams of one name, with three stream ids:
     lane      publisher -> reader     one for each pair: a random stream id below 0, as a handle has
                                       (docs/explanation/decisions/0074-a-handle-is-one-reader.md)
 
-A report is the whole state of its reader, so a lost one is made good by the next. A message on a
-lane begins with a head: the lane, its number on the lane from 1 on, and how often it was sent.
+Reports are the whole state of their reader, so a lost one is made good by the next. A state that is
+longer than a report goes in several; all but the last one are partial. A message on a lane begins
+with a head: the lane, its number on the lane from 1 on, and how often it was sent.
 """
 
 from __future__ import annotations
@@ -30,6 +31,10 @@ VERSION: Final = 1
 HEAD: Final = struct.Struct("<QQI")
 #: Most messages that one reader takes ahead of what it has acknowledged.
 PREFETCH_MAX: Final = 65_536
+#: Longest report in bytes. A publisher skips longer ones: decoded, they take ten times as much.
+REPORT_BYTES_MAX: Final = 1 << 16
+#: Most numbers of messages in one report, of 9 bytes at most: it goes in one piece (REPORT_TERM).
+REPORT_NUMBERS_MAX: Final = 2048
 #: Terms of the streams of reports: 256 KiB, so a window of some hundred reports.
 REPORT_TERM: Final = 1 << 18
 
@@ -40,11 +45,11 @@ class LaneReport:
 
     Attributes:
         lane: which lane.
-        last: the number of the last message that has come.
+        last: the number of the last message that has come; when the reader leaves, of the last one
+            that somebody has seen.
         upto: it is done with all messages up to this number.
         beyond: and with these.
         returned: of those it is done with: it gave these back, not worked on. The last ones.
-        unstarted: numbers that nobody has seen yet; only when the reader leaves.
         held: how many it has and is not done with.
     """
 
@@ -53,7 +58,6 @@ class LaneReport:
     upto: int
     beyond: list[int] = field(default_factory=list[int])
     returned: list[int] = field(default_factory=list[int])
-    unstarted: list[int] = field(default_factory=list[int])
     held: int = 0
 
 
@@ -70,6 +74,7 @@ class Report:
         prefetch: most messages that it wants ahead.
         codec_id: of its codec.
         is_leaving: it takes no more.
+        is_partial: more of the same state follows.
         lanes: what it has done.
         pid: of its process, on its host; 0: it did not say.
     """
@@ -84,6 +89,7 @@ class Report:
     is_leaving: bool
     lanes: list[LaneReport]
     pid: int = 0
+    is_partial: bool = False
 
     @property
     def is_valid(self) -> bool:

@@ -74,6 +74,8 @@ LOOK_AGAIN_S = 0.002
 IDLE_S = 0.25
 #: Pause after an error of the driver.
 RETRY_S = 0.1
+#: Seconds beyond its wait after which a sender that has not come back was interrupted.
+RETURN_S = 1.0
 #: Seconds without a reader after which ``send`` logs that it waits.
 NOTICE_AFTER_S = 2.0
 
@@ -123,7 +125,11 @@ class Publisher(Generic[T]):
         self._events: deque[Unfinished] = deque(maxlen=EVENTS_MAX)
         self._untold: dict[str, list[Message]] = {}  # by reason: not sent again, and not logged
         self._sent = self._unfinished = 0
-        self._senders = self._enders = 0  # threads that wait for free demand, or for the end
+        # Who waits for free demand, or for the end, and until when that is believed: one who was
+        # interrupted does not say that it waits no more.
+        self._senders: dict[object, float] = {}
+        self._enders: dict[object, float] = {}
+        self._offered: tuple[Seat[LanePublisher], Message, int] | None = None
         self._placed_s = 0.0  # when a new message came last while suspects waited
         self._last_given_up = ""
         self._is_closed = self._is_stopped = False
@@ -292,6 +298,7 @@ class Publisher(Generic[T]):
 
     def _place(self, message: Message) -> bool:
         """Give a new message to a reader. Under lock."""
+        self._settle_offered()
         desk = self._desk
         if desk.waiting or desk.open >= self._chosen.unacknowledged_max:
             return False
@@ -299,19 +306,16 @@ class Publisher(Generic[T]):
             self._placed_s = now_s = time.monotonic()
         else:
             now_s = 0.0
-        if not self._give(message, desk.free_seats(now_s)):
-            return False
-        self._sent += 1
-        message.number = self._sent
-        return True
+        return self._give(message, desk.free_seats(now_s))
 
     def _give(self, message: Message, seats: list[Seat[LanePublisher]]) -> bool:
         self._is_clogged = False
         for seat in seats:
             head = HEAD.pack(seat.lane, seat.last + 1, message.deliveries + 1)
+            self._offered = seat, message, seat.publisher.position
             try:
                 if seat.publisher.offer(head + message.data) > 0:
-                    seat.give(message)
+                    self._note_given(seat, message)
                     return True
             except MessageTooLarge:
                 raise
@@ -322,12 +326,31 @@ class Publisher(Generic[T]):
             self._is_clogged = True
         return False
 
+    def _note_given(self, seat: Seat[LanePublisher], message: Message) -> None:
+        """Note that a message was sent to a reader. No signal handler runs after the first call."""
+        seat.give(message)
+        if message.number == 0:
+            self._sent += 1
+            message.number = self._sent
+        self._offered = None
+
+    def _settle_offered(self) -> None:
+        """Note a message whose sender was interrupted when it was sent. Under lock."""
+        if self._offered is None:
+            return
+        seat, message, before = self._offered
+        if seat.publisher.position > before and message.number == 0:
+            self._note_given(seat, message)
+        self._offered = None
+
     def _demand_steps(self, message: Message, timeout_s: float | None) -> Generator[float]:
-        self._senders += 1
+        me = object()
         try:
-            yield from self._until_placed(message, timeout_s)
+            for wait_s in self._until_placed(message, timeout_s):
+                self._senders[me] = time.monotonic() + wait_s + RETURN_S
+                yield wait_s
         finally:
-            self._senders -= 1
+            self._senders.pop(me, None)
 
     def _until_placed(self, message: Message, timeout_s: float | None) -> Generator[float]:
         started_s = alone_since_s = time.monotonic()
@@ -417,6 +440,8 @@ class Publisher(Generic[T]):
         if self._is_stopped:
             return -1.0
         try:
+            with self._changed:
+                self._settle_offered()
             has_news = self._readers.update()
             with self._changed:
                 self._send_again()
@@ -451,6 +476,7 @@ class Publisher(Generic[T]):
 
     def _send_again(self) -> None:
         """Give what waits to readers with free demand. Under lock."""
+        self._settle_offered()
         desk, waiting, suspects = self._desk, self._desk.waiting, self._desk.suspects
         now_s = time.monotonic()
         while waiting and self._give(waiting[0], desk.free_seats(now_s)):
@@ -462,6 +488,9 @@ class Publisher(Generic[T]):
 
     def _is_idle(self, now_s: float) -> bool:
         """Whether nobody has anything new to send. Under lock."""
+        for waiting in (self._senders, self._enders):
+            for who in [who for who, until_s in waiting.items() if until_s < now_s]:
+                del waiting[who]
         if self._senders or self._enders:
             return not self._senders
         suspects = self._desk.suspects
@@ -487,7 +516,8 @@ class Publisher(Generic[T]):
         """
         check_timeout(timeout_s)
         deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
-        self._enders += 1
+        me = object()
+        self._settle_offered()
         try:
             while self._desk.open and not self._is_closed and self._failure is None:
                 left_s = LOOK_EVERY_S
@@ -495,9 +525,10 @@ class Publisher(Generic[T]):
                     left_s = min(left_s, deadline_s - time.monotonic())
                     if left_s <= 0:
                         return
+                self._enders[me] = time.monotonic() + left_s + RETURN_S
                 yield left_s
         finally:
-            self._enders -= 1
+            self._enders.pop(me, None)
 
     def close(self, *, linger_s: float | None = None) -> None:
         """Wait until every message is acknowledged, then say that the work is complete. Idempotent.
@@ -526,7 +557,9 @@ class Publisher(Generic[T]):
             self._is_closing = self._is_closed = True
             return False
         with self._changed:
-            if self._is_closing:
+            # A call that was interrupted is made again; of two threads the second one goes on when
+            # the first one is through.
+            if self._is_closed:
                 return False
             self._is_closing = True
             self._tell()
@@ -537,14 +570,17 @@ class Publisher(Generic[T]):
         self.stop()
         self._await_thread()
         with self._changed:
+            self._settle_offered()
             for seat in self._desk.seats.values():
-                for message in seat.given.values():
+                for number, message in list(seat.given.items()):
                     self._note_unfinished(message, _at_close(message, "it was acknowledged"))
-                seat.given.clear()
-            for message in (*self._desk.waiting, *self._desk.suspects):
-                self._note_unfinished(message, _at_close(message, "a reader could take it"))
-            self._desk.waiting.clear()
-            self._desk.suspects.clear()
+                    del seat.given[number]
+            for waiting in (self._desk.waiting, self._desk.suspects):
+                while waiting:
+                    self._note_unfinished(
+                        waiting[0], _at_close(waiting[0], "a reader could take it")
+                    )
+                    del waiting[0]
             self._readers.close()
             self._is_closed = True
             self._tell()
@@ -586,9 +622,11 @@ class Publisher(Generic[T]):
         return 0.0 if isinstance(exc, NotConnected) else linger_after(exc, self._chosen.linger_s)
 
     def __del__(self) -> None:
-        if not (self._is_closing or is_inherited(self._pid)):
+        if self._is_closed or is_inherited(self._pid):
+            return
+        if not self._is_closing:
             warn_unclosed(self, self._made_at)
-            self.close(linger_s=0)
+        self.close(linger_s=0)
 
 
 def _at_close(message: Message, missing: str) -> str:

@@ -10,6 +10,7 @@ import logging
 import secrets
 from contextlib import suppress
 from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import TYPE_CHECKING, Any
 
 from rstream import policy, stream
@@ -18,7 +19,7 @@ from rstream.codecs import describe_codec, raw
 from rstream.errors import RStreamError
 from rstream.stream._inner import inner_publisher, inner_reader
 from rstream.work._desk import Seat
-from rstream.work._protocol import Report, hello_id, reports_id
+from rstream.work._protocol import REPORT_BYTES_MAX, Report, hello_id, reports_id
 from rstream.work._seating import Seating
 
 if TYPE_CHECKING:
@@ -78,10 +79,13 @@ class Readers(Seating):
             channels=[chosen.uri],
             stream_id=reports_id(chosen.name),
             on_gap="resume",
+            max_message_length=REPORT_BYTES_MAX,
             evict=policy.Evict(STANDSTILL_S, rejoin=True),
             dir=chosen.dir,
         )
         self._reports = inner_reader(reports, title)
+        self._sources: dict[int, str] = {}  # by session: where its reports come from
+        self._reader_of: dict[int, int] = {}  # by session: the one reader that it reports for
         self._hello: stream.Publisher[bytes] | None = None
         try:
             if chosen.uri.startswith("aeron:ipc"):
@@ -105,11 +109,14 @@ class Readers(Seating):
 
     def update(self) -> bool:
         """Take the reports that have come, and drop readers that have gone. False: no reports."""
-        reports = self._reports.poll(256)
+        reports = self._reports.poll_held(256)
+        sessions = [session_id for session_id, _ in self._reports.held_places()]
         gone: set[int] = set()
         is_driver_lost = False
         for event in self._reports.events():
-            if isinstance(event, stream.Unavailable):
+            if isinstance(event, stream.Available):
+                self._sources[event.session_id] = event.source
+            elif isinstance(event, stream.Unavailable):
                 gone.add(event.session_id)
             elif isinstance(event, stream.SessionChanged):  # the driver died, and all lanes
                 gone.update(seat.session for seat in self._desk.seats.values())
@@ -119,8 +126,11 @@ class Readers(Seating):
                     self._title,
                     event.reason,
                 )
-        for report in reports:
-            self._take(report, is_driver_lost=is_driver_lost)
+        for session_id, report in zip(sessions, reports, strict=True):
+            self._take(session_id, report, is_driver_lost=is_driver_lost)
+        for session_id in gone:
+            self._sources.pop(session_id, None)
+            self._reader_of.pop(session_id, None)
         for seat in list(self._desk.seats.values()):
             is_connected = seat.publisher.is_connected
             if seat.session in gone or (seat.was_connected and not is_connected):
@@ -148,9 +158,10 @@ class Readers(Seating):
 
     # ---- one report ----
 
-    def _take(self, report: Report, *, is_driver_lost: bool) -> None:
-        if not report.is_valid:
-            self._refuse(f"a report of version {report.version} that cannot be used")
+    def _take(self, session_id: int, report: Report, *, is_driver_lost: bool) -> None:
+        why = self._why_not(session_id, report)
+        if why:
+            self._refuse(why)
             return
         with self._changed:
             seat = self._desk.seats.get(report.reader)
@@ -163,6 +174,29 @@ class Readers(Seating):
             self._drop(seat, report if report.is_leaving else None, is_innocent=is_innocent)
         if is_new and not report.is_leaving:
             self._add(report)
+
+    def _why_not(self, session_id: int, report: Report) -> str:
+        """Why a report is not believed; empty: it is.
+
+        Any host can send one. It may make this publisher send to the address from which it came,
+        and to no other.
+        """
+        if not report.is_valid:
+            return f"a report of version {report.version} that cannot be used"
+        if report.session != session_id:
+            return f"session {session_id} reports as session {report.session}"
+        if self._reader_of.setdefault(session_id, report.reader) != report.reader:
+            return f"session {session_id} reports for more than one reader"
+        source = self._sources.get(session_id, "")
+        if self._chosen.uri.startswith("aeron:ipc"):
+            return "" if not report.endpoint else "a reader in shared memory names an address"
+        if _address_of(report.endpoint) != _address_of(source):
+            return (
+                f"a reader at {source or 'an unknown address'} wants its jobs at "
+                f"{report.endpoint or 'no address'}: open it with host= the numeric address from "
+                "which its datagrams come"
+            )
+        return ""
 
     def _refuse(self, why: str) -> None:
         if why != self.refusal:
@@ -190,6 +224,16 @@ class Readers(Seating):
         with self._changed:
             self._desk.add(seat)
             self._desk.report(seat, report)
+
+
+def _address_of(endpoint: str) -> IPv4Address | IPv6Address | None:
+    """The numeric host of ``host:port``; None: there is none."""
+    host, _, port = endpoint.rpartition(":")
+    try:
+        address = ip_address(host.strip("[]").partition("%")[0])
+    except ValueError:
+        return None
+    return address if port.isdigit() and 0 < int(port) < 1 << 16 else None
 
 
 def _has_lost_driver(lane: LanePublisher) -> bool:

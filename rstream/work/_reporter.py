@@ -22,12 +22,14 @@ from rstream.codecs import raw
 from rstream.driver import watch_loop
 from rstream.errors import ClosedError, RStreamError
 from rstream.stream._inner import inner_publisher, inner_reader
+from rstream.work._ledger import pieces
 from rstream.work._protocol import REPORT_TERM, VERSION, Report, hello_id, reports_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rstream.work._ledger import Ledger
+    from rstream.work._protocol import LaneReport
 
 log = logging.getLogger("rstream")
 
@@ -102,6 +104,9 @@ class Reporter:
         self._thread = threading.Thread(
             target=self._run, name=f"rstream-work-{chosen.name}", daemon=True
         )
+
+    def start(self) -> None:
+        """Start the thread; once."""
         watch_loop(self)
         self._thread.start()
 
@@ -139,23 +144,12 @@ class Reporter:
         with self._lock:
             version = self._ledger.version
             lanes = self._ledger.reports(is_leaving=is_leaving, is_whole=is_whole)
+        *partial, last = pieces(lanes)
         is_sent = True
         for control in self._controls:
-            report = Report(
-                version=VERSION,
-                reader=self._reader,
-                session=control.session_id,
-                stream_id=self._lanes_id,
-                endpoint=self._endpoint,
-                prefetch=self._chosen.prefetch,
-                codec_id=self._codec_id,
-                is_leaving=is_leaving,
-                lanes=lanes,
-                pid=self._pid,
-            )
             try:
-                # Without a publisher there is nobody to tell: one that comes gets the next report.
-                is_sent &= control.offer(report) > 0 or not control.is_connected
+                is_sent &= all(self._tell(control, piece, is_partial=True) for piece in partial)
+                is_sent &= self._tell(control, last, is_leaving=is_leaving)
             except ClosedError:
                 return False
             except RStreamError as error:
@@ -168,6 +162,31 @@ class Reporter:
             self._is_unsent = True
             self._prompt()
         return is_sent
+
+    def _tell(
+        self,
+        control: stream.Publisher[Report],
+        lanes: list[LaneReport],
+        *,
+        is_leaving: bool = False,
+        is_partial: bool = False,
+    ) -> bool:
+        """Send one report. False: there is no room for it now."""
+        report = Report(
+            version=VERSION,
+            reader=self._reader,
+            session=control.session_id,
+            stream_id=self._lanes_id,
+            endpoint=self._endpoint,
+            prefetch=self._chosen.prefetch,
+            codec_id=self._codec_id,
+            is_leaving=is_leaving,
+            lanes=lanes,
+            pid=self._pid,
+            is_partial=is_partial,
+        )
+        # Without a publisher there is nobody to tell: one that comes gets the next report.
+        return control.offer(report) > 0 or not control.is_connected
 
     def _prompt(self) -> None:
         """Wake the thread."""
@@ -220,7 +239,7 @@ class Reporter:
     def close(self) -> None:
         """Report for the last time, and leave."""
         self.stop()
-        if self._thread is not threading.current_thread():
+        if self._thread.is_alive() and self._thread is not threading.current_thread():
             self._thread.join()
         with suppress(RStreamError):
             self.report(is_leaving=True, is_whole=True)

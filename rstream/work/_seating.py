@@ -35,6 +35,11 @@ class LanePublisher(Protocol):
         """Whether the reader is there."""
         ...
 
+    @property
+    def position(self) -> int:
+        """How far it has come: an :meth:`offer` that was taken has moved it."""
+        ...
+
     def offer(self, obj: bytes, /) -> int:
         """Send at once; not above 0: not taken."""
         ...

@@ -5,6 +5,12 @@ done (``_ledger.py``), and reports that to every publisher (``_reporter.py``): a
 done a message that the publisher waits for, and in parts when it works on many small ones.
 
 ``_lock`` guards the ledger. It is held for moments. It is reentrant, for signal handlers.
+
+A handler may also raise, and so end a call anywhere; then the next call goes on. What has arrived
+stays in ``_arrived`` until all of it is in the ledger and in ``_ready``; a job stays in ``_ready``
+until it is opened; the last instructions before it is returned make it the current one. CPython
+runs handlers where a function begins, where a loop jumps back, and after a call, so there is no
+call among those instructions.
 """
 
 from __future__ import annotations
@@ -14,7 +20,7 @@ import os
 import socket
 import threading
 import time
-from collections import deque
+from collections import OrderedDict
 from typing import TYPE_CHECKING, Generic, NoReturn, Self, TypeVar
 
 from rstream import stream
@@ -25,7 +31,14 @@ from rstream._process import holds, is_inherited
 from rstream._unclosed import call_site, warn_unclosed
 from rstream.channel import Channel
 from rstream.codecs import raw
-from rstream.errors import ClosedError, CodecError, ReadTimeout, RStreamError, StreamEnded
+from rstream.errors import (
+    ClosedError,
+    CodecError,
+    ConfigError,
+    ReadTimeout,
+    RStreamError,
+    StreamEnded,
+)
 from rstream.stream._inner import inner_reader
 from rstream.stream._names import new_stream_id
 from rstream.work._ledger import Ledger
@@ -98,7 +111,8 @@ class Subscriber(Generic[T]):
     """
 
     def __init__(self, chosen: Settings, codec: Codec[T]) -> None:
-        self._is_closed = True  # __del__ runs even when the lines below raise
+        self._leaving = threading.RLock()
+        self._is_closed = self._has_left = True  # __del__ runs even when the lines below raise
         self._made_at: str = call_site()
         self.name: str = chosen.name
         self._chosen = chosen
@@ -106,13 +120,17 @@ class Subscriber(Generic[T]):
         self._pid = os.getpid()
         self._lock = threading.RLock()
         self._ledger = Ledger(chosen.prefetch)
-        self._ready: deque[tuple[bytes, int, int, int]] = deque()
+        self._arrived: list[bytes] = []  # polled, and perhaps not all taken over
+        # By lane and number, oldest first: the message and its count of deliveries.
+        self._ready: OrderedDict[tuple[int, int], tuple[bytes, int]] = OrderedDict()
         self._current: Job[T] | None = None
         self._unreported = 0  # done since the last report
         self._reported_s = 0.0
         self._taken = self._done = self._refused = 0
         is_network = not chosen.uris[0].startswith("aeron:ipc")
-        host = (chosen.host or _route_to(chosen.uris[0])) if is_network else ""
+        host = ""
+        if is_network:  # publishers believe no name, and no address of somebody else
+            host = _numeric(chosen.host) if chosen.host else _route_to(chosen.uris[0])
         source: stream.Reader[bytes] = stream.reader(
             chosen.name,
             channels=[_lanes_channel(host, chosen.port)] if is_network else None,
@@ -135,10 +153,15 @@ class Subscriber(Generic[T]):
                 codec_id=codec.codec_id,
                 on_complete=self._source.wake,
             )
+            self._is_closed = self._has_left = False
+            self._reporter.start()
         except BaseException:
-            self._source.close()
+            self._is_closed = True
+            if self._has_left:
+                self._source.close()
+            else:
+                self._leave()
             raise
-        self._is_closed = False
 
     def __repr__(self) -> str:
         return f"<rstream.work.Subscriber {self.name!r} on {', '.join(self._chosen.uris)}>"
@@ -200,11 +223,15 @@ class Subscriber(Generic[T]):
         With ``acknowledge="next"`` the job before is done.
         """
         self._leave_current(is_done=True)
+        ready = self._ready
         while True:
-            while self._ready:
-                job = self._open_job(*self._ready.popleft())
+            while ready:
+                key = next(iter(ready))
+                job = self._open_job(*key, *ready[key])
+                del ready[key]
                 if job is not None:
                     self._current = job
+                    self._taken += 1
                     return job
             if not self._receive():
                 break
@@ -215,11 +242,12 @@ class Subscriber(Generic[T]):
 
     def _leave_current(self, *, is_done: bool) -> None:
         """For the faces: the user is through with the job that was handed out last."""
-        current, self._current = self._current, None
-        if current is None or not is_done or is_inherited(self._pid):
+        current = self._current
+        if current is None:
             return
-        if self._chosen.acknowledge == "next":
+        if is_done and self._chosen.acknowledge == "next" and not is_inherited(self._pid):
             current.ack()
+        self._current = None  # then: an interrupted call acknowledges it again
 
     def _next(self, timeout_s: float | None) -> Job[T] | None:
         """The next job; None: the end, the time is over, or closed here."""
@@ -271,28 +299,34 @@ class Subscriber(Generic[T]):
 
     def _receive(self) -> bool:
         """Take over what has arrived."""
-        payloads = self._source.poll()
-        if not payloads:
+        if not self._arrived:
+            self._arrived = self._source.poll()
+        if not self._arrived:
             return False
         with self._lock:
-            for payload in payloads:
-                if len(payload) < HEAD.size:
-                    self._refused += 1
-                    continue
-                lane, number, delivery = HEAD.unpack_from(payload)
-                if self._ledger.received(lane, number):
-                    self._ready.append((payload, lane, number, delivery))
-                else:
-                    self._refused += 1
+            refused = sum(not self._take_over(payload) for payload in self._arrived)
             has_others = self._ledger.lanes > 1
+            self._arrived = []
+            self._refused += refused
         if has_others:  # they must know that there is less free demand
             self._report()
         return True
 
-    def _open_job(self, payload: bytes, lane: int, number: int, delivery: int) -> Job[T] | None:
+    def _take_over(self, payload: bytes) -> bool:
+        """Note one message that has arrived. False: it is refused. Idempotent. Under lock."""
+        if len(payload) < HEAD.size:
+            return False
+        lane, number, delivery = HEAD.unpack_from(payload)
+        if (lane, number) not in self._ready:
+            if not self._ledger.is_next(lane, number):
+                return False
+            self._ready[lane, number] = payload, delivery
+        self._ledger.received(lane, number)
+        return True
+
+    def _open_job(self, lane: int, number: int, payload: bytes, delivery: int) -> Job[T] | None:
         with self._lock:
             self._ledger.started(lane, number)
-            self._taken += 1
         try:
             (item,) = self._codec.decode_many([payload[HEAD.size :]])
         except Exception as error:
@@ -329,12 +363,10 @@ class Subscriber(Generic[T]):
         if is_inherited(self._pid):  # another thread may have held the lock
             self._is_closed = True
             return
-        is_in_the_middle = holds(self._lock)
-        with self._lock:
-            if self._is_closed:
-                return
-            self._is_closed = True
-        if is_in_the_middle:
+        self._is_closed = True
+        if self._has_left:
+            return
+        if holds(self._lock) or holds(self._leaving):
             # In a signal handler. The reporter's thread may wait for the lock, so it is not awaited
             # here.
             threading.Thread(target=self._leave, name=f"rstream-leave-{self.name}").start()
@@ -342,11 +374,16 @@ class Subscriber(Generic[T]):
             self._leave()
 
     def _leave(self) -> None:
-        self._reporter.close()
-        try:
-            self._source.close()
-        except RStreamError as error:
-            log.warning("%r: not closed in good order: %s", self, error)
+        """Leave, once. A call that was interrupted is made again by the next :meth:`close`."""
+        with self._leaving:
+            if self._has_left:
+                return
+            self._reporter.close()
+            try:
+                self._source.close()
+            except RStreamError as error:
+                log.warning("%r: not closed in good order: %s", self, error)
+            self._has_left = True
 
     def __enter__(self) -> Self:
         return self
@@ -361,9 +398,11 @@ class Subscriber(Generic[T]):
         self.close()
 
     def __del__(self) -> None:
-        if not (self._is_closed or is_inherited(self._pid)):
+        if self._has_left or is_inherited(self._pid):
+            return
+        if not self._is_closed:
             warn_unclosed(self, self._made_at)
-            self.close()
+        self.close()
 
 
 def _lanes_channel(host: str, port: int) -> Channel:
@@ -382,6 +421,19 @@ def _port_of(reader: stream.Reader[bytes]) -> int:
     raise RStreamError("the port of a reader is not known: its driver published no local address")
 
 
+def _numeric(host: str) -> str:
+    """The address of a host."""
+    try:
+        found = socket.getaddrinfo(host.strip("[]"), None, type=socket.SOCK_DGRAM)
+    except OSError as error:
+        raise ConfigError(f"host={host!r}: no address is known: {error}") from error
+    return _bracketed(str(found[0][4][0]))
+
+
+def _bracketed(address: str) -> str:
+    return f"[{address}]" if ":" in address else address
+
+
 def _route_to(uri: str) -> str:
     """The local address from which datagrams to a channel's endpoint would leave."""
     host, _, port = (ChannelUri.parse(uri).get("endpoint") or "").rpartition(":")
@@ -391,4 +443,4 @@ def _route_to(uri: str) -> str:
     with socket.socket(family, kind, protocol) as probe:
         probe.connect(address)  # sends nothing
         local = str(probe.getsockname()[0])
-    return f"[{local}]" if ":" in local else local
+    return _bracketed(local)

@@ -168,7 +168,7 @@ def test_the_last_of_two_readers_does_all_else_before_it_is_risked(start, driver
     with work.publisher(name, connect_timeout_s=0.5, dir=driver_dir) as jobs:
         until(lambda: jobs.readers == 2)
         jobs.send_many(["poison", *range(50)])
-        assert jobs.statistics()["readers"] == 1
+        until(lambda: jobs.statistics()["readers"] <= 1)  # a death is known a moment later
         assert jobs.wait_acknowledged(timeout_s=20)
         (event,) = jobs.events()
         assert (event.number, event.reader_losses) == (1, 2)

@@ -7,11 +7,13 @@ import gc
 import logging
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 
 import rstream
 from rstream import codecs, stream, work
+from rstream._condition import Condition
 from rstream.errors import (
     BackPressured,
     ChannelError,
@@ -485,8 +487,11 @@ class Reports:
     def __init__(self, events, reports):
         self._events, self._reports = events, reports
 
-    def poll(self, _):
+    def poll_held(self, _):
         return self._reports
+
+    def held_places(self):
+        return [(report.session, 0) for report in self._reports]
 
     def events(self):
         return self._events
@@ -500,8 +505,10 @@ def one_look(lane, events, reports):
     seat.give(Message(b"", 1))
     seat.was_connected = True
     readers = Readers.__new__(Readers)
-    Seating.__init__(readers, desk, threading.Condition(), "work")
+    Seating.__init__(readers, desk, Condition(), "work")
     readers._reports, readers._codec_id = Reports(events, reports), 99
+    readers._chosen = SimpleNamespace(uri="aeron:ipc")
+    readers._sources, readers._reader_of = {}, {}
     readers.update()
     return desk
 
