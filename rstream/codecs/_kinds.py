@@ -10,7 +10,18 @@ from rstream.codecs._arrow import form_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ("ARRAY", "BUFFER", "DLPACK", "MISSING", "MODEL", "SCALAR", "TABLE", "TENSOR", "kind_of")
+__all__ = (
+    "ARRAY",
+    "BUFFER",
+    "DLPACK",
+    "IN_BUFFERS",
+    "MISSING",
+    "MODEL",
+    "SCALAR",
+    "TABLE",
+    "TENSOR",
+    "kind_of",
+)
 
 ARRAY: Final = "array"
 SCALAR: Final = "scalar"
@@ -21,6 +32,8 @@ MODEL: Final = "model"
 MISSING: Final = "missing"
 #: Others that lend their memory as DLPack.
 DLPACK: Final = "dlpack"
+#: What lies in buffers beside a structure.
+IN_BUFFERS: Final = frozenset({ARRAY, TENSOR, BUFFER, TABLE, DLPACK})
 
 _KINDS: Final[Mapping[tuple[str, str], str]] = {
     ("numpy", "ndarray"): ARRAY,

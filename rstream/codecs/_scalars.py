@@ -9,7 +9,7 @@ from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
-from rstream.codecs._kinds import MISSING, MODEL, SCALAR, kind_of
+from rstream.codecs._kinds import IN_BUFFERS, MISSING, MODEL, SCALAR, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,11 +31,13 @@ def written(obj: Any) -> object:
     """What plain msgpack writes for an object that msgspec does not know.
 
     Raises:
-        NeedsFrame: a scalar of numpy whose type would be lost.
+        NeedsFrame: it lies in a buffer, or is a scalar of numpy whose type would be lost.
         TypeError: nothing.
         ValueError: a time that Python's own types cannot tell.
     """
     kind = kind_of(obj.__class__)
+    if kind in IN_BUFFERS:
+        raise NeedsFrame(f"Encoding objects of type {_title(obj.__class__)} is unsupported")
     if kind == SCALAR:
         return _value_of(obj)
     if kind == MODEL:

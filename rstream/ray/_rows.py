@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from rstream.codecs._arrow import form_of
+from rstream.codecs._plain import plain
 from rstream.errors import CodecError, ConfigError
 from rstream.ray._tensors import to_arrays, to_frame
 
@@ -59,7 +60,7 @@ def table_of(items: Sequence[Any], schema: Any) -> Any:
                 tables = [table.cast(schema) for table in tables]
             return tables[0] if len(tables) == 1 else pa.concat_tables(tables)
         if isinstance(first, Mapping):
-            return pa.Table.from_pylist(list(items), schema=schema)
+            return pa.Table.from_pylist([plain(item) for item in items], schema=schema)
         if isinstance(first, bytes | bytearray | memoryview):
             table = pa.table({VALUE: pa.array([bytes(item) for item in items], pa.binary())})
             return table if schema is None else table.cast(schema)

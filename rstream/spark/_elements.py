@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from rstream.codecs._plain import plain
 from rstream.errors import CodecError, ConfigError
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def batches_of(items: Sequence[Any], codec: str, schema: Any) -> list[Any]:
             column = pyarrow.array(items, schema.field(0).type)
             made = [pyarrow.RecordBatch.from_arrays([column], schema=schema)]
         else:
-            rows = [_row_of(item, schema.names) for item in items]
+            rows = [_row_of(plain(item), schema.names) for item in items]
             columns = [_column_of([row.get(field.name) for row in rows], field) for field in schema]
             made = [pyarrow.RecordBatch.from_arrays(columns, schema=schema)]
     except (pyarrow.ArrowException, TypeError, ValueError) as error:

@@ -75,6 +75,8 @@ def test_what_is_a_row():
     assert table_of([{"x": 1}, {"x": 2}], schema).schema == schema
     assert table_of([rows(0, 2), rows(2, 1)], schema)["x"].to_pylist() == [0, 1, 2]
     assert table_of([b"a", b"b"], None).to_pydict() == {"value": [b"a", b"b"]}
+    row = {"x": np.float32(1.5), "grid": np.ones((1, 2))}
+    assert table_of([row], None).to_pylist() == [{"x": 1.5, "grid": [[1, 1]]}]
     with pytest.raises(CodecError, match="items of int are no rows"):
         table_of([1], None)
     with pytest.raises(CodecError, match="do not make one table"):

@@ -6,6 +6,7 @@ import datetime
 import decimal
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -25,6 +26,9 @@ NEEDED = pa.field("a", INT, nullable=False)
         (pa.struct([("b", INT)]), {"b": -0.5}),
         (pa.map_(pa.string(), INT), {"b": 1.5}),
         (pa.list_(pa.struct([("b", pa.list_(INT))])), [{"b": [1.5]}]),
+        (INT, np.float32(1.5)),
+        (pa.list_(INT), np.array([1, 2.5])),
+        (pa.struct([("b", pa.list_(INT))]), {"b": np.array([1.5], "f4")}),
     ],
     ids=str,
 )
@@ -39,6 +43,20 @@ def test_whole_numbers_fit() -> None:
     type_ = pa.map_(pa.string(), pa.list_(INT))
     (batch,) = batches_of([{"a": {"b": [1]}}, {"a": None}], "msgpack", pa.schema([("a", type_)]))
     assert batch.to_pydict() == {"a": [[("b", [1])], None]}
+
+
+def test_arrays_are_lists() -> None:
+    schema = pa.schema(
+        [("a", pa.list_(pa.list_(pa.float64()))), ("b", INT), ("c", pa.list_(pa.timestamp("us")))]
+    )
+    times = np.array(["2026-01-02", "NaT"], "M8[ns]")
+    row = {"a": np.ones((1, 2), "f4"), "b": np.int8(3), "c": times}
+    (batch,) = batches_of([row], "msgpack", schema)
+    assert batch.to_pylist() == [
+        {"a": [[1, 1]], "b": 3, "c": [datetime.datetime(2026, 1, 2), None]}
+    ]
+    with pytest.raises(CodecError, match="finer than microseconds"):
+        batches_of([{"c": times + 1}], "msgpack", schema)
 
 
 MOMENT = datetime.datetime(2026, 3, 1, 12, 30, 0, 250)
