@@ -22,7 +22,7 @@ def plain(obj: Any) -> Any:
     Raises:
         ValueError: an array of times that Python's own types cannot tell.
     """
-    class_: Any = type(obj)
+    class_: Any = obj.__class__
     if class_ in _ATOMS:
         return obj
     if class_ is dict:
