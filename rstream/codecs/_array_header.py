@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     import numpy as np
+    from typing_extensions import Buffer
 
 VERSION: Final = 1
 FORTRAN: Final = 0x80
@@ -67,8 +68,13 @@ def header_of(dtype: np.dtype[Any], shape: tuple[int, ...], *, is_fortran: bool)
     return header.ljust(_aligned(len(header)), b"\0")
 
 
-def header_length(second: int, text_length: int) -> int:
-    """Bytes of a header, from the second and third field of its prefix."""
+def header_length_of(data: Buffer) -> int:
+    """Bytes of the header with which ``data`` begins. It may claim more than there are.
+
+    Raises:
+        struct.error: there are not even four bytes.
+    """
+    _, second, text_length = PREFIX.unpack_from(data)
     return _aligned(PREFIX.size + 8 * (second & ~FORTRAN) + text_length)
 
 
@@ -78,6 +84,8 @@ def layout_of(header: bytes) -> Layout:
     Raises:
         ValueError: it is none.
     """
+    if len(header) != header_length_of(header):
+        raise ValueError(f"its header has {len(header)} of {header_length_of(header)} bytes")
     version, second, text_length = PREFIX.unpack_from(header)
     dimensions = second & ~FORTRAN
     if version != VERSION or dimensions > DIMENSIONS_MAX or text_length > TEXT_MAX:

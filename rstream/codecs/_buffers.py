@@ -26,7 +26,7 @@ import sys
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, get_origin
 
-from rstream.codecs._array_header import PREFIX, header_length
+from rstream.codecs._array_header import header_length_of
 from rstream.codecs._arrow import PANDAS_VALUE_BYTES, arrow, form_of
 from rstream.codecs._base import name_of
 from rstream.codecs._kinds import ARRAY, BUFFER, DLPACK, SCALAR, TABLE, TENSOR, kind_of
@@ -110,6 +110,9 @@ class References:
     """
 
     def __init__(self, makers: Makers) -> None:
+        import msgspec
+
+        self._ext = msgspec.msgpack.Ext
         self.buffers: list[list[Buffer]] = []
         self.is_needed = False
         self._makers = makers
@@ -128,10 +131,8 @@ class References:
         return write(self, obj)
 
     def _extension(self, code: int, data: bytes) -> object:
-        import msgspec
-
         self.is_needed = True
-        return msgspec.msgpack.Ext(code, data)
+        return self._ext(code, data)
 
     def _add(self, *parts: Buffer) -> int:
         self.buffers.append(list(parts))
@@ -275,13 +276,12 @@ class Taken:
         return memoryview(self._data)[begin : begin + length]
 
     def _array(self, index: int, header: bytes) -> Any:
-        _check_header(header, len(header))
         begin, length = self._take(index)
         return self._makers.arrays.array_of(header, self._data, begin, length)
 
     def _scalar(self, data: bytes) -> object:
         self.has_scalars = True
-        end = _check_header(data, None)
+        end = header_length_of(data)
         array = self._makers.arrays.array_of(data[:end], data, end, len(data) - end)
         if array.shape:
             raise ValueError(f"a scalar of shape {array.shape}")
@@ -321,21 +321,6 @@ class Taken:
         length = memoryview(self._data).nbytes
         self._makers.limits.check(length, decoded_bytes=self._table_bytes, rows=self._rows)
         return table
-
-
-def _check_header(data: bytes, length: int | None) -> int:
-    """The length of the header with which ``data`` begins.
-
-    Raises:
-        ValueError: it is longer than ``data``, or of another length than ``length``.
-    """
-    if len(data) < PREFIX.size:
-        raise ValueError(f"the header of an array has {len(data)} bytes")
-    _, second, text_length = PREFIX.unpack_from(data)
-    end = header_length(second, text_length)
-    if end > len(data) or (length is not None and end != length):
-        raise ValueError(f"the header of an array takes {end} bytes, {len(data)} are there")
-    return end
 
 
 _dtype_in = lru_cache(maxsize=256)(dtype_in)

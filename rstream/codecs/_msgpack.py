@@ -126,7 +126,8 @@ class _Msgpack(Generic[T]):
             return self._enc_hook(obj)
 
     def _refusal(self, obj: object, error: Exception) -> CodecError:
-        path = path_of_refused(obj, self._structure_of)
+        is_endless = isinstance(error, RecursionError)  # or it contains itself
+        path = "" if is_endless else path_of_refused(obj, self._structure_of)
         text, hint = str(error) or repr(error), _HINT
         if ".Series " in text:
             hint = "send its to_frame() or to_numpy()"

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any, get_args, get_origin
 
 from rstream._checks import is_whole
 from rstream.codecs._array_header import (
-    PREFIX,
     Layout,
-    header_length,
+    header_length_of,
     header_of,
     layout_of,
 )
@@ -175,8 +174,7 @@ class ArrayCodec:
         # Of a leased message the array holds the memory view, and that the lease.
         data = message if isinstance(message, bytes) else memoryview(message)
         try:
-            _, second, text_length = PREFIX.unpack_from(data)
-            header = bytes(data[: header_length(second, text_length)])
+            header = bytes(data[: header_length_of(data)])
             return self.array_of(header, data, len(header), len(data) - len(header))
         except CodecError as error:
             raise bare(error) from None

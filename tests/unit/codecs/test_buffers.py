@@ -217,6 +217,13 @@ def test_a_refusal_names_the_way_to_the_object(obj, path):
         codecs.msgpack().encode(obj)
 
 
+def test_an_object_that_contains_itself_is_refused():
+    obj: dict = {"a": np.ones(1)}
+    obj["self"] = obj
+    with pytest.raises(CodecError, match="msgpack: maximum recursion depth"):
+        codecs.msgpack().encode(obj)
+
+
 # ---- hooks ----
 
 
