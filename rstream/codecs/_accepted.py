@@ -26,6 +26,8 @@ _PLAIN_MODULES: Final = (
     "decimal",
     "uuid",
 )
+#: Classes that are remembered; programs may make new ones for ever.
+CLASSES_MAX: Final = 1024
 
 
 class Accepted:
@@ -59,7 +61,8 @@ class Accepted:
         if self.exact is None or obj.__class__ in self.exact:
             return True
         if isinstance(obj, self._wanted) and obj.__class__ is not bool:  # which is no int there
-            self.exact.add(type(obj))
+            if len(self.exact) < CLASSES_MAX:
+                self.exact.add(type(obj))
             return True
         if not self._plain:
             return False
