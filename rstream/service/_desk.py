@@ -46,8 +46,9 @@ log = logging.getLogger("rstream")
 KEY = struct.Struct("<Hi")
 #: Most messages of callers taken at once.
 BATCH = 256
-#: Most callers at one time.
+#: Most callers at one time, and of one address. Each has a publication for its answers.
 CALLERS_MAX = 1024
+CALLERS_PER_HOST: Final = 128
 #: A server looks so long for the next request before it sleeps: a caller that has just got its
 #: answer often asks again at once.
 EXPECT_S: Final = 50e-6
@@ -66,12 +67,19 @@ class Desk:
         place: the service.
         dir: driver directory; None: the default.
         outstanding: most requests of one caller without a full answer.
+        callers_per_host: most callers of one address over UDP.
     Raises:
         RegistrationError: another server of the name is alive.
         ConfigError, DriverError: it cannot be opened.
     """
 
-    def __init__(self, place: Place, dir: str | None, outstanding: int) -> None:
+    def __init__(
+        self,
+        place: Place,
+        dir: str | None,
+        outstanding: int,
+        callers_per_host: int = CALLERS_PER_HOST,
+    ) -> None:
         self.place: Place = place
         self._title = f"service {place.name!r} on {place.channel}"
         self.new: deque[Asked] = deque()
@@ -80,6 +88,8 @@ class Desk:
         self.refused: int = 0
         self.answered: int = 0
         self._outstanding = outstanding
+        self._callers_per_host = callers_per_host
+        self._refused_hosts: set[str] = set()  # that a log line has named
         self._sources: dict[int, str] = {}
         self._blocked: set[Caller] = set()
         self._looked_s = 0.0
@@ -211,15 +221,15 @@ class Desk:
         port, stream_id = KEY.unpack_from(key)
         host = key[KEY.size + 1 :].decode("ascii", "replace")
         self._note_sources()
-        is_known = not self.place.is_udp or (port > 0 and host in self._sources.values())
-        if not is_known or len(self.callers) >= CALLERS_MAX:
-            # Answers go only to a host that has just proved that it reads what we send.
-            if self.refused == 0:
+        why = self._why_refused(key, host, port)
+        if why:
+            if host not in self._refused_hosts and len(self._refused_hosts) < CALLERS_MAX:
+                self._refused_hosts.add(host)
                 log.warning(
-                    "service %r: refused a caller at %r; %d callers are served",
+                    "service %r: refused a caller at %r: %s",
                     self.place.name,
                     host or "shared memory",
-                    len(self.callers),
+                    why,
                 )
             return None
         try:
@@ -237,6 +247,20 @@ class Desk:
         owner = f"{self._title}, answers to a caller at {host or 'shared memory'}"
         caller = self.callers[key] = Caller(key, inner_publisher(answers, owner))
         return caller
+
+    def _why_refused(self, key: bytes, host: str, port: int) -> str:
+        """Why a new caller is not served; empty: it is."""
+        if len(self.callers) >= CALLERS_MAX:
+            return f"{CALLERS_MAX} callers are served already"
+        if not self.place.is_udp:
+            return ""
+        # Answers go only to a host that has just proved that it reads what we send.
+        if port == 0 or host not in self._sources.values():
+            return "its messages do not come from that address"
+        count = sum(other[KEY.size :] == key[KEY.size :] for other in self.callers)
+        if count >= self._callers_per_host:
+            return f"{count} callers of that address are served already (callers_per_host=)"
+        return ""
 
     def _note_sources(self) -> None:
         for event in self.asks.events():

@@ -8,6 +8,7 @@ from rstream._keywords import names_keywords
 from rstream.codecs import choose
 from rstream.errors import ConfigError
 from rstream.service._caller import OUTSTANDING
+from rstream.service._desk import CALLERS_PER_HOST
 from rstream.service._place import place_of
 from rstream.service._requester import Requester
 from rstream.service._service import Service
@@ -34,6 +35,7 @@ def serve(
     channel: Channel | str | None = None,
     threads: int = 0,
     outstanding: int = OUTSTANDING,
+    callers_per_host: int = CALLERS_PER_HOST,
     dir: str | None = None,
 ) -> Callable[[Callable[[Q], A]], Service[Q, A]]:
     """Make a function of one argument, the query, into a service that answers requests.
@@ -53,6 +55,8 @@ def serve(
         threads: how many requests are worked on at the same time. 0: one after the other, in the
             thread that serves, which is fastest for short functions.
         outstanding: most requests of one caller without an answer; more are refused.
+        callers_per_host: most callers of one address over UDP, so that no host takes all places
+            (1024) and the memory of their answers; more are refused.
         dir: driver directory; None: ``$RSTREAM_DIR``, else ``/dev/shm/rstream-<user>``.
     Returns:
         A decorator that makes a :class:`Service`.
@@ -80,6 +84,7 @@ def serve(
             codec=codec_of_answers,
             threads=threads,
             outstanding=outstanding,
+            callers_per_host=callers_per_host,
             dir=dir,
         )
 

@@ -62,10 +62,15 @@ class Place:
         """The channel of the answers to a caller; with port 0 over UDP the one it listens on."""
         if not self.is_udp:
             return str(ChannelUri.parse(self.channel).with_defaults({}))
-        keys = uri_keys(self.channel)
+        keys = {"term-length": ANSWER_TERM, **uri_keys(self.channel)}
         kept = "".join(f"|{key}={keys[key]}" for key in ("term-length", "mtu") if key in keys)
         address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         return f"aeron:udp?endpoint={address}{kept}"
+
+
+#: Terms of the answers to one caller over UDP, unless the service's channel says another length: a
+#: host may open many, and each takes memory at once.
+ANSWER_TERM = "256k"
 
 
 def place_of(name: str, channel: Channel | str | None) -> Place:

@@ -50,9 +50,14 @@ class Service(Generic[Q, A]):
         codec: Codec[Any],
         threads: int,
         outstanding: int,
+        callers_per_host: int,
         dir: str | None,
     ) -> None:
-        for name, value, least in (("threads", threads, 0), ("outstanding", outstanding, 1)):
+        for name, value, least in (
+            ("threads", threads, 0),
+            ("outstanding", outstanding, 1),
+            ("callers_per_host", callers_per_host, 1),
+        ):
             if not is_whole(value) or value < least:
                 raise ConfigError(f"{name}={value!r}: must be a whole number, {least} or more")
         self.function: Callable[[Q], A] = function
@@ -64,6 +69,7 @@ class Service(Generic[Q, A]):
         self._codec = codec
         self._threads = threads
         self._outstanding = outstanding
+        self._callers_per_host = callers_per_host
         self._dir = dir
         self._desk: Desk | None = None
         self._thread: threading.Thread | None = None
@@ -121,7 +127,7 @@ class Service(Generic[Q, A]):
         """Join the driver; after a first success until one lives again, or it is closing."""
         while True:
             try:
-                desk = Desk(self.place, self._dir, self._outstanding)
+                desk = Desk(self.place, self._dir, self._outstanding, self._callers_per_host)
             except RStreamError as error:
                 if not self._opened.is_set() or self.is_closing:
                     raise

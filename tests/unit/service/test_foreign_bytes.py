@@ -73,3 +73,35 @@ def test_a_stranger_over_udp_gets_no_answer_elsewhere(driver_dir, name):
             assert len(desk.callers) == 1
     finally:
         desk.close(0)
+
+
+def test_one_host_does_not_fill_a_service(driver_dir, name, caplog):
+    """Each caller over UDP has a publication for its answers, so an address has a share."""
+    from rstream import metrics
+    from rstream.service._desk import Desk
+    from tests.support import free_port
+
+    place = place_of(name, f"aeron:udp?endpoint=127.0.0.1:{free_port()}")
+    desk = Desk(place, driver_dir, 16, callers_per_host=3)
+    try:
+        with stream.publisher(place.ask_name, bytes, channel=place.channel, dir=driver_dir) as pub:
+            before = len(metrics.counters(driver_dir))
+            for number in range(20):
+                head = HEAD.pack(Kind.ASK, 2, 4000 + number, -5, 1, 0)
+                pub.send(head + bytes([9]) + b"127.0.0.1" + b"\x01")
+            until(lambda: desk.take() or desk.refused == 17)
+            until(lambda: desk.refused == 17)
+            assert len(desk.callers) == 3
+            assert len(metrics.counters(driver_dir)) < before + 60  # of 20 callers: 260
+            answers = next(iter(desk.callers.values())).answers
+            assert "term-length=256k" in answers.channel
+            # An address that is served less still finds a place.
+            desk._sources[99] = "127.0.0.2"
+            head = HEAD.pack(Kind.ASK, 2, 4000, -5, 1, 0)
+            pub.send(head + bytes([9]) + b"127.0.0.2" + b"\x01")
+            until(lambda: desk.take() or len(desk.callers) == 4)
+            assert len(desk.callers) == 4
+    finally:
+        desk.close(0)
+    (line,) = [text for text in caplog.messages if "refused a caller" in text]
+    assert "3 callers of that address are served already (callers_per_host=)" in line
