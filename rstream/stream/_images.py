@@ -180,6 +180,8 @@ class Images:
         what is gone counts as a gap.
         """
         session_id, begin, end, received = event[1], event[3], event[4], event[5]
+        peer = source.peers.get(session_id)
+        peer.is_rstream = True  # only its publishers send parts and segments
         length, number = event[9], event[10]
         how = " in parts" if number in (PART_LOST, ABANDONED, ENDED) else ""
         reason = f"a message of {length} bytes{how}: {SKIP_TEXTS[number]}"
@@ -192,7 +194,6 @@ class Images:
             )
             return
         report.refused += 1
-        peer = source.peers.get(session_id)
         is_first, peer.is_warned = not peer.is_warned, True
         error = MessageTooLarge if number == TOO_LONG else CodecError
         place = f"{report.where(source, session_id)}, position {begin}"
@@ -224,7 +225,8 @@ class Images:
         )
         if peer.is_done:
             return
-        if end_position is None or position < max(end_position, received_position):
+        is_cut_off = end_position is None or position < max(end_position, received_position)
+        if is_cut_off:
             known_end = received_position if end_position is None else end_position
             events.append(
                 Gap(
@@ -234,7 +236,9 @@ class Images:
                     reason="the stream was cut off",
                 )
             )
-        if peer.is_rstream:
+        # Of its first message perhaps only the beginning came, so no header was read. Plain Aeron
+        # publishers, which end without a word, write to streams without a name.
+        if peer.is_rstream or (is_cut_off and self._report.name):
             self._tell_lost(
                 session_id,
                 Left(position, None, source.channel, peer.source),

@@ -10,6 +10,7 @@ from rstream.errors import MessagesLost, PublisherLost
 from rstream.stream._events import EVENTS_MAX, Gap, Lost
 from rstream.stream._gaps import EVICTED, Gaps
 from rstream.stream._images import Images
+from rstream.stream._parts import ENDED, NO_SEGMENT, PART_LOST, TOO_LONG
 from rstream.stream._peers import Left, Peers
 from rstream.stream._report import Report
 
@@ -41,6 +42,35 @@ def test_a_stream_that_was_read_to_its_end_has_no_gap():
     source.peers.get(SESSION)
     Images(report, None).on_unavailable(source, SESSION, 2000, 2000, 2000)
     assert not any(isinstance(event, Gap) for event in report.events)
+
+
+@pytest.mark.parametrize(
+    ("name", "end", "received", "is_lost"),
+    [
+        ("ticks", 2000, 2000, False),  # nothing of it is missing, and it may be a plain Aeron one
+        ("ticks", 2000, 1500, True),
+        ("ticks", None, 1000, True),
+        ("", 2000, 1500, False),
+    ],
+)
+def test_a_publisher_cut_off_in_its_first_message_is_lost(name, end, received, is_lost):
+    report = Report(name, 1, "raise")
+    source = SimpleNamespace(peers=Peers(), channel="aeron:ipc")
+    source.peers.get(SESSION)
+    position = 2000 if end == received else 1000
+    Images(report, None).on_unavailable(source, SESSION, position, end, received)
+    assert [type(error) for error in report.errors] == [PublisherLost] * is_lost
+
+
+@pytest.mark.parametrize("number", [TOO_LONG, PART_LOST, ENDED, NO_SEGMENT])
+def test_a_publisher_whose_only_message_was_skipped_is_lost(number):
+    report = Report("ticks", 1, "raise")
+    source = SimpleNamespace(peers=Peers(), channel="aeron:ipc")
+    images = Images(report, None)
+    event = ("skipped", SESSION, 0, 0, 2000, 1500, "", 0, 0, 9000, number, None)
+    images.on_message_skipped(source, event)
+    images.on_unavailable(source, SESSION, 2000, 2000, 2000)
+    assert type(report.errors[-1]) is PublisherLost
 
 
 def open_gaps(report):
