@@ -15,6 +15,7 @@ from rstream.stream._events import Gap
 
 if TYPE_CHECKING:
     from rstream.stream._input import Input
+    from rstream.stream._peers import Left
     from rstream.stream._report import Report
 
 T = TypeVar("T")
@@ -76,16 +77,23 @@ class Gaps(Generic[T]):
         )
 
     def on_missed(
-        self, source: Input, session_id: int, positions: tuple[int, int], reason: str
+        self,
+        source: Input | Left,
+        session_id: int,
+        positions: tuple[int, int | None],
+        reason: str,
+        *,
+        is_event: bool = False,
     ) -> None:
-        """This reader had left a publisher, and came back after it had sent more.
+        """This reader had left a publisher, and came back after it had sent more; or it is not
+        known whether it had (a position None), as the session does not come back.
 
         With ``on_lost="event"``, where publishers come and go, it is an event for the policy
         ``"raise"`` too; and so it is after an eviction, which the user's policy has answered.
         """
         report = self._report
         report.gaps += 1
-        is_event = reason == EVICTED or (self._on_gap == "raise" and not report.is_raising)
+        is_event |= reason == EVICTED or (self._on_gap == "raise" and not report.is_raising)
         hint = (
             "its publisher went on while this reader was away, and what its driver held for it "
             "is gone"
@@ -94,9 +102,9 @@ class Gaps(Generic[T]):
 
     def _on_lost(
         self,
-        source: Input,
+        source: Input | Left,
         session_id: int,
-        positions: tuple[int, int],
+        positions: tuple[int, int | None],
         reason: str,
         hint: str,
         *,
@@ -111,10 +119,15 @@ class Gaps(Generic[T]):
             reason=reason,
         )
         report.events.append(gap)
-        report.skipped_bytes += to_position - from_position
+        report.skipped_bytes += gap.length_bytes or 0
+        what = (
+            f"delivered up to position {from_position}; what its publisher sent behind it, if "
+            "anything, is lost"
+            if to_position is None
+            else f"positions {from_position} to {to_position} ({gap.length_bytes} bytes) are lost"
+        )
         error = MessagesLost(
-            f"{report.where(source, session_id)}: positions {from_position} to {to_position} "
-            f"({gap.length_bytes} bytes) are lost: {reason}",
+            f"{report.where(source, session_id)}: {what}: {reason}",
             hint=f'{hint}; the next poll goes on behind the gap; on_gap="resume" goes on without '
             "an error",
             channel=source.channel,

@@ -17,6 +17,7 @@ from rstream.stream._parts import (
     TOO_LONG,
 )
 from rstream.stream._peers import Left, Peer
+from rstream.stream._tails import Tail, tail_of
 
 if TYPE_CHECKING:
     from rstream.stream._gaps import Gaps
@@ -46,15 +47,18 @@ class Images:
     Args:
         report: where the events and errors go.
         gaps: where overruns go.
+        directory: of the driver.
     """
 
-    def __init__(self, report: Report, gaps: Gaps[Any]) -> None:
+    def __init__(self, report: Report, gaps: Gaps[Any], directory: str = "") -> None:
+        self._directory = directory
         self._report = report
         self._gaps = gaps
         # session -> where it was left, and why
         self._left: dict[int, tuple[Left, str]] = {}
         # session -> reason and time of its open gap, and whether that is its end
         self._due: dict[int, tuple[str, float, bool]] = {}
+        self._tails: dict[int, Tail] = {}  # of publishers of this host
 
     def expect(self, left_at: dict[int, Left], reason: str, due_s: float, *, is_here: bool) -> None:
         """Remember where sessions were left; the oldest ``EVENTS_MAX`` at most.
@@ -73,10 +77,23 @@ class Images:
             self._remember(session_id, left, reason)
             self._due[session_id] = reason, due_s, is_here
 
+    def has_tail(self, session_id: int) -> bool:
+        """Whether it will be known how far a session got that does not come back."""
+        return session_id in self._tails
+
+    def close(self) -> None:
+        """Let go of what is mapped."""
+        for session_id in list(self._tails):
+            self._drop_tail(session_id)
+
+    def _drop_tail(self, session_id: int) -> None:
+        if (tail := self._tails.pop(session_id, None)) is not None:
+            tail.close()
+
     def _remember(self, session_id: int, left: Left, reason: str) -> None:
         if len(self._left) >= EVENTS_MAX and session_id not in self._left:
             oldest = next(iter(self._left))
-            self._report_open_gap(oldest)
+            self._report_open_gap(oldest, is_event=True)
             del self._left[oldest]
         self._left[session_id] = left, reason
 
@@ -85,11 +102,23 @@ class Images:
         """Whether a session that was left is not back, and its open gap not reported."""
         return bool(self._due)
 
+    def _on_local(self, session_id: int, registration_id: int) -> None:
+        """A publisher of this host has come: what an earlier session of it has beyond what was
+        handed out is lost, and is told before what the new one sends.
+        """
+        for earlier, (_, _, returns) in list(self._due.items()):
+            tail = None if returns else self._tails.get(earlier)
+            if tail is not None and tail.position() > self._left[earlier][0].position:
+                self._report_open_gap(earlier)
+        self._drop_tail(session_id)
+        if (tail := tail_of(self._directory, registration_id)) is not None:
+            self._tails[session_id] = tail
+
     def report_missing(self, now_s: float) -> None:
         """Report an open gap for each session that should be back by ``now_s`` (monotonic)."""
         late = [(s, ends) for s, (_, due_s, ends) in self._due.items() if due_s <= now_s]
         for session_id, has_ended in late:
-            self._report_open_gap(session_id)
+            self._report_open_gap(session_id, is_event=has_ended)
             if has_ended:
                 self._tell_ended_meanwhile(session_id, *self._left[session_id])
 
@@ -102,21 +131,18 @@ class Images:
             hint="what it sent behind that position, if anything, is lost",
         )
 
-    def _report_open_gap(self, session_id: int) -> None:
+    def _report_open_gap(self, session_id: int, *, is_event: bool = False) -> None:
+        """``is_event``: nothing is raised for it, or another error is."""
         reason, _, _ = self._due.pop(session_id, ("", 0.0, False))
         if not reason:
             return
-        position = self._left[session_id][0].position
-        self._report.log(
-            "%s: session %d: delivered up to position %d; what its publisher sent behind it, if "
-            "anything, is lost",
-            self._report.title,
-            session_id,
-            position,
-        )
-        self._report.events.append(
-            Gap(session_id=session_id, from_position=position, to_position=None, reason=reason)
-        )
+        left = self._left[session_id][0]
+        tail = self._tails.get(session_id)
+        end = None if tail is None else tail.position()
+        self._drop_tail(session_id)
+        if end is None or end > left.position:
+            positions = left.position, end
+            self._gaps.on_missed(left, session_id, positions, reason, is_event=is_event)
 
     def on_available(
         self,
@@ -125,6 +151,7 @@ class Images:
         position: int,
         origin: str,
         initial_term_id: int | None = None,
+        registration_id: int = 0,
     ) -> None:
         """A publisher has come; this reader joined it at ``position``.
 
@@ -133,6 +160,8 @@ class Images:
         new stream meanwhile, their positions say nothing of each other.
         """
         peer = source.peers.get(session_id)
+        if origin == "aeron:ipc":
+            self._on_local(session_id, registration_id)
         if peer.is_done:  # the same session once more, as after a network break
             source.peers.by_session[session_id] = peer = Peer()
         peer.source, peer.initial_term_id = origin, initial_term_id
@@ -213,6 +242,7 @@ class Images:
     ) -> None:
         """A publisher has gone; this reader had consumed up to ``position``."""
         peer = source.peers.by_session.pop(session_id, None) or Peer()
+        self._drop_tail(session_id)
         events = self._report.events
         events.append(
             Unavailable(

@@ -28,6 +28,8 @@ REJECT_S = 5.0
 RETRY_PAUSE_S = 0.05
 #: How soon a publisher whose driver lives is back after this reader has joined again.
 RETURN_S = 5.0
+#: How soon a publisher of this host has heard of the death of its driver, and writes no more.
+TAIL_S = 2.0
 
 
 def chunk_of(prefetch: Prefetch | None) -> Chunk | None:
@@ -182,10 +184,15 @@ class Inputs:
         self.completed_count = 0 if left else self.all_completed_count
         self.leave()
         # A driver that lives still has the publishers: each comes back, and the gap is known then.
-        # After the death of a driver most publishers come back with another session.
+        # After the death of a driver those of this host come back with another session. Those that
+        # send from elsewhere have noticed nothing.
         is_here = self.link.is_given_up
-        due_s = time.monotonic() + (RETURN_S if is_here else 0.0)
-        self._images.expect(left, why, due_s, is_here=is_here)
+        now_s = time.monotonic()
+        for session_id, where in left.items():
+            wait_s = RETURN_S
+            if not is_here and where.channel.startswith("aeron:ipc"):
+                wait_s = TAIL_S if self._images.has_tail(session_id) else 0.0
+            self._images.expect({session_id: where}, why, now_s + wait_s, is_here=is_here)
         self._images.report_missing(time.monotonic())
         self._join_until_it_works()
         self.rejoins += 1

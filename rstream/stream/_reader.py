@@ -157,7 +157,7 @@ class Reader(Subscriber[T], Generic[T]):
         self._joins: list[Callable[[], None]] = []  # for join_again
         self._report = Report(name, stream_id, on_lost)
         self._gaps: Gaps[T] = Gaps(self._report, on_gap)
-        self._images = Images(self._report, self._gaps)
+        self._images = Images(self._report, self._gaps, link.directory)
         self._decoder = Decoder(self._report, codec, link.directory)
         self._views = Views(self._report.title) if takes_views(codec) else None
         self._inputs = Inputs(
@@ -205,7 +205,7 @@ class Reader(Subscriber[T], Generic[T]):
         """Whether every publisher seen has completed or failed, and all was handed out."""
         if self._report.errors or self._cut is not None:
             return False
-        if self._gaps.is_waiting or self.has_rest():
+        if self._gaps.is_waiting or self._images.is_missing_some or self.has_rest():
             return False
         inputs = self._inputs
         return inputs.all_completed_count > 0 and all(
@@ -476,7 +476,7 @@ class Reader(Subscriber[T], Generic[T]):
                 if event[8]:
                     images.on_overrun(source, session_id, position, event[8])
                 elif kind == "available":
-                    images.on_available(source, session_id, position, origin, event[11])
+                    images.on_available(source, session_id, position, origin, event[11], event[2])
                 else:
                     images.on_unavailable(
                         source, session_id, position, end_position, received_position
@@ -561,7 +561,10 @@ class Reader(Subscriber[T], Generic[T]):
         return super().patience_s() if self._alone_since_s is None else self._notice_after_s
 
     def note_quiet(self) -> None:
-        self._images.report_missing(time.monotonic())
+        if self._images.is_missing_some:
+            self._images.report_missing(time.monotonic())
+            if not self._images.is_missing_some:
+                self._inputs.waiter.wake()  # the stream may have ended, and only a poll tells
         self._notice_alone()
 
     def wait(self, timeout_s: float | None = None) -> bool:
@@ -697,6 +700,7 @@ class Reader(Subscriber[T], Generic[T]):
                 self._inputs.reject(self._reason)
             left = [] if self._is_complete else self._inputs.joined.copy()
             self._cut = None  # its objects may be views
+            self._images.close()
             self._inputs.leave()
             if self._views is not None:
                 self._views.look_at_the_end(left)

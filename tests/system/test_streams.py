@@ -161,7 +161,7 @@ def test_the_driver_refuses_two_names_on_one_stream_id(shared_dir):
 
 
 def test_a_killed_driver_is_restarted_and_both_ends_rejoin_and_report(shared_dir, worker):
-    with stream.subscriber("rejoin", dir=shared_dir) as sub:
+    with stream.subscriber("rejoin", dir=shared_dir, on_gap="resume") as sub:
         sender = worker("publish_for_ever", "rejoin")
         sender.line("started")
         before = next(iter(sub))
@@ -192,6 +192,29 @@ def test_a_killed_driver_is_restarted_and_both_ends_rejoin_and_report(shared_dir
         assert sender.line("event").startswith("SessionChanged")
         assert sender.line("event").startswith("Gap")
         sender.kill()
+
+
+def test_a_loop_hears_what_is_missing_after_the_death_of_the_driver(shared_dir, worker):
+    with stream.subscriber("missing", dir=shared_dir) as sub:
+        worker("publish_for_ever", "missing").line("started")
+        numbers, lost, killed_at = [], [], 0
+        deadline_s = time.monotonic() + 30
+        while not killed_at or numbers[-1] < killed_at + 1000:
+            assert time.monotonic() < deadline_s, (numbers[-1], lost)
+            try:
+                for number in sub:
+                    numbers.append(number)
+                    if number >= 100 and not killed_at:
+                        killed_at = number
+                        os.kill(_core.driver_info(shared_dir)[0], signal.SIGKILL)
+                    if killed_at and number >= killed_at + 1000:
+                        break
+            except MessagesLost as error:
+                lost.append((len(numbers), error.gap))
+        jumps = [n for n in range(1, len(numbers)) if numbers[n] != numbers[n - 1] + 1]
+        assert [place for place, _ in lost] == jumps
+        assert len(jumps) <= 1
+        assert all(gap.length_bytes for _, gap in lost)
 
 
 @pytest.mark.parametrize("has_companion", [False, True], ids=["alone", "beside-another"])

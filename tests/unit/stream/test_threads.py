@@ -141,7 +141,7 @@ def test_nothing_follows_the_end_while_close_lingers(driver_dir, name):
 def test_one_of_the_waiting_threads_joins_again(make_driver_dir, name, caplog):
     path = make_driver_dir()
     driver = Driver(dir=path)
-    with stream.subscriber(name, bytes, dir=path) as sub:
+    with stream.subscriber(name, bytes, dir=path, on_gap="resume") as sub:
         with stream.publisher(name, bytes, dir=path, linger_s=0) as pub:
             fill(pub)
             old_session_id = pub.session_id
