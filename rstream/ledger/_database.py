@@ -62,6 +62,8 @@ class Database:
             return self._database
         try:
             self._take_lock()
+            # SQLite would let everyone read it; its log and its index get the rights of the file.
+            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
             database = sqlite3.connect(self.path, timeout=BUSY_S, check_same_thread=False)
             self._database = database  # close() closes it if one of the next lines fails
             database.isolation_level = None
@@ -102,6 +104,20 @@ class Database:
             time.sleep(OWNER_PAUSE_S)
 
     @contextlib.contextmanager
+    def reading(self) -> Generator[sqlite3.Connection, None, None]:
+        """To ask the file.
+
+        Raises:
+            ConfigError: as for :meth:`open`.
+            StorageError: the file is damaged.
+        """
+        database = self.open()
+        try:
+            yield database
+        except sqlite3.Error as error:
+            raise failure(f"{self._kind} {self.path}", error) from error
+
+    @contextlib.contextmanager
     def transaction(self, synchronous: str) -> Generator[sqlite3.Connection, None, None]:
         """All or nothing.
 
@@ -118,14 +134,12 @@ class Database:
             try:
                 yield database
             except BaseException:
-                database.execute("ROLLBACK")
+                with contextlib.suppress(sqlite3.Error):  # a damaged file has ended it already
+                    database.execute("ROLLBACK")
                 raise
             database.execute("COMMIT")
         except sqlite3.Error as error:
-            raise StorageError(
-                f"{self._kind} {self.path}: {error}",
-                hint="make room on its disk; nothing of this step was remembered",
-            ) from error
+            raise failure(f"{self._kind} {self.path}", error) from error
 
     def close(self) -> None:
         """Close the file. Idempotent."""
@@ -135,3 +149,15 @@ class Database:
         if self._lock_fd >= 0:
             os.close(self._lock_fd)
             self._lock_fd = -1
+
+
+def failure(title: str, error: sqlite3.Error) -> StorageError:
+    """What SQLite has against a file. ``title``: which file, for people."""
+    is_damaged = type(error) is sqlite3.DatabaseError  # its subclasses mean something else
+    return StorageError(
+        f"{title}: {error}",
+        hint="the file was changed or its disk fails: begin with another file or a copy; what "
+        "it remembered is not known any more"
+        if is_damaged
+        else "make room on its disk; nothing of this step was remembered",
+    )

@@ -50,14 +50,15 @@ class FileLedger:
 
         Raises:
             ConfigError: the file cannot be used, or another reading end has it.
+            StorageError: the file is damaged.
         """
-        database = self._file.open()
-        found = database.execute("SELECT position FROM released").fetchone()
-        return Recalled(
-            dict(database.execute("SELECT query, epoch FROM committed")),
-            list(database.execute("SELECT position, batch FROM rows ORDER BY position")),
-            found[0] if found else 0,
-        )
+        with self._file.reading() as database:
+            found = database.execute("SELECT position FROM released").fetchone()
+            return Recalled(
+                dict(database.execute("SELECT query, epoch FROM committed")),
+                list(database.execute("SELECT position, batch FROM rows ORDER BY position")),
+                found[0] if found else 0,
+            )
 
     def commit(
         self, query: str, epoch: int, rows: Sequence[tuple[int, Callable[[], bytes]]]

@@ -31,7 +31,7 @@ def from_bytes(data: bytes) -> Any:
 
     try:
         _, (batch,) = StreamReader(pyarrow, limits=None).read(data)
-    except (pyarrow.ArrowException, OSError, ValueError) as error:
+    except (pyarrow.ArrowException, OSError, TypeError, ValueError) as error:
         raise StorageError(
             f"a stored record batch of {len(data)} bytes is damaged: {error}",
             hint="the file was changed or its disk fails: begin with another file",

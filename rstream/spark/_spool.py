@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rstream._condition import Condition
 from rstream.errors import ConfigError, StorageError
-from rstream.ledger._database import BUSY_S, Database
+from rstream.ledger._database import BUSY_S, Database, failure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -75,7 +75,8 @@ class Spool:
         self._changed = Condition()
         with contextlib.suppress(OSError):  # the file cannot be opened then, which says more
             os.makedirs(folder, mode=0o700, exist_ok=True)
-        found = self._file.open().execute("SELECT id, freed, last, planned FROM about").fetchone()
+        with self._file.reading() as database:
+            found = database.execute("SELECT id, freed, last, planned FROM about").fetchone()
         self.is_reopened = found is not None
         if found is None:
             found = uuid.uuid4().hex, 0, 0, 0
@@ -86,19 +87,20 @@ class Spool:
         self.freed: int = found[1]
         self.last: int = found[2]
         self._planned: int = found[3]  # what an earlier run had beyond it may not be on the disk
-        database = self._file.open()
-        self._positions: dict[int, int] = dict(
-            database.execute("SELECT session, position FROM sessions")
-        )
-        (self.length_bytes,) = database.execute(
-            "SELECT coalesce(sum(bytes), 0) FROM entries"
-        ).fetchone()
-        untold = database.execute("SELECT text FROM failures").fetchone()
+        with self._file.reading() as database:
+            self._positions: dict[int, int] = dict(
+                database.execute("SELECT session, position FROM sessions")
+            )
+            (self.length_bytes,) = database.execute(
+                "SELECT coalesce(sum(bytes), 0) FROM entries"
+            ).fetchone()
+            untold = database.execute("SELECT text FROM failures").fetchone()
         self.failure: str = "" if untold is None else untold[0]
 
     def _note_stream(self, stream: str) -> None:
         """Write down whose rows these are, or compare it."""
-        known = self._file.open().execute("SELECT stream FROM source").fetchone()
+        with self._file.reading() as database:
+            known = database.execute("SELECT stream FROM source").fetchone()
         if known is None:
             with self._file.transaction("FULL") as database:
                 database.execute("INSERT INTO source VALUES (0, ?)", (stream,))
@@ -216,9 +218,9 @@ class Spool:
         """The end of the rows from ``begin`` that have at most so many bytes, and one row at
         least if there is one.
         """
-        with self._changed:
+        with self._changed, self._file.reading() as database:
             end, left_bytes = begin, bytes_max
-            for first, last, length_bytes in self._file.open().execute(
+            for first, last, length_bytes in database.execute(
                 f"SELECT begin, end, bytes FROM entries WHERE {FROM_ROW} ORDER BY begin", (begin,)
             ):
                 rows = max(last - max(first, begin), 0)
@@ -234,9 +236,9 @@ class Spool:
 
         The same rows are cut the same way each time.
         """
-        with self._changed:
+        with self._changed, self._file.reading() as database:
             cuts, length_bytes = [begin], 0
-            for last, entry_bytes in self._file.open().execute(
+            for last, entry_bytes in database.execute(
                 f"SELECT end, bytes FROM entries WHERE {FROM_ROW} AND begin < ? ORDER BY begin",
                 (begin, end),
             ):
@@ -292,17 +294,10 @@ def stored(path: str, spool_id: str, begin: int, end: int) -> Iterator[tuple[byt
             f"spool {path}: it is not there for this task",
             hint="a task on another host than the program that drives Spark needs tasks=anywhere",
         )
-    with contextlib.closing(
-        sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=BUSY_S)
-    ) as database:
-        found: Any = database.execute("SELECT id FROM about").fetchone()
-        entries: list[Any] = []
-        if found is not None and found[0] == spool_id:
-            entries = database.execute(
-                "SELECT begin, end, batch FROM entries "
-                f"WHERE {FROM_ROW} AND begin < ? ORDER BY begin",
-                (begin, end),
-            ).fetchall()
+    try:
+        entries = _entries(path, spool_id, begin, end)
+    except sqlite3.Error as error:
+        raise failure(f"spool {path}", error) from error
     next_row = begin
     for first, last, data in entries:
         if not first <= next_row < last:
@@ -314,3 +309,16 @@ def stored(path: str, spool_id: str, begin: int, end: int) -> Iterator[tuple[byt
             f"spool {path}: rows {next_row} to {end} are not in it",
             hint="it was replaced, or freed: Spark asks for rows that it had reported as processed",
         )
+
+
+def _entries(path: str, spool_id: str, begin: int, end: int) -> list[Any]:
+    with contextlib.closing(
+        sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=BUSY_S)
+    ) as database:
+        found: Any = database.execute("SELECT id FROM about").fetchone()
+        if found is None or found[0] != spool_id:
+            return []
+        return database.execute(
+            f"SELECT begin, end, batch FROM entries WHERE {FROM_ROW} AND begin < ? ORDER BY begin",
+            (begin, end),
+        ).fetchall()

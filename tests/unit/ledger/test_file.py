@@ -94,3 +94,34 @@ def test_a_file_that_is_no_ledger_is_refused(tmp_path: Path) -> None:
         database.execute("PRAGMA user_version=99")
     with pytest.raises(ConfigError, match="tables of version 99"):
         recall(path)
+
+
+def test_only_its_owner_reads_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "ledger"
+    ledger = FileLedger(path)
+    ledger.recall()
+    ledger.commit("a", 0, rows(1))  # type: ignore[arg-type]
+    modes = {one.name: one.stat().st_mode & 0o777 for one in tmp_path.iterdir()}
+    ledger.close()
+    assert {"ledger", "ledger-wal", "ledger.lock"} <= modes.keys()
+    assert set(modes.values()) == {0o600}, modes
+
+
+def test_a_damaged_page_is_an_error_that_names_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "ledger"
+    ledger = FileLedger(path)
+    ledger.recall()
+    many = [(position, lambda: b"x" * 3000) for position in range(1, 100)]
+    ledger.commit("a", 0, many)
+    ledger.close()
+    data = bytearray(path.read_bytes())
+    page = 4096
+    for begin in range(4 * page, len(data), page):
+        data[begin : begin + 8] = b"\xff" * 8
+    path.write_bytes(data)
+    with pytest.raises(StorageError, match=rf"ledger {path}: .*malformed") as caught:
+        recall(path)
+    assert "begin with another file" in str(caught.value)
+    ledger = FileLedger(path)
+    with contextlib.closing(ledger), pytest.raises(StorageError, match="malformed"):
+        ledger.consume(50)
