@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from rstream import _core
-from rstream.codecs import describe_codec, named
+from rstream.codecs import Limits, describe_codec, named
 from rstream.stream._names import (
     FLAG_ENCRYPTED,
     KIND_COMPLETE,
@@ -26,6 +26,8 @@ __all__ = ("Shown", "is_message", "line_of")
 
 #: Longest text of a message, in characters; JSON is never cut.
 TEXT_MAX: Final = 1000
+#: What a message may become to be shown.
+LIMITS: Final = Limits(decoded_bytes=256 << 20, rows=100_000)
 KINDS: Final = {KIND_COMPLETE: "complete", KIND_ERROR: "error", KIND_PART: "part"}
 #: What can be decoded without the program that wrote it. Unpickling would run its code.
 DECODED: Final = {2: "msgpack", 3: "arrow", 4: "numpy"}
@@ -56,6 +58,16 @@ def line_of(seen: Seen, shown: Shown) -> str:
         value, problem = _decode(codec_id, seen.payload)
     elif kind == KIND_ERROR:
         value = decode_failure(seen.payload).text
+    try:
+        return _line(seen, shown, value, problem)
+    except Exception as error:  # such as a text of numpy that Python cannot make
+        return _line(seen, shown, seen.payload, f"not shown: {error!r}")
+
+
+def _line(seen: Seen, shown: Shown, value: Any, problem: str) -> str:
+    header = _core.decode_header(seen.header)
+    kind, flags, codec_id = (KIND_PLAIN, 0, 0) if header is None else header[:3]
+    is_plain = kind == KIND_PLAIN and not flags & FLAG_ENCRYPTED
     if shown.is_json:
         return _json_line(seen, kind, codec_id, value, problem)
     words = [str(seen.session_id), str(seen.position)]
@@ -75,9 +87,9 @@ def _decode(codec_id: int, payload: bytes) -> tuple[Any, str]:
         return payload, "" if codec_id <= 1 else f"{describe_codec(codec_id)}, not decoded"
     try:
         (value,) = _codec(name).decode_many([payload])
-    except Exception as error:  # whatever a codec raises
+        return (value.to_pylist() if name == "arrow" else value), ""
+    except Exception as error:  # whatever a codec raises, and values that Python has not
         return payload, f"{name}, not decoded: {error}"
-    return (value.to_pylist() if name == "arrow" else value), ""
 
 
 def _plain(value: Any) -> object:
@@ -93,7 +105,7 @@ _codecs: dict[str, Codec[Any]] = {}
 
 def _codec(name: str) -> Codec[Any]:
     if name not in _codecs:
-        _codecs[name] = named(name)
+        _codecs[name] = named(name, limits=LIMITS)
     return _codecs[name]
 
 

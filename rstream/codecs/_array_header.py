@@ -135,7 +135,14 @@ def dtype_of(text: bytes) -> np.dtype[Any]:
     try:
         described: Any = msgspec.json.decode(text) if text[:1] == b"{" else text.decode("ascii")
         dtype = _restore(described)
-    except (TypeError, ValueError, SyntaxError, OverflowError, KeyError, RecursionError) as error:
+    except (
+        TypeError,
+        ValueError,
+        SyntaxError,
+        OverflowError,
+        LookupError,
+        RecursionError,
+    ) as error:
         raise ValueError(f"{text[:80]!r} is no dtype of numpy: {error}") from error
     if dtype.hasobject or dtype.subdtype is not None:
         raise ValueError(f"dtype {dtype} is none of an array's bytes")
@@ -165,8 +172,10 @@ def _restore(described: Any) -> np.dtype[Any]:
         return numpy.dtype(described)
     if isinstance(described, list):
         parts: list[Any] = described  # pyright: ignore[reportUnknownVariableType] - JSON
-        base, shape = parts
-        return numpy.dtype((_restore(base), tuple(map(int, shape))))
+        base, shape = _restore(parts[0]), tuple(map(int, parts[1]))
+        if not base.itemsize:
+            raise ValueError(f"an array of {base} in each element has any number of them")
+        return numpy.dtype((base, shape))
     names, formats = described["names"], described["formats"]
     return numpy.dtype(
         {

@@ -157,6 +157,29 @@ def test_arrow_is_decoded() -> None:
     assert line_of(seen(payload, 3), Shown()) == "73 128 [{'n': 1}, {'n': 2}]"
 
 
+@pytest.mark.parametrize("is_json", [False, True])
+def test_what_python_cannot_show_is_bytes_and_the_reason(is_json: bool) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    from rstream import codecs
+    from tests.unit.codecs.test_hostile_bytes import array_message, bad_texts, joined
+
+    late = pyarrow.record_batch({"t": pyarrow.array([2**62], pyarrow.timestamp("us"))})
+    nulls = pyarrow.record_batch({"n": pyarrow.nulls(1_000_000)})
+    payloads = [
+        (joined(codecs.arrow().encode(late)), 3),
+        (joined(codecs.arrow().encode(nulls)), 3),
+        (bad_texts(), 3),
+        (array_message(b"<U1", 2) + b"\xff" * 8, 4),
+        (array_message(b"|V0", 1 << 40), 4),
+        (b"\x91" * 100_000, 2),
+    ]
+    for payload, codec_id in payloads:
+        line = line_of(seen(payload, codec_id), Shown(is_json=is_json))
+        assert ('"problem":' if is_json else "73 128 [") in line
+        assert "not decoded: " in line or "not shown: " in line
+        assert "\n" not in line
+
+
 def test_arrays_are_decoded_in_one_line() -> None:
     numpy = pytest.importorskip("numpy")
     from rstream import codecs

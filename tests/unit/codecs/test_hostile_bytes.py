@@ -46,6 +46,10 @@ def patched(data, before, after):
     return data.replace(before, after)
 
 
+def joined(encoded):
+    return b"".join(map(bytes, encoded)) if isinstance(encoded, list) else bytes(encoded)
+
+
 def numbers_of(form, *numbers):
     return struct.pack(f"<{len(numbers)}{form}", *numbers)
 
@@ -178,7 +182,7 @@ def test_what_has_its_bytes_in_the_message_is_never_refused():
     assert codecs.arrow(limits=tight).decode_many([stream_of(rows)])[0].equals(rows)
     array = np.arange(100_000.0)
     codec = codecs.numpy(limits=tight)
-    (back,) = codec.decode_many([b"".join(map(bytes, codec.encode(array)))])
+    (back,) = codec.decode_many([joined(codec.encode(array))])
     assert (back == array).all()
     assert codecs.raw().with_limits(tight).decode_many([b"abc"]) == [b"abc"]
 
@@ -201,6 +205,12 @@ def array_message(text, *shape):
 def test_arrays_without_bytes_have_a_limit(message):
     with pytest.raises(CodecError, match="rows or elements"):
         codecs.numpy().decode_many([message])
+
+
+def test_elements_without_bytes_have_no_arrays_of_them_inside():
+    text = b'{"names":["a"],"formats":[["|V0",[1073741824]]],"offsets":[0],"itemsize":1}'
+    with pytest.raises(CodecError, match="is no dtype of numpy"):
+        codecs.numpy().decode_many([array_message(text, 1) + b"x"])
 
 
 def test_arrays_without_elements_are_read():
