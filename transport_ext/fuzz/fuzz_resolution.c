@@ -62,11 +62,11 @@ static void check_gossip(const uint8_t *data, size_t size)
     rsti_netaddr_set_port(&source, 8050);
     if (now_ns == 0) {
         const rsti_gossip_params_t params = {
-            "us", source, RSTI_NS_PER_S, 2 * RSTI_NS_PER_S, 10 * RSTI_NS_PER_S};
+            "us", source, RSTI_NS_PER_S, 2 * RSTI_NS_PER_S, 10 * RSTI_NS_PER_S, {1, 2}};
         rsti_gossip_init(&gossip, &params, now_ns);
     }
     now_ns += RSTI_NS_PER_S;
-    (void)rsti_gossip_on_datagram(&gossip, data, size, &source, now_ns);
+    (void)rsti_gossip_on_datagram(&gossip, data, size, &source, now_ns, on_send, NULL);
     FUZZ_CHECK(gossip.name_count >= 0 && gossip.name_count <= RSTI_GOSSIP_NAMES_MAX);
     FUZZ_CHECK(gossip.neighbor_count >= 0 && gossip.neighbor_count <= RSTI_GOSSIP_NEIGHBORS_MAX);
     rsti_gossip_run(&gossip, now_ns, on_send, NULL, &deadline_ns);

@@ -39,12 +39,17 @@ typedef struct rsti_name_agent_t {
     uint8_t buffer[RSTI_DATAGRAM_MAX];
 } rsti_name_agent_t;
 
+/* The system's names come first: nobody who tells names can redirect them. */
 static int resolve(void *arg, const char *host, int family, struct sockaddr_storage *address)
 {
     const rsti_name_agent_t *agent = arg;
-    return rsti_gossip_find(&agent->gossip, host, family, address)
-        ? 0
-        : agent->next.resolve(agent->next.arg, host, family, address);
+    const int result = agent->next.resolve(agent->next.arg, host, family, address);
+    if (result == 0 || result == RSTI_LOOKUP_PENDING
+        || !rsti_gossip_find(&agent->gossip, host, family, address)) {
+        return result;
+    }
+    rsti_error_clear();
+    return 0;
 }
 
 /* ---- opening ---- */
@@ -96,13 +101,14 @@ static int start_gossip(rst_driver_t *driver, rsti_name_agent_t *agent,
     if (name[0] == '\0' && gethostname(name, sizeof name - 1) != 0) {
         return RST_SET_ERRNO("resolver-name: the host has no name");
     }
-    const rsti_gossip_params_t params = {
+    rsti_gossip_params_t params = {
         .name = name,
         .local = *local,
         .self_interval_ns = driver->params.resolver_self_ns,
         .list_interval_ns = driver->params.resolver_list_ns,
         .timeout_ns = driver->params.resolver_timeout_ns,
     };
+    rsti_secret_key(&driver->secret, RSTI_PURPOSE_NAMES, params.key);
     rsti_gossip_init(&agent->gossip, &params, driver->conductor->now_ns);
     return 0;
 }
@@ -194,11 +200,29 @@ void rsti_name_agent_close(rst_driver_t *driver)
 
 /* ---- each pass ---- */
 
+static void send_datagram(void *arg, const uint8_t *bytes, size_t length,
+    const struct sockaddr_storage *to)
+{
+    rsti_name_agent_t *agent = arg;
+    const rsti_media_t *media = &agent->driver->media;
+    const rsti_datagram_t datagram = {
+        .data = (uint8_t *)(uintptr_t)bytes,
+        .length = length,
+        .address = *to,
+    };
+    const int sent = media->table->send(media->arg, agent->socket, &datagram, 1);
+    if (sent < 0) {
+        rsti_driver_log_trail(agent->driver, "name resolver");
+    } else if (sent == 0) {
+        rsti_driver_count(agent->driver, RSTI_SYSTEM_SHORT_SENDS, 1);
+    }
+}
+
 static void on_datagram(rsti_name_agent_t *agent, const rsti_datagram_t *datagram, int64_t now_ns)
 {
     rst_driver_t *driver = agent->driver;
     switch (rsti_gossip_on_datagram(&agent->gossip, datagram->data, datagram->length,
-        &datagram->address, now_ns)) {
+        &datagram->address, now_ns, send_datagram, agent)) {
     case RSTI_GOSSIP_OK:
         break;
     case RSTI_GOSSIP_INVALID:
@@ -295,24 +319,6 @@ static void check_bootstraps(rsti_name_agent_t *agent, int64_t now_ns, int64_t *
     }
     if (agent->gossip.bootstrap_count > 0) {
         rsti_lower_deadline(next_deadline_ns, agent->bootstrap_due_ns);
-    }
-}
-
-static void send_datagram(void *arg, const uint8_t *bytes, size_t length,
-    const struct sockaddr_storage *to)
-{
-    rsti_name_agent_t *agent = arg;
-    const rsti_media_t *media = &agent->driver->media;
-    const rsti_datagram_t datagram = {
-        .data = (uint8_t *)(uintptr_t)bytes,
-        .length = length,
-        .address = *to,
-    };
-    const int sent = media->table->send(media->arg, agent->socket, &datagram, 1);
-    if (sent < 0) {
-        rsti_driver_log_trail(agent->driver, "name resolver");
-    } else if (sent == 0) {
-        rsti_driver_count(agent->driver, RSTI_SYSTEM_SHORT_SENDS, 1);
     }
 }
 

@@ -39,15 +39,40 @@ static int64_t value_of(const harness_t *h, int32_t type_id, const char *label)
     return -1;
 }
 
-static void tell(harness_t *h, const char *address, const char *name, bool is_self)
+static void tell_from(harness_t *h, const char *from, const char *address, const char *name,
+    bool is_self)
 {
     uint8_t bytes[512];
     const struct sockaddr_storage parsed = address_of(address);
     rsti_resolution_t entry = {.address = rsti_netaddr_pack(&parsed), .is_self = is_self};
     memcpy(entry.name, name, strlen(name));
     const size_t length = rsti_resolution_append(bytes, sizeof bytes, 0, &entry);
-    inject(h, socket_at(h, "127.0.0.1:8050"), B_AT, bytes, length);
+    inject(h, socket_at(h, "127.0.0.1:8050"), from, bytes, length);
     pass(h);
+}
+
+/* What a driver of Aeron does with a question: it is in its next list. */
+static void answer_question(harness_t *h, const char *from)
+{
+    rsti_resolution_reader_t reader;
+    rsti_resolution_t entry;
+    for (int i = h->sent_count; i > 0; i--) {
+        const frame_t *frame = &h->sent[i - 1];
+        if (rsti_resolution_reader_init(&reader, frame->data, frame->length)
+            && rsti_resolution_next(&reader, &entry) == 1 && entry.name[0] == '?') {
+            tell_from(h, from, B_AT, entry.name, false);
+            return;
+        }
+    }
+}
+
+static void tell(harness_t *h, const char *address, const char *name, bool is_self)
+{
+    tell_from(h, is_self ? address : B_AT, address, name, is_self);
+    if (is_self) {
+        answer_question(h, address);
+        tell_from(h, address, address, name, true);
+    }
 }
 
 /* N15 */
@@ -113,6 +138,20 @@ TEST(channels_take_told_names)
     harness_close(h);
 }
 
+/* A name that the system knows is never another address. */
+TEST(told_names_redirect_nobody)
+{
+    harness_t *h = open_with_names();
+    tell(h, B_AT, "localhost", true);
+    const int64_t id = add(h, RSTI_CMD_ADD_PUBLICATION, "aeron:udp?endpoint=localhost:24500", 10);
+    CHECK(answer(h, RSTI_RSP_PUBLICATION_READY, id) != NULL);
+    pass(h);
+    const frame_t *setup = last_frame(h, RSTI_FRAME_SETUP);
+    const struct sockaddr_storage to = address_of("127.0.0.1:24500");
+    CHECK(setup != NULL && rsti_netaddr_equal(&setup->address, &to));
+    harness_close(h);
+}
+
 /* N15: bytes from strangers on the socket of names */
 TEST(strangers_are_counted)
 {
@@ -130,13 +169,14 @@ TEST(strangers_are_counted)
     CHECK_EQ(counter(h, RSTI_SYSTEM_INVALID_PACKETS), before + 16);
     pass(h);
     CHECK_EQ(counter(h, RSTI_SYSTEM_INVALID_PACKETS), before + 32);
+    tell(h, B_AT, "B", true);
     for (int i = 0; i < 200; i++) {
         char address[32], name[16];
         snprintf(address, sizeof address, "10.1.1.%d:8050", i);
         snprintf(name, sizeof name, "n%d", i);
         tell(h, address, name, false);
     }
-    CHECK_EQ(value_of(h, RSTI_COUNTER_RESOLVER_NEIGHBORS, ""), 128);
+    CHECK_EQ(value_of(h, RSTI_COUNTER_RESOLVER_NEIGHBORS, ""), 1);
     CHECK_EQ(error_count(h, "others stay unknown"), 1);
     harness_close(h);
 }
@@ -175,4 +215,4 @@ TEST(refusals_name_the_option)
 }
 
 CHECK_MAIN(RUN(a_driver_tells_its_name_and_is_told_others), RUN(channels_take_told_names),
-    RUN(strangers_are_counted), RUN(refusals_name_the_option))
+    RUN(told_names_redirect_nobody), RUN(strangers_are_counted), RUN(refusals_name_the_option))
