@@ -138,7 +138,7 @@ static int init_wake(rst_client_t *client)
         return client->wake_fd;
     }
     client->process = rsti_process_self();
-    client->life_fd = rsti_life_hold(client->dir, client->client_id);
+    client->life_fd = rsti_life_hold(client->dir, client->client_id, &client->process);
     if (client->life_fd < 0) {
         rsti_error_clear(); /* the driver learns of a death from the process or the heartbeat */
     }

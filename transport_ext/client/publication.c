@@ -3,6 +3,7 @@
 
 #include "client/segments.h"
 #include "client/send.h"
+#include "logbuffer/rebuilder.h"
 #include "util/alloc.h"
 #include "util/error.h"
 
@@ -32,6 +33,7 @@ static int attach_log(rst_publication_t *publication, const rsti_response_t *res
     rsti_appender_init(&publication->appender, log,
         rsti_counter_address(&client->counters, response->counter_id), response->session_id,
         response->stream_id, response->type == RSTI_RSP_EXCLUSIVE_PUBLICATION_READY);
+    publication->appender.owner = rsti_claim_owner(client->client_id);
     return 0;
 }
 

@@ -41,7 +41,7 @@ static int open_life(const char *path, int access_mode)
 
 /* ---- client ---- */
 
-int rsti_life_hold(const char *dir, int64_t client_id)
+int rsti_life_hold(const char *dir, int64_t client_id, const rsti_process_t *self)
 {
     char path[RSTI_PATH_MAX];
     const int result = life_path(path, dir, client_id);
@@ -58,6 +58,7 @@ int rsti_life_hold(const char *dir, int64_t client_id)
         unlink(path);
         return rsti_error_set_errno(errno_value, "opening %s", path);
     }
+    (void)!write(fd, self, sizeof *self); /* without it the mark in shared memory tells it */
     return fd;
 }
 
@@ -70,6 +71,15 @@ void rsti_life_remove(const char *dir, int64_t client_id)
 }
 
 /* ---- driver ---- */
+
+bool rsti_life_read(const char *dir, int64_t client_id, rsti_process_t *told)
+{
+    char path[RSTI_PATH_MAX];
+    const int fd = life_path(path, dir, client_id) == 0 ? open_life(path, O_RDONLY) : -1;
+    const bool is_told = fd >= 0 && read(fd, told, sizeof *told) == (ssize_t)sizeof *told;
+    rsti_fd_close(fd);
+    return is_told;
+}
 
 int rsti_death_watch_open(rsti_death_watch_t *watch)
 {
@@ -86,13 +96,14 @@ void rsti_death_watch_close(rsti_death_watch_t *watch)
 
 /* The descriptor stands for the process that has the pid when it is opened. That this is the
  * client, and not a later process with its number, shows in the start time that is read
- * afterwards. */
-static int open_process(const rsti_death_watch_t *watch, const rsti_process_t *told)
+ * afterwards. *is_dead: no process has the number. */
+static int open_process(const rsti_death_watch_t *watch, const rsti_process_t *told, bool *is_dead)
 {
     if (!rsti_process_is_comparable(told, &watch->self)) {
         return -1;
     }
     const int fd = (int)syscall(SYS_pidfd_open, (pid_t)told->pid, 0U);
+    *is_dead = fd < 0 && errno == ESRCH;
     if (fd >= 0 && rsti_process_start_time(told->pid) != told->start_time) {
         close(fd);
         return -1;
@@ -118,16 +129,20 @@ rsti_watched_t rsti_death_watch_add(rsti_death_watch_t *watch, const char *dir, 
 {
     char path[RSTI_PATH_MAX];
     rsti_watched_t watched = RSTI_WATCHED_PROCESS;
-    *fd = open_process(watch, told);
+    bool is_dead = false;
+    *fd = open_process(watch, told, &is_dead);
     if (life_path(path, dir, client_id) == 0) {
-        if (*fd < 0) {
+        if (is_dead) {
+            watched = RSTI_WATCHED_DEAD; /* a child of it may still hold the FIFO */
+        } else if (*fd < 0) {
             watched = open_hold(path, fd);
         }
         unlink(path);
     }
     struct epoll_event event;
     memset(&event, 0, sizeof event);
-    event.events = EPOLLIN; /* a hang-up is always reported */
+    /* A hang-up is always reported. The FIFO is readable, because the client wrote into it. */
+    event.events = watched == RSTI_WATCHED_PROCESS ? EPOLLIN : 0;
     event.data.u64 = (uint64_t)client_id;
     if (*fd >= 0 && epoll_ctl(watch->epoll_fd, EPOLL_CTL_ADD, *fd, &event) != 0) {
         rsti_fd_close(*fd);

@@ -7,6 +7,9 @@
  *   else the FIFO: it hangs up when its last holder is gone. A child that a client's process forked
  *   holds it too, so this may be late, but never early.
  *
+ * The process is written into the FIFO too: a client that is killed before the driver knows its
+ * heartbeat counter has told it nowhere else.
+ *
  * Neither may work: an Aeron client tells nothing, and systems forbid things. Then the client's
  * heartbeat decides. */
 #ifndef RSTI_CNC_DEATH_WATCH_H
@@ -14,9 +17,9 @@
 
 #include "cnc/process.h"
 
-/* Client: makes the FIFO and holds it until the descriptor is closed. fd, or negative with a
- * trail. */
-int rsti_life_hold(const char *dir, int64_t client_id);
+/* Client: makes the FIFO, writes self into it, and holds it until the descriptor is closed. fd, or
+ * negative with a trail. */
+int rsti_life_hold(const char *dir, int64_t client_id, const rsti_process_t *self);
 void rsti_life_remove(const char *dir, int64_t client_id);
 
 typedef struct rsti_death_watch_t {
@@ -33,6 +36,8 @@ typedef enum rsti_watched_t {
 
 int rsti_death_watch_open(rsti_death_watch_t *watch);
 void rsti_death_watch_close(rsti_death_watch_t *watch);
+/* What the client wrote into its FIFO. False: nothing is there. */
+bool rsti_life_read(const char *dir, int64_t client_id, rsti_process_t *told);
 /* Watches the client; removes the name of its FIFO, which is not needed any more. told comes from
  * shared memory and may be anything. *fd: to be given to rsti_death_watch_remove, or -1. */
 rsti_watched_t rsti_death_watch_add(rsti_death_watch_t *watch, const char *dir, int64_t client_id,

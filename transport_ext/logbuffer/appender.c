@@ -300,6 +300,7 @@ int64_t rsti_append_claim(rsti_appender_t *appender, size_t length, int64_t rese
     rsti_frame_begin(claimed.frame, appender, frame_length, RSTI_FLAG_UNFRAGMENTED, RSTI_FRAME_DATA,
         claimed.term_id, claimed.term_offset, reserved_value);
     *frame = (rsti_data_header_t *)(void *)claimed.frame;
+    (*frame)->frame.version = (int8_t)appender->owner;
     return claimed.position;
 }
 
@@ -310,6 +311,7 @@ void rsti_append_commit(rsti_data_header_t *frame)
     int32_t *length = rsti_frame_length_address((uint8_t *)frame, 0);
     const int32_t claimed = rsti_load_relaxed_i32(length);
     if (claimed < 0) {
+        frame->frame.version = 0;
         rsti_store_release_i32(length, rsti_wrap_sub_i32(0, claimed));
     }
 }

@@ -19,6 +19,7 @@ typedef struct rsti_appender_t {
     int32_t stream_id;
     int32_t max_payload;
     bool is_exclusive;
+    uint8_t owner; /* rsti_claim_owner; 0: claims do not say whose they are */
     int32_t term_id;          /* exclusive only: written by the one producer */
     int32_t term_offset;
 } rsti_appender_t;
@@ -37,7 +38,8 @@ int64_t rsti_append(rsti_appender_t *appender, const rsti_iovec_t *parts, size_t
 int64_t rsti_append_control(rsti_appender_t *appender, const rsti_iovec_t *part,
     int64_t reserved_value);
 
-/* Claim of length <= max_payload: *frame is the header in the log (length word negative). */
+/* Claim of length <= max_payload: *frame is the header in the log (length word negative). Until it
+ * is committed its version says whose it is. */
 int64_t rsti_append_claim(rsti_appender_t *appender, size_t length, int64_t reserved_value,
     rsti_data_header_t **frame);
 void rsti_append_commit(rsti_data_header_t *frame);

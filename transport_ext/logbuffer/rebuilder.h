@@ -47,6 +47,13 @@ int32_t rsti_log_clean_up_to(const rsti_log_t *log, int64_t *clean_position, int
 bool rsti_log_unblock(const rsti_log_t *log, int64_t blocked_position);
 /* Likewise when no producer is left: then zeros up to the tail are a dead claim too. */
 bool rsti_log_unblock_to_tail(const rsti_log_t *log, int64_t blocked_position);
+/* The owner that a claim of this client shows; 1 to 255, so two clients may share one. */
+static inline uint8_t rsti_claim_owner(int64_t client_id)
+{
+    return (uint8_t)(1 + (uint64_t)client_id % 255);
+}
+/* The owner of the claim at position; 0: there is no open claim, or it does not say. */
+uint8_t rsti_log_claim_owner(const rsti_log_t *log, int64_t position);
 /* The part within one term, for tests against vectors. */
 typedef enum rsti_unblock_t {
     RSTI_UNBLOCK_NONE = 0,

@@ -115,6 +115,19 @@ bool rsti_log_unblock(const rsti_log_t *log, int64_t blocked_position)
     return false;
 }
 
+uint8_t rsti_log_claim_owner(const rsti_log_t *log, int64_t position)
+{
+    const int32_t offset = rsti_position_offset(position, log->term_length);
+    if (position < 0 || (offset & (RSTI_FRAME_ALIGNMENT - 1)) != 0) {
+        return 0;
+    }
+    uint8_t *frame = log->terms[rsti_position_index(position, log->position_bits)] + offset;
+    const int64_t word = rsti_load_acquire_i64((const int64_t *)(const void *)frame);
+    rsti_frame_header_t header;
+    memcpy(&header, &word, sizeof header);
+    return header.frame_length < 0 ? (uint8_t)header.version : 0;
+}
+
 bool rsti_log_unblock_to_tail(const rsti_log_t *log, int64_t blocked_position)
 {
     if (rsti_log_unblock(log, blocked_position)) {

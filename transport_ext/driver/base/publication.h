@@ -58,6 +58,7 @@ typedef struct rsti_publication_t {
     int64_t clean_position;
     int64_t blocked_position; /* consumer position at the last timer tick */
     int64_t blocked_since_ns;
+    uint64_t dead_owners[4]; /* bits: claims of these owners are never committed */
     int64_t life_changed_ns;
 } rsti_publication_t;
 

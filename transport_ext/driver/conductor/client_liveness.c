@@ -4,6 +4,7 @@
 #include "driver/base/counters.h"
 #include "driver/base/driver_state.h"
 #include "driver/conductor/clients.h"
+#include "driver/conductor/publication.h"
 #include "driver/conductor/publications.h"
 #include "driver/conductor/responses.h"
 #include "driver/conductor/subscriptions.h"
@@ -14,6 +15,7 @@
 /* A thread that does not sleep on the watch looks this often. */
 #define DEATHS_INTERVAL_NS (10 * RSTI_NS_PER_MS)
 /* Longest wait for the commands that a dead client sent. */
+#define MARK_WAIT_NS RSTI_NS_PER_S /* an rstream client that lives shows its mark long before */
 #define DEATH_WAIT_MAX_NS RSTI_NS_PER_S
 
 static void clear_wake_slots(rst_driver_t *driver, int64_t client_id)
@@ -48,6 +50,9 @@ static void remove_client(rst_driver_t *driver, rsti_driver_client_t *client)
         rsti_driver_count(driver, RSTI_SYSTEM_CLIENT_TIMEOUTS, 1);
     }
     for (int32_t i = 0; i < client->publication_count; i++) {
+        if (client->is_dead) {
+            rsti_publication_note_death(driver, client->publications[i].publication, client_id);
+        }
         rsti_publication_release(driver, client->publications[i].publication, false);
     }
     for (size_t i = conductor->subscriptions.count; i > 0; i--) {
@@ -114,15 +119,22 @@ static void mark_dead(rsti_conductor_t *conductor, rsti_driver_client_t *client)
     }
 }
 
-/* The client tells its process together with its mark. */
+/* The client tells its process together with its mark, and before that in its FIFO. An Aeron client
+ * has none. */
 static void watch(rst_driver_t *driver, rsti_driver_client_t *client,
     const rsti_heartbeat_ext_t *ext)
 {
-    const rsti_process_t told = {
-        .pid = rsti_load_relaxed_i64(&ext->pid),
-        .start_time = rsti_load_relaxed_i64(&ext->start_time),
-        .pid_namespace = rsti_load_relaxed_i64(&ext->pid_namespace),
-    };
+    rsti_process_t told;
+    if (ext != NULL) {
+        told = (rsti_process_t){
+            .pid = rsti_load_relaxed_i64(&ext->pid),
+            .start_time = rsti_load_relaxed_i64(&ext->start_time),
+            .pid_namespace = rsti_load_relaxed_i64(&ext->pid_namespace),
+        };
+    } else if (driver->conductor->now_ns > client->made_ns + MARK_WAIT_NS
+        || !rsti_life_read(driver->dir, client->client_id, &told)) {
+        return;
+    }
     client->is_asked = true;
     client->watched = rsti_death_watch_add(&driver->conductor->deaths, driver->dir,
         client->client_id, &told, &client->watch_fd);
@@ -180,7 +192,7 @@ void rsti_clients_check_foreign(rst_driver_t *driver, int64_t now_ns)
         has_foreign = has_foreign || ext == NULL;
         has_old_foreign = has_old_foreign
             || (ext == NULL && now_ns >= client->made_ns + driver->params.counter_reuse_ns);
-        if (ext != NULL && !client->is_asked) {
+        if (!client->is_asked) {
             watch(driver, client, ext);
         }
     }

@@ -3,6 +3,7 @@
 
 #include "driver/base/counters.h"
 #include "driver/conductor/responses.h"
+#include "logbuffer/rebuilder.h"
 #include "util/alloc.h"
 
 #include <inttypes.h>
@@ -97,6 +98,8 @@ void rsti_client_link_publication(rsti_driver_client_t *client, int64_t registra
     client->publications[client->publication_count++] = (rsti_publication_link_t){
         registration_id, publication};
     publication->ref_count++;
+    const uint8_t owner = rsti_claim_owner(client->client_id);
+    publication->dead_owners[owner / 64] &= ~(UINT64_C(1) << owner % 64);
 }
 
 void rsti_client_destroy(rst_driver_t *driver, rsti_driver_client_t *client)

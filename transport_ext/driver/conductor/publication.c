@@ -5,6 +5,7 @@
 #include "driver/base/driver_state.h"
 #include "driver/base/subscribers.h"
 #include "driver/conductor/channels.h"
+#include "driver/conductor/clients.h"
 #include "driver/conductor/logs.h"
 #include "driver/conductor/responses.h"
 #include "driver/conductor/subscriber_news.h"
@@ -261,6 +262,30 @@ void rsti_publication_abort(rst_driver_t *driver, rsti_publication_t *publicatio
     rsti_driver_wake_log(driver, &publication->file.log, RSTI_WAIT_LIMIT);
 }
 
+void rsti_publication_note_death(rst_driver_t *driver, rsti_publication_t *publication,
+    int64_t client_id)
+{
+    const rsti_ptr_array_t *clients = &driver->conductor->clients;
+    const uint8_t owner = rsti_claim_owner(client_id);
+    for (size_t i = 0; i < clients->count; i++) {
+        const rsti_driver_client_t *client = clients->items[i];
+        for (int32_t k = 0; k < client->publication_count; k++) {
+            if (client->client_id != client_id && rsti_claim_owner(client->client_id) == owner
+                && client->publications[k].publication == publication) {
+                return;
+            }
+        }
+    }
+    publication->dead_owners[owner / 64] |= UINT64_C(1) << owner % 64;
+}
+
+/* A claim that nobody will commit. */
+static bool is_dead_claim(const rsti_publication_t *publication, int64_t position)
+{
+    const uint8_t owner = rsti_log_claim_owner(&publication->file.log, position);
+    return (publication->dead_owners[owner / 64] >> owner % 64 & 1) != 0;
+}
+
 void rsti_publication_check_blocked(rst_driver_t *driver, rsti_publication_t *publication,
     int64_t consumer_position, int64_t now_ns)
 {
@@ -272,14 +297,16 @@ void rsti_publication_check_blocked(rst_driver_t *driver, rsti_publication_t *pu
     const int32_t consumer_count = (int32_t)(consumer_position >> log->position_bits);
     const bool is_behind = rsti_log_producer_position(log) > consumer_position
         || rsti_load_acquire_i32(&log->metadata->active_term_count) != consumer_count;
+    const bool is_dead = is_behind && is_dead_claim(publication, consumer_position);
     if (consumer_position != publication->blocked_position || !is_behind) {
         publication->blocked_position = consumer_position;
         publication->blocked_since_ns = now_ns;
-        if (!is_draining || !is_behind) {
+        if ((!is_draining && !is_dead) || !is_behind) {
             return;
         }
     }
-    if (is_draining || now_ns > publication->blocked_since_ns + driver->params.unblock_timeout_ns) {
+    if (is_draining || is_dead
+        || now_ns > publication->blocked_since_ns + driver->params.unblock_timeout_ns) {
         if (is_draining ? rsti_log_unblock_to_tail(log, consumer_position)
                         : rsti_log_unblock(log, consumer_position)) {
             rsti_driver_count(driver, RSTI_SYSTEM_UNBLOCKED_PUBLICATIONS, 1);

@@ -40,6 +40,10 @@ void rsti_publication_drain(rst_driver_t *driver, rsti_publication_t *publicatio
 void rsti_publication_abort(rst_driver_t *driver, rsti_publication_t *publication, int64_t position,
     const char *why);
 /* Writes padding over the claim of a dead producer (docs/reference/aeron/memory.md 6). */
+/* The client's process has died: what it claimed is skipped. Not when a living client of the
+ * publication shows the same owner. */
+void rsti_publication_note_death(rst_driver_t *driver, rsti_publication_t *publication,
+    int64_t client_id);
 void rsti_publication_check_blocked(rst_driver_t *driver, rsti_publication_t *publication,
     int64_t consumer_position, int64_t now_ns);
 /* Moves the lifecycle forward, never back. */

@@ -4,6 +4,8 @@
 
 #include "cnc/death_watch.h"
 #include "driver/conductor/clients.h"
+#include "logbuffer/appender.h"
+#include "logbuffer/rebuilder.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -80,6 +82,97 @@ TEST(a_killed_client_is_removed_without_a_time_out)
     CHECK(answer_of_type(h, RSTI_RSP_CLIENT_TIMEOUT) != NULL);
     advance(h, 500 * MS, 10 * MS); /* the port of a reader without images */
     CHECK_EQ(h->driver->conductor->receive_endpoints.count, 0);
+    harness_close(h);
+}
+
+/* Killed within milliseconds of opening: the driver has no mark of it yet, and a child that it had
+ * forked holds its FIFO. It was once removed after 11 s. */
+TEST(a_client_killed_before_its_mark_is_removed)
+{
+    harness_t *h = harness_open();
+    const int64_t pub = add(h, RSTI_CMD_ADD_PUBLICATION, "aeron:ipc", STREAM);
+    CHECK(answer(h, RSTI_RSP_PUBLICATION_READY, pub) != NULL);
+    const pid_t pid = start_process();
+    rsti_process_t process = rsti_process_self();
+    process.pid = pid;
+    process.start_time = rsti_process_start_time(pid);
+    const int held = rsti_life_hold(h->dir, CLIENT_ID, &process); /* ours is the child's */
+    CHECK(held >= 0);
+    kill_process(pid);
+    advance(h, 100 * MS, 5 * MS);
+    CHECK_EQ(client_count(h), 0);
+    CHECK_EQ(counter(h, RSTI_SYSTEM_CLIENT_TIMEOUTS), 1);
+    close(held);
+    harness_close(h);
+}
+
+#define OTHER 78
+
+static int64_t add_as(harness_t *h, int64_t client_id, int32_t type)
+{
+    uint8_t buffer[256];
+    const rsti_command_t add_stream = {
+        .type = type,
+        .client_id = client_id,
+        .correlation_id = rsti_mpsc_rb_next_correlation_id(&h->driver->to_driver),
+        .registration_id = -1,
+        .stream_id = STREAM,
+        .channel = {"aeron:ipc", 9},
+    };
+    const int64_t length = rsti_command_encode(&add_stream, buffer, sizeof buffer);
+    (void)rsti_mpsc_rb_write(&h->driver->to_driver, type, buffer, (size_t)length);
+    pass(h);
+    return add_stream.correlation_id;
+}
+
+static void live_on(harness_t *h, int64_t ns)
+{
+    for (const int64_t end = h->manual.now_ns + ns; h->manual.now_ns < end;) {
+        h->manual.now_ns += 100 * MS;
+        const int32_t id = rsti_counters_find(&h->driver->counters.counters,
+            RSTI_COUNTER_CLIENT_HEARTBEAT, OTHER);
+        rsti_counter_store(h->driver, id, rsti_clock_epoch_ms(&h->clock));
+        pass(h);
+    }
+}
+
+/* A process is killed between claim and commit of a publication that others share. Readers once
+ * waited 15 s for it, which is how long a claim of a living process may take. */
+TEST(the_claim_of_a_killed_process_is_skipped)
+{
+    harness_t *h = harness_open();
+    (void)add_as(h, CLIENT_ID, RSTI_CMD_ADD_PUBLICATION);
+    (void)add_as(h, OTHER, RSTI_CMD_ADD_PUBLICATION);
+    (void)add_as(h, OTHER, RSTI_CMD_ADD_SUBSCRIPTION);
+    const pid_t pid = start_process();
+    become(h, pid);
+    rsti_publication_t *base = h->driver->conductor->ipc_publications.items[0];
+    CHECK_EQ(h->driver->conductor->ipc_publications.count, 1);
+    rsti_appender_t killed, other;
+    rsti_appender_init(&killed, &base->file.log, base->pub_lmt, base->session_id, STREAM, false);
+    other = killed;
+    killed.owner = rsti_claim_owner(CLIENT_ID);
+    other.owner = rsti_claim_owner(OTHER);
+    rsti_data_header_t *frame, *slow;
+    CHECK(rsti_append_claim(&killed, 32, 0, &frame) > 0);
+    CHECK(rsti_append_claim(&other, 32, 0, &slow) > 0);
+    live_on(h, 3 * RSTI_NS_PER_S);
+    CHECK_EQ(counter(h, RSTI_SYSTEM_UNBLOCKED_PUBLICATIONS), 0); /* both live */
+    kill_process(pid);
+    CHECK(is_death_seen(h));
+    live_on(h, 1200 * MS);
+    CHECK_EQ(client_count(h), 1);
+    CHECK_EQ(counter(h, RSTI_SYSTEM_UNBLOCKED_PUBLICATIONS), 1);
+    CHECK_EQ(frame->frame.frame_length, 64);
+    CHECK_EQ(frame->frame.type, RSTI_FRAME_PAD);
+    *base->subscribers.items[0].position = 64;
+    live_on(h, 5 * RSTI_NS_PER_S);
+    CHECK_EQ(counter(h, RSTI_SYSTEM_UNBLOCKED_PUBLICATIONS), 1); /* its owner lives */
+    CHECK_EQ(slow->frame.frame_length, -64);
+    rsti_append_commit(slow);
+    CHECK_EQ(slow->frame.frame_length, 64);
+    CHECK_EQ(slow->frame.version, 0);
+    CHECK_EQ(slow->frame.type, RSTI_FRAME_DATA);
     harness_close(h);
 }
 
@@ -203,6 +296,7 @@ TEST(a_closed_client_is_not_counted_as_dead)
 }
 
 CHECK_MAIN(RUN(a_killed_client_is_removed_without_a_time_out),
+    RUN(a_client_killed_before_its_mark_is_removed), RUN(the_claim_of_a_killed_process_is_skipped),
     RUN(the_port_of_a_killed_reader_is_free_soon),
     RUN(the_last_commands_of_a_dead_client_are_carried_out_first), RUN(others_keep_the_time_out),
     RUN(a_closed_client_is_not_counted_as_dead))
