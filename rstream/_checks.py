@@ -30,13 +30,18 @@ def is_whole(value: object) -> bool:
 
 
 def check_seconds(name: str, value: object) -> None:
-    """Refuse what is no number of seconds; a wait until nan would never end.
+    """Refuse what is no number of seconds, 0 or more; a wait until nan would never end.
 
     Raises:
-        ConfigError: no number, or nan.
+        ConfigError: no number, nan, or negative.
     """
     if not isinstance(value, (float, int, Real)) or math.isnan(value):
         raise ConfigError(f"{name}={value!r}: must be a number of seconds")
+    if value < 0:
+        raise ConfigError(
+            f"{name}={value!r}: must be a number of seconds, 0 or more",
+            hint="of a deadline that may be over, give max(0.0, deadline_s - time.monotonic())",
+        )
 
 
 def check_timeout(timeout_s: object) -> None:

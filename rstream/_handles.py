@@ -12,6 +12,7 @@ from rstream import _core
 from rstream._channel_hints import explained
 from rstream._checks import check_timeout
 from rstream._facts import ChannelStatus
+from rstream._greenlets import check_may_wait
 from rstream._pickling import refuse_pickling
 from rstream._process import quiet_at_exit
 
@@ -161,6 +162,7 @@ class Handle(Generic[_CoreT]):
             DriverLost: the driver died; messages that are in memory can still be polled.
             ConcurrentUseError: another thread waits here.
         """
+        check_may_wait()
         return self.core.wait(_seconds(timeout_s))
 
     def close(self) -> None:

@@ -111,6 +111,8 @@ class Publisher(SegmentSender[T]):
                 ``timeout_s``; the text says how much is missing.
             ClosedError: closed here, perhaps during the wait.
         """
+        if timeout_s is not None:
+            check_timeout(timeout_s)
         sent = self._send(obj)
         if sent.__class__ is int:  # a tenth of the time of isinstance
             return sent
@@ -505,7 +507,7 @@ class Publisher(SegmentSender[T]):
         if waiting.cancelled_caught:
             self._check_open()
             raise self._late_error(timeout_s)
-        return timeout_s - (time.monotonic() - began_s)
+        return max(0.0, timeout_s - (time.monotonic() - began_s))
 
     def _may_go_on(self) -> bool:
         """Whether a send may begin another part: no turn is due, and no other call is under way."""

@@ -12,6 +12,7 @@ import threading
 from collections import deque
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
+from rstream._checks import check_seconds
 from rstream._facts import fullest
 from rstream._pickling import refuse_pickling
 from rstream.driver import watch_loop
@@ -302,6 +303,7 @@ class Endpoint:
             TimeoutError: it is still reading after ``timeout_s`` seconds.
             Exception: the exception of ``on_item``.
         """
+        check_seconds("timeout_s", timeout_s)
         self._finishing.set()
         self.source.wake()
         self._join(timeout_s)

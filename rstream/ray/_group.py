@@ -25,7 +25,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeAlias, Unpack
 
-from rstream._checks import check_timeout
+from rstream._checks import check_seconds, check_timeout
 from rstream.codecs._choose import choose_of_handle
 from rstream.errors import (
     BackPressured,
@@ -609,6 +609,8 @@ class Group:
             linger_s: most seconds to wait until they have consumed; None: as the group was made
                 with.
         """
+        if linger_s is not None:
+            check_seconds("linger_s", linger_s)
         if self._is_closed:
             return
         if self._pool is not None:

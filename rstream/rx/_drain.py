@@ -232,7 +232,7 @@ class Drain(Generic[T]):
         queue, on_next = self._queue, self._observer.on_next
         marks, place = queue.marks, self._place
         while most != 0:
-            with queue.lock:
+            with queue.changed:
                 items = queue.take_locked(1)
                 if not items:
                     self._is_scheduled = False

@@ -19,6 +19,7 @@ from reactivex.internal import is_future
 from reactivex.scheduler import CurrentThreadScheduler
 
 from rstream._checks import check_function
+from rstream._condition import Condition
 from rstream.errors import SlowConsumer
 from rstream.rx._ends import tell_end
 from rstream.rx._queue import check_capacity
@@ -109,7 +110,7 @@ class _Merging(Generic[T, R]):
         self._observer = observer
         self._scheduler = scheduler
         self._is_virtual = scheduler is not None and kind_of(scheduler) is Kind.VIRTUAL
-        self._changed = threading.Condition()
+        self._changed = Condition()
         self._marks = Marks(self._changed)
         self._active = 0
         self._has_ended = False  # the source has completed
@@ -190,7 +191,7 @@ class _Merging(Generic[T, R]):
             with self._changed:
                 self._active -= 1
                 self._marks.remove(mark)
-                self._changed.notify()
+                self._changed.notify_all()
             self._marks.settle()
             self._complete_if_done()
 

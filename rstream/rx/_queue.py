@@ -12,12 +12,12 @@ One lock guards all of it; no code of the user runs under it but a policy's key 
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from rstream import policy
 from rstream._checks import is_whole
+from rstream._condition import Condition
 from rstream.errors import ConfigError, SlowConsumer
 from rstream.flow.queues import FullError
 from rstream.stream._buffered import queue_of
@@ -62,11 +62,8 @@ class BoundedQueue(Generic[T]):
         self._queue = queue
         self._is_blocking = isinstance(on_slow, policy.Buffer) and on_slow.overflow == "block"
         self._low = queue.capacity - 1 if low is None else low
-        # Guards the attributes below, and the owner's state; ``changed`` has the same lock, but
-        # to enter that costs 0.1 µs more.
-        self.lock = threading.RLock()
-        self.changed = threading.Condition(self.lock)
-        self.marks = Marks(self.lock, is_soft=not self._is_blocking)
+        self.changed = Condition()  # guards the attributes below, and the owner's state
+        self.marks = Marks(self.changed, is_soft=not self._is_blocking)
         self._is_held = False  # full, and not down to ``low`` again
         self._waiting_producers = 0
         self.is_ended = False  # the source has ended, or its policy failed
@@ -118,7 +115,7 @@ class BoundedQueue(Generic[T]):
             tally = place.tally
             mark = (tally, place.number) if tally is marks.last else marks.note(place)
         while True:
-            with self.lock:
+            with self.changed:
                 if self.is_ended or self.is_closed:
                     marks.block(mark)
                     return

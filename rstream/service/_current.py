@@ -46,9 +46,9 @@ class ServedCall:
 
     @property
     def remaining_s(self) -> float:
-        """Seconds until the caller gives up; infinite without a time-out."""
+        """Seconds until the caller gives up; infinite without a time-out, 0 when it has."""
         deadline_s = self._asked.deadline_s
-        return float("inf") if deadline_s is None else deadline_s - time.monotonic()
+        return float("inf") if deadline_s is None else max(0.0, deadline_s - time.monotonic())
 
     def raise_if_cancelled(self) -> None:
         """End the function if nobody waits for its answer.

@@ -153,6 +153,10 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
                     self._store(items)
             except ClosedError:
                 return
+            except ConfigError as error:  # it can never wait here
+                with self._changed:
+                    self._failure = error
+                    self._note_change()
             except MessagesLost as error:
                 self._await_raised(error)
             except Exception as error:  # a poll of the consumer raises it; reading goes on

@@ -149,8 +149,8 @@ def _check_waits(chosen: PublisherSettings, uri: str) -> None:
 
 def _check_wait(name: str, seconds: float) -> None:
     check_seconds(name, seconds)
-    if not 0 <= seconds < float("inf"):
-        raise ConfigError(f"{name}={seconds!r}: must be a number of seconds, 0 or more")
+    if seconds == float("inf"):
+        raise ConfigError(f"{name}={seconds!r}: must be a limited number of seconds")
 
 
 @overload

@@ -49,7 +49,7 @@ class SendOptions(TypedDict, total=False):
         linger_s: seconds that ``close`` waits for the readers (5).
         rate: how fast it may send, such as ``rate.Fixed("200MB/s")`` or ``rate.Adaptive()``
             (:mod:`rstream.rate`), whatever the channel says. None (default): as the channel says,
-            else as the driver's option ``rate`` says, which is unlimited unless set.
+            else as the driver's option ``rate`` says, else ``Adaptive()``: it follows its readers.
         max_message_length: longest object that it sends, in bytes when encoded (1 GiB; at most 2
             GiB - 1). Objects longer than an eighth of a term travel in parts. A stream without a
             name takes no more than that eighth.

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from rstream import _core
 from rstream._checks import check_seconds, check_timeout
+from rstream._greenlets import check_may_wait
 from rstream._later_log import LaterLog
 from rstream._process import holds, park_at_exit, quiet_at_exit
 from rstream._with_hints import refuses_async_with
@@ -116,6 +117,7 @@ class Publisher(SegmentSender[T]):
             self._say()
         if isinstance(step, _steps.Pause):
             return time.sleep(step.seconds)
+        check_may_wait()
         deadline_s = time.monotonic() + step.seconds
         if not self._room.acquire(timeout=step.seconds):
             return False
@@ -196,6 +198,7 @@ class Publisher(SegmentSender[T]):
         offer = _core.SendPath._offer
 
     def _send_slowly(self, obj: T, *, timeout_s: float | None = None) -> int:
+        check_timeout(timeout_s)
         return self._send_encoded(self._encode_one(obj), timeout_s)
 
     _send_slowly.__qualname__ = "Publisher.send"  # for the text of a TypeError

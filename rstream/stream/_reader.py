@@ -45,6 +45,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from rstream._checks import check_timeout
 from rstream._facts import fullest
+from rstream._greenlets import check_may_wait
 from rstream._neighbours import hint_for_reader
 from rstream._process import park_at_exit
 from rstream._unclosed import call_site
@@ -589,6 +590,7 @@ class Reader(Subscriber[T], Generic[T]):
 
     def _wait(self, timeout_s: float | None, deadline_s: float) -> bool:
         inputs = self._inputs
+        check_may_wait()
         while not self.is_ready():
             remaining_s = deadline_s - time.monotonic()
             if inputs.waiter.wait(max(0.0, min(remaining_s, WAIT_SLICE_S)), self.look_s):

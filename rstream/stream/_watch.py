@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
+from rstream._greenlets import check_may_wait
 from rstream.errors import ClosedError, DriverError, DriverLost, ForkedError
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ class Watch:
         """
         if self._waiter is None or self._publisher.session_id != self._session_id:
             self.attach()
+        check_may_wait()
         waiter = self._waiter
         return waiter is not None and waiter.wait(timeout_s)
 
