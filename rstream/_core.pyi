@@ -554,9 +554,15 @@ class Turn:
     child needs a new one.
     """
 
-    def __new__(cls) -> Self: ...
+    def __new__(cls, title: str = ..., /) -> Self:
+        """With the title of its owner it serves one use at a time: entering raises
+        ConcurrentUseError while any thread is inside.
+        """
     def __enter__(self) -> None: ...
     def __exit__(self, *exc: object) -> None: ...
+    @property
+    def is_mine(self) -> bool:
+        """Whether this thread is inside."""
     @property
     def is_contended(self) -> bool:
         """Whether another thread waits to enter."""

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
 from rstream._process import park_at_exit
-from rstream.errors import ClosedError
+from rstream.errors import ClosedError, CodecError, RStreamError
 from rstream.service._caller import check_demand
 from rstream.service._wire import Kind
 
@@ -25,8 +25,8 @@ A = TypeVar("A")
 class AnswerStream(Generic[A]):
     """The answers to one request, in order: ``for answer in stream``. One thread at a time.
 
-    Leaving it, by :meth:`close`, ``with``, or an error of the loop's own, tells the server, which
-    closes its generator.
+    Leaving it, by :meth:`close` or ``with``, or when it is collected, tells the server, which
+    closes its generator. After an interrupt in the wait for an answer the next loop goes on.
     """
 
     def __init__(
@@ -83,11 +83,20 @@ class AnswerStream(Generic[A]):
         except ClosedError:
             park_at_exit()
             raise
-        codec_id, body = self._answers.popleft()
-        self._taken += 1
-        if 2 * (self._granted - self._taken) <= self._prefetch and self._prefetch:
-            self._grant(self._taken + self._prefetch)
-        return self._owner._decoded(codec_id, body)  # pyright: ignore[reportPrivateUsage]
+        codec_id, body = self._answers[0]
+        taken = self._taken + 1
+        if 2 * (self._granted - taken) <= self._prefetch and self._prefetch:
+            self._grant(taken + self._prefetch)
+        try:
+            answer = self._owner._decoded(codec_id, body)  # pyright: ignore[reportPrivateUsage]
+        except CodecError:
+            del self._answers[0]
+            self._taken = taken
+            raise
+        # Without a call from here on: a signal handler that raises must lose no answer.
+        del self._answers[0]
+        self._taken = taken
+        return answer
 
     def _await_answer(self, call: Call) -> None:
         owner, timeout_s = self._owner, self._timeout_s
@@ -95,7 +104,7 @@ class AnswerStream(Generic[A]):
         try:
             wait = owner._wait  # pyright: ignore[reportPrivateUsage]
             is_here = wait(self._line, self._is_ready, deadline_s)
-        except BaseException:
+        except RStreamError:  # after an interrupt the stream goes on
             self.close()
             raise
         if not is_here:

@@ -1,4 +1,8 @@
-"""The requests of a caller that have no answer yet. Pure book-keeping."""
+"""The requests of a caller that have no answer yet. Pure book-keeping.
+
+A signal handler may end any of these calls, which is then made again. So what a message changes is
+set without a call in between, where no handler runs, and a request is listed until it is over.
+"""
 
 from __future__ import annotations
 
@@ -23,10 +27,10 @@ class Call:
             a single request.
         error: why it failed.
         is_over: nothing more will come.
-        on_change: is called when something has come.
+        count: answers of a stream that have come.
     """
 
-    __slots__ = ("answers", "body", "call_id", "codec_id", "error", "is_over", "on_change")
+    __slots__ = ("answers", "body", "call_id", "codec_id", "count", "error", "is_over")
 
     codec_id: int
     body: bytes
@@ -36,13 +40,11 @@ class Call:
         self.answers: deque[tuple[int, bytes]] | None = answers
         self.error: Exception | None = None
         self.is_over: bool = False
-        self.on_change: Callable[[], object] | None = None
+        self.count: int = 0
 
     def finish(self, error: Exception | None) -> None:
         """Note that nothing more will come."""
         self.error, self.is_over = error, True
-        if self.on_change is not None:
-            self.on_change()
 
 
 class Calls:
@@ -74,49 +76,47 @@ class Calls:
     def add(self, *, is_stream: bool) -> Call | None:
         """A new request; None: there is no room."""
         answers: deque[tuple[int, bytes]] | None = deque() if is_stream else None
-        with self._adding:
-            if len(self.by_id) >= self.most:
-                return None
-            self._next_id += 1
-            call = self.by_id[self._next_id] = Call(self._next_id, answers)
+        call = None
+        try:
+            with self._adding:
+                if len(self.by_id) >= self.most:
+                    return None
+                self._next_id += 1
+                call = self.by_id[self._next_id] = Call(self._next_id, answers)
             return call
+        except BaseException:
+            if call is not None:
+                self.by_id.pop(call.call_id, None)
+            raise
 
     def on_message(self, data: bytes) -> None:
         """Note a message of the server. What nobody waits for any more is dropped and counted."""
         if len(data) < HEAD.size:
             return
         kind, codec_id, _, _, call_id, _ = HEAD.unpack_from(data)
-        if kind == Kind.ITEM:
-            call = self.by_id.get(call_id)
-            if call is not None and call.answers is not None:
-                call.answers.append((codec_id, data[HEAD.size :]))
-                if call.on_change is not None:
-                    call.on_change()
-                return
-        elif Kind.ANSWER <= kind <= Kind.FAIL:
-            call = self.by_id.pop(call_id, None)
-            if call is not None:
-                if kind == Kind.ANSWER and call.on_change is None:  # as _end, without its calls
-                    self.answered += 1
-                    call.codec_id, call.body = codec_id, data[HEAD.size :]
-                    call.is_over = True
-                else:
-                    self._end(call, kind, codec_id, data[HEAD.size :])
-                return
-        self.late += 1
+        call = self.by_id.get(call_id)
+        if kind == Kind.ITEM and call is not None and call.answers is not None:
+            answer = codec_id, data[HEAD.size :]
+            call.count += 1
+            call.answers += (answer,)  # the last change, and no call
+        elif Kind.ANSWER <= kind <= Kind.FAIL and call is not None:
+            self._end(call, kind, codec_id, data[HEAD.size :])
+        else:
+            self.late += 1
 
     def _end(self, call: Call, kind: int, codec_id: int, body: bytes) -> None:
+        error = None
         if kind == Kind.FAIL:
             text = f"{self._where}: its server failed: "
-            call.finish(make_remote(decode_failure(body), text, channel=self._channel))
-            return
-        self.answered += 1
-        call.codec_id, call.body = codec_id, body
-        call.finish(None)
+            error = make_remote(decode_failure(body), text, channel=self._channel)
+        else:
+            self.answered += 1
+            call.codec_id, call.body = codec_id, body
+        call.error, call.is_over = error, True
+        self.by_id.pop(call.call_id, None)
 
-    def fail_all(self, make_error: Callable[[], Exception]) -> None:
+    def fail_all(self, make_error: Callable[[Call], Exception]) -> None:
         """End every request with an error of its own."""
-        calls = list(self.by_id.values())
-        self.by_id.clear()
-        for call in calls:
-            call.finish(make_error())
+        for call in list(self.by_id.values()):
+            call.finish(make_error(call))
+            self.by_id.pop(call.call_id, None)

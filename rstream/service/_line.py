@@ -43,6 +43,8 @@ from rstream.stream._inner import inner_publisher, inner_reader
 from rstream.stream._names import new_stream_id, uri_keys
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rstream.codecs import Encoded
     from rstream.service._place import Place
 
@@ -79,7 +81,10 @@ class Line:
         self.calls: Calls = Calls(self.where, place.channel, outstanding)
         self.is_dead: bool = False
         self._is_closed = False
+        self._make_failure: Callable[[Call], Exception] = lambda _: self.closed_error()
         self._was_connected = False
+        self._messages: list[bytes] = []  # of the last poll; those from _next on are not noted
+        self._next = 0
         self._heard_s = time.monotonic()
         self.stream_id: int = new_stream_id()
         self._port = 0
@@ -207,7 +212,8 @@ class Line:
 
     def forget(self, call: Call) -> None:
         """Give a request up, and tell the server."""
-        if self.calls.by_id.pop(call.call_id, None) is not None:
+        self.calls.by_id.pop(call.call_id, None)
+        if not call.is_over:
             self.tell(Kind.CANCEL, call.call_id)
 
     # ---- answers ----
@@ -218,13 +224,17 @@ class Line:
         Raises:
             ClosedError: the line was closed here.
         """
-        try:
-            messages = self.answers.poll(BATCH)
-        except DriverError as error:
-            self._on_driver_lost(error)
-            return 0
-        for data in messages:
-            self.calls.on_message(data)
+        if self._next >= len(self._messages):  # else the last call was interrupted
+            try:
+                self._messages = self.answers.poll(BATCH)
+                self._next = 0
+            except DriverError as error:
+                self._on_driver_lost(error)
+                return 0
+        messages, on_message = self._messages, self.calls.on_message
+        for data in messages[self._next :]:
+            on_message(data)
+            self._next += 1
         if messages:
             self._heard_s = time.monotonic()
         else:
@@ -265,17 +275,27 @@ class Line:
         self.die(text)
         return self._lost(text)
 
-    def _lost(self, why: str) -> ServerLost:
+    def _lost(self, why: str, call: Call | None = None) -> ServerLost:
+        count = 0 if call is None else call.count
+        when = f"after {count} answers of the stream" if count else "before it answered"
         return ServerLost(
-            f"{self.where}: {why} before it answered",
+            f"{self.where}: {why} {when}",
             hint="it may have carried the request out or not; ask again only if that does no harm",
             channel=self.place.channel,
         )
 
     def die(self, why: str) -> None:
         """Fail every outstanding request. The line is of no use any more."""
-        self.is_dead = True
-        self.calls.fail_all(lambda: self._lost(why))
+        if not self.is_dead:
+            self._make_failure = lambda call: self._lost(why, call)
+            self.is_dead = True
+        self.fail_rest()
+
+    def fail_rest(self) -> None:
+        """Fail the requests of a dead line that have not failed yet: :meth:`die` may have been
+        interrupted, or a request may have come since.
+        """
+        self.calls.fail_all(self._make_failure)
 
     # ---- life ----
 
@@ -287,8 +307,9 @@ class Line:
         """Fail what is outstanding, and tell the server. The line is of no use any more."""
         for call_id in list(self.calls.by_id):
             self.tell(Kind.CANCEL, call_id)
+        self._make_failure = lambda _: error
         self.is_dead = True
-        self.calls.fail_all(lambda: error)
+        self.fail_rest()
 
     def statistics(self) -> dict[str, int]:
         """Counts of this line."""
@@ -303,10 +324,10 @@ class Line:
         """Fail what is outstanding, and close both streams. Idempotent; at most ``LINGER_S``."""
         if self._is_closed:
             return
-        self._is_closed = True
         self.give_up(error or self.closed_error())
         self.answers.close()
         self._asks.close()
+        self._is_closed = True  # here: a call that was interrupted is made again
         _session.release(self._link)
 
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import threading
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from rstream._checks import check_timeout
-from rstream._core import NOT_CONNECTED
+from rstream._core import NOT_CONNECTED, Turn
 from rstream._process import park_at_exit, quiet_at_exit
 from rstream._with_hints import refuses_async_with
-from rstream.errors import ClosedError
+from rstream.errors import ClosedError, ConcurrentUseError
 from rstream.service._answers import AnswerStream
 from rstream.service._caller import PREFETCH, TIMEOUT_S, Caller, check_prefetch
 from rstream.service._line import LOOK_S, Line, seconds_left
@@ -48,8 +49,9 @@ class Requester(Caller[A]):
     def __init__(self, place: Place, **options: Any) -> None:
         super().__init__(place, **options)
         self._opening = threading.RLock()  # reentrant: a signal handler may close it meanwhile
-        self._leading = threading.Lock()
-        self._followers: dict[threading.Event, Callable[[], bool]] = {}
+        self._leading = Turn(repr(self))  # held by the leader
+        self._is_led = False  # for followers; an interrupt may leave it true for a moment
+        self._followers: dict[Any, Callable[[], bool]] = {}  # by the lock that each sleeps on
 
     # ---- asking ----
 
@@ -82,6 +84,7 @@ class Requester(Caller[A]):
                         raise self._timeout(timeout_s)
             finally:
                 if not call.is_over:
+                    line.calls.by_id.pop(call.call_id, None)  # first: no handler runs before
                     line.forget(call)
             if call.error is not None:
                 raise call.error
@@ -109,7 +112,11 @@ class Requester(Caller[A]):
         check_prefetch(prefetch)
         deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
         line, call = self._ask(Kind.ASK_STREAM, query, prefetch, timeout_s, deadline_s)
-        return AnswerStream(self, line, call, prefetch=prefetch, timeout_s=timeout_s)
+        try:
+            return AnswerStream(self, line, call, prefetch=prefetch, timeout_s=timeout_s)
+        except BaseException:
+            line.forget(call)
+            raise
 
     def _ask(
         self,
@@ -129,8 +136,8 @@ class Requester(Caller[A]):
         while (call := calls.add(is_stream=kind == Kind.ASK_STREAM)) is None:
             if not self._wait(line, lambda: calls.has_room, deadline_s):
                 raise self._full(timeout_s)
-        message = line.message(kind, self._query_codec.codec_id, call.call_id, number, body)
         try:
+            message = line.message(kind, self._query_codec.codec_id, call.call_id, number, body)
             is_large = line.is_large(message)
             position = NOT_CONNECTED if is_large else line.offer(message)
             if position <= 0:
@@ -138,20 +145,18 @@ class Requester(Caller[A]):
             if is_large:
                 line.send_large(message, seconds_left(deadline_s))
         except BaseException:
-            calls.by_id.pop(call.call_id, None)
+            line.forget(call)  # an interrupt may have come when it was sent
             raise
         return line, call
 
     def _refresh(self, line: Line) -> None:
         """See what has happened to the server since the last request, unless a leader does."""
-        if self._leading.acquire(blocking=False):
+        with suppress(ConcurrentUseError), self._leading:
             try:
                 while not line.is_dead and line.take():
                     pass
             except ClosedError as error:
                 raise self._closed_error() from error
-            finally:
-                self._leading.release()
 
     def _send_later(
         self, line: Line, message: bytes, position: int, deadline_s: float | None
@@ -194,22 +199,33 @@ class Requester(Caller[A]):
             ClosedError: closed here meanwhile.
         """
         while not is_ready():
-            if line.is_dead:  # its requests have failed; a wait for room must end too
+            if line.is_dead:  # its requests fail; a wait for room must end too
+                line.fail_rest()
                 return is_ready()
             left_s = seconds_left(deadline_s)
             if left_s <= 0:
                 return False
-            if self._leading.acquire(blocking=False):
-                try:
-                    self._lead(line, is_ready, deadline_s)
-                except ClosedError as error:
-                    raise self._closed_error() from error
-                finally:
-                    self._leading.release()
-                    self._wake_followers(anyone=True)
-            else:
+            if not self._try_lead(line, is_ready, deadline_s):
                 self._follow(is_ready, min(left_s, LOOK_S))
         return True
+
+    def _try_lead(self, line: Line, is_ready: Callable[[], bool], deadline_s: float | None) -> bool:
+        """Lead until it is ready. False: another thread leads."""
+        has_led = False
+        try:
+            with self._leading:
+                has_led = self._is_led = True
+                self._lead(line, is_ready, deadline_s)
+        except ClosedError as error:
+            raise self._closed_error() from error
+        except ConcurrentUseError:
+            if has_led:
+                raise
+        finally:
+            if has_led:
+                self._is_led = False
+                self._wake_followers(anyone=True)
+        return has_led
 
     def _lead(self, line: Line, is_ready: Callable[[], bool], deadline_s: float | None) -> None:
         while not (is_ready() or line.is_dead):
@@ -222,23 +238,24 @@ class Requester(Caller[A]):
                 return
 
     def _follow(self, is_ready: Callable[[], bool], timeout_s: float) -> None:
-        event = threading.Event()
-        self._followers[event] = is_ready
+        bell = threading.Lock()  # not an Event: an interrupted set() may keep its lock
+        bell.acquire()
+        self._followers[bell] = is_ready
         try:
             # The leader may have left before this thread was on its list.
-            if self._leading.locked() and not is_ready():
-                event.wait(timeout_s)
+            if self._is_led and not is_ready():
+                bell.acquire(timeout=timeout_s)
         finally:
-            del self._followers[event]
+            del self._followers[bell]
 
     def _wake_followers(self, *, anyone: bool) -> None:
         """Wake those whose answer is here, and one more if nobody leads now."""
-        for event, is_ready in list(self._followers.items()):
-            if is_ready():
-                event.set()
-            elif anyone:
-                event.set()
-                anyone = False
+        for bell, is_ready in list(self._followers.items()):
+            has_what_it_waits_for = is_ready()
+            if has_what_it_waits_for or anyone:
+                anyone = anyone and has_what_it_waits_for
+                with suppress(RuntimeError):  # it was rung before
+                    bell.release()
 
     # ---- life ----
 

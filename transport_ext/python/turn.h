@@ -11,16 +11,17 @@ typedef struct rsti_py_turn_t {
     unsigned long owner; /* thread ident; meaningless while depth is 0 */
     int64_t depth;
     int64_t rivals;
+    PyObject *title; /* NULL: it is no turn of one use at a time */
     pthread_mutex_t mutex;
     pthread_cond_t left;
 } rsti_py_turn_t;
 
-/* False: another thread is inside. */
+/* False: another thread is inside; or this one, in a turn for one use at a time. */
 static inline bool rsti_py_turn_try_enter(rsti_py_turn_t *turn)
 {
     const unsigned long me = PyThread_get_thread_ident();
 
-    if (turn->depth > 0 && turn->owner != me) {
+    if (turn->depth > 0 && (turn->owner != me || turn->title != NULL)) {
         return false;
     }
     turn->owner = me;

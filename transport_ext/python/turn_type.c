@@ -13,13 +13,18 @@
 static PyObject *turn_new(PyTypeObject *type, PyObject *args, PyObject *options)
 {
     rsti_py_turn_t *self;
+    PyObject *title = NULL;
 
-    if (PyTuple_Size(args) > 0 || (options != NULL && PyDict_Size(options) > 0)) {
-        PyErr_SetString(PyExc_TypeError, "Turn() takes no arguments");
+    if ((options != NULL && PyDict_Size(options) > 0)
+        || !PyArg_UnpackTuple(args, "Turn", 0, 1, &title)) {
+        if (PyErr_Occurred() == NULL) {
+            PyErr_SetString(PyExc_TypeError, "Turn() takes no keyword arguments");
+        }
         return NULL;
     }
     self = (rsti_py_turn_t *)PyType_GenericAlloc(type, 0);
     if (self != NULL) {
+        self->title = title == NULL ? NULL : PyObject_Str(title);
         (void)pthread_mutex_init(&self->mutex, NULL);
         (void)pthread_cond_init(&self->left, NULL);
     }
@@ -31,6 +36,7 @@ static void turn_dealloc(PyObject *object)
     rsti_py_turn_t *self = (rsti_py_turn_t *)object;
     PyTypeObject *type = Py_TYPE(object);
 
+    Py_XDECREF(self->title);
     (void)pthread_cond_destroy(&self->left);
     (void)pthread_mutex_destroy(&self->mutex);
     PyObject_Free(self);
@@ -66,12 +72,28 @@ static bool await_turn(rsti_py_turn_t *self)
     return !is_interrupted;
 }
 
+static PyObject *raise_busy(rsti_py_turn_t *self)
+{
+    PyObject *text = PyUnicode_FromFormat("%U: another thread is reading; one thread at a time",
+        self->title);
+
+    if (text != NULL) {
+        (void)rsti_py_raise_text(rsti_py_state_of_type(Py_TYPE(self)), RST_EBUSY,
+            PyUnicode_AsUTF8AndSize(text, NULL));
+        Py_DECREF(text);
+    }
+    return NULL;
+}
+
 static PyObject *turn_enter(PyObject *object, PyObject *unused)
 {
     rsti_py_turn_t *self = (rsti_py_turn_t *)object;
 
     (void)unused;
     while (!rsti_py_turn_try_enter(self)) {
+        if (self->title != NULL) {
+            return raise_busy(self);
+        }
         if (!await_turn(self)) {
             return NULL;
         }
@@ -109,13 +131,23 @@ static PyObject *turn_get_is_contended(PyObject *object, void *closure)
     return PyBool_FromLong(((rsti_py_turn_t *)object)->rivals > 0);
 }
 
+static PyObject *turn_get_is_mine(PyObject *object, void *closure)
+{
+    const rsti_py_turn_t *self = (rsti_py_turn_t *)object;
+
+    (void)closure;
+    return PyBool_FromLong(self->depth > 0 && self->owner == PyThread_get_thread_ident());
+}
+
 static PyMethodDef turn_methods[] = {
-    {"__enter__", turn_enter, METH_NOARGS, "Wait until no other thread is inside, and enter."},
+    {"__enter__", turn_enter, METH_NOARGS,
+        "Wait until no other thread is inside, and enter. For one use at a time: raise instead."},
     {"__exit__", RSTI_PY_FASTCALL(turn_leave), METH_FASTCALL, "Leave."},
     {NULL, NULL, 0, NULL},
 };
 
 static PyGetSetDef turn_getset[] = {
+    {"is_mine", turn_get_is_mine, NULL, "Whether this thread is inside.", NULL},
     {"is_contended", turn_get_is_contended, NULL, "Whether another thread waits to enter.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };

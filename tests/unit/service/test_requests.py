@@ -380,16 +380,18 @@ def test_a_driver_that_dies_ends_requests_and_both_ends_join_again(make_driver_d
 
 def test_a_leader_that_leaves_wakes_who_has_an_answer_and_one_to_lead(driver_dir, name):
     asks = service.requester(name, dir=driver_dir)
-    events = [threading.Event() for _ in range(4)]
+    bells = [threading.Lock() for _ in range(4)]
+    for bell in bells:
+        bell.acquire()
     answers = (False, True, False, True)
     asks._followers = {
-        event: lambda is_ready=is_ready: is_ready
-        for event, is_ready in zip(events, answers, strict=True)
+        bell: lambda is_ready=is_ready: is_ready
+        for bell, is_ready in zip(bells, answers, strict=True)
     }
     asks._wake_followers(anyone=False)
-    assert [event.is_set() for event in events] == [False, True, False, True]
+    assert [bell.locked() for bell in bells] == [True, False, True, False]
     asks._wake_followers(anyone=True)
-    assert [event.is_set() for event in events] == [True, True, False, True]
+    assert [bell.locked() for bell in bells] == [False, False, True, False]
 
 
 def test_a_server_that_follows_another_at_once_is_found(driver_dir, name):
