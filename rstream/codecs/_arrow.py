@@ -97,6 +97,7 @@ class _Arrow:
             if form == "pandas":
                 return pa.Table.from_pandas(obj)
             if form == "polars":
+                _refuse_objects(obj)
                 return obj.to_arrow()
         except (pa.ArrowException, TypeError, ValueError) as error:
             raise CodecError(
@@ -149,12 +150,50 @@ class _Arrow:
         return self._pa.Table.from_batches(batches, schema)
 
     def _pandas(self, schema: Any, batches: list[Any]) -> Any:
-        return self._table(schema, batches).to_pandas()
+        """A frame whose integers are exact: pandas would make floats of a column with nulls."""
+        table = self._table(schema, batches)
+        frame = table.to_pandas(integer_object_nulls=True)  # nested ones stay Python's integers
+        is_integer = self._pa.types.is_integer
+        index_names = _index_names(schema)
+        own = [place for place, field in enumerate(schema) if field.name not in index_names]
+        if len(own) != frame.shape[1]:
+            return frame
+        for place, index in enumerate(own):
+            column = table.column(index)
+            if column.null_count and is_integer(column.type):
+                exact = column.to_pandas(types_mapper=_nullable)
+                frame.isetitem(place, exact.array)
+        return frame
 
     def _polars(self, schema: Any, batches: list[Any]) -> Any:
         import polars  # pyright: ignore[reportMissingImports] - of no extra
 
         return polars.from_arrow(self._table(schema, batches))
+
+
+def _refuse_objects(frame: Any) -> None:
+    """polars writes the addresses of Python's objects, which no reader can use."""
+    for name, dtype in frame.schema.items():
+        if name_of(type(dtype)) == "Object" or name_of(dtype) == "Object":
+            raise CodecError(
+                f"column {name!r} of the DataFrame holds Python objects, not their bytes",
+                hint="give it another type: pl.col(name).map_elements(str), or tolist() of it for "
+                'codec="msgpack"',
+            )
+
+
+def _index_names(schema: Any) -> set[str]:
+    """The columns of a table that become the index of its frame."""
+    metadata = schema.pandas_metadata
+    return set() if metadata is None else {n for n in metadata["index_columns"] if type(n) is str}
+
+
+def _nullable(type_: Any) -> Any:
+    """The type of pandas for integers of which some are missing."""
+    import pandas
+
+    bits = str(type_)  # such as int64 and uint8
+    return pandas.api.types.pandas_dtype(bits.replace("u", "U", 1).replace("int", "Int", 1))
 
 
 def _remedy(frame: Any) -> str:

@@ -296,3 +296,47 @@ def test_a_message_that_cannot_be_decoded_holds_no_view(driver_dir, name):
         until(lambda: sub.poll())
         sub.poll()
         assert sub.statistics()["view_bytes"] == 0
+
+
+@pytest.mark.parametrize("face", ["stream", "aio", "rx", "ray"])
+def test_limits_reach_the_codec_on_each_face(face, driver_dir, name):
+    """A table of nulls has more rows than bytes."""
+    limits = codecs.Limits(rows=1000)
+    options = {"codec": "arrow", "dir": driver_dir, "limits": limits}
+    nulls = pa.table({"n": pa.nulls(5000)})
+    text = "5000 rows or elements"
+    if face == "ray":
+        end = ray.reader(**options, udp=False, on_lost="raise")
+        try:
+            with end.handle.publisher(linger_s=0) as pub:
+                pub.send(nulls)
+                with pytest.raises(CodecError, match=text):
+                    end.source.get(timeout_s=10)
+        finally:
+            end.close()
+        return
+    with rstream.publisher(name, codec="arrow", dir=driver_dir, linger_s=0) as pub:
+        if face == "stream":
+            with rstream.subscriber(name, **options) as sub:
+                pub.send(nulls)
+                with pytest.raises(CodecError, match=text):
+                    sub.get(timeout_s=10)
+        elif face == "aio":
+
+            async def read():
+                async with rstream.aio.subscriber(name, **options) as sub:
+                    pub.send(nulls)
+                    with pytest.raises(CodecError, match=text):
+                        await sub.get(timeout_s=10)
+
+            asyncio.run(read())
+        else:
+            rx = pytest.importorskip("rstream.rx")
+            errors = []
+            heard = threading.Event()
+            with rx.from_stream(name, **options).subscribe(
+                on_error=lambda error: (errors.append(error), heard.set())
+            ):
+                pub.send(nulls)
+                assert heard.wait(10)
+            assert text in str(errors[0])

@@ -90,7 +90,8 @@ def test_pandas_frames_with_their_index():
     back = sent(frame, pd.DataFrame, codecs.codec_for(pd.DataFrame))
     pd.testing.assert_frame_equal(back, frame)
     assert sent(frame, pa.Table).column_names == ["px", "at", "symbol"]
-    pd.testing.assert_frame_equal(sent(small(), pd.DataFrame), small().to_pandas())
+    exact = small().to_pandas().astype({"a": "Int64"})
+    pd.testing.assert_frame_equal(sent(small(), pd.DataFrame), exact)
 
 
 def test_a_pandas_column_of_objects_is_refused_with_what_to_do():
@@ -160,3 +161,64 @@ def test_junk_is_a_codec_error():
 def test_a_codec_and_a_type_that_do_not_fit_are_refused(type_, codec):
     with pytest.raises(ConfigError, match=rf"codec='{codec}' does not carry type={type_.__name__}"):
         codecs.choose(type_, codec)
+
+
+# ---- exact numbers in frames ----
+
+BIG = 2**60 + 1
+
+
+def as_frame(table, **options):
+    pandas = pytest.importorskip("pandas")
+    encoded = codecs.arrow().encode(table)
+    data = b"".join(map(bytes, encoded)) if isinstance(encoded, list) else bytes(encoded)
+    (frame,) = codecs.arrow(pandas.DataFrame, **options).decode_many([data])
+    return frame
+
+
+@pytest.mark.parametrize(
+    ("type_", "dtype"),
+    [("int64", "Int64"), ("uint64", "UInt64"), ("int8", "Int8"), ("uint16", "UInt16")],
+)
+def test_integers_with_nulls_are_exact_in_a_frame_of_pandas(type_, dtype):
+    pa = pytest.importorskip("pyarrow")
+    most = 2 ** (int(type_.lstrip("uint")) - (type_[0] != "u")) - 1
+    column = pa.array([most, None], type_)
+    frame = as_frame(pa.table({"t": ["x", "y"], "id": column, "n": pa.array([1, 2], type_)}))
+    assert [str(kind) for kind in frame.dtypes[1:]] == [dtype, type_]
+    assert frame["id"][0] == most
+    assert frame["id"].isna().tolist() == [False, True]
+
+
+def test_integers_inside_of_other_columns_are_exact_in_a_frame_of_pandas():
+    pa = pytest.importorskip("pyarrow")
+    columns = {
+        "list": pa.array([[BIG, None]]),
+        "lists": pa.array([[[BIG, None]]]),
+        "dict": pa.array([{"a": BIG}, {"a": None}]).slice(0, 1),
+        "word": pa.array([BIG]).dictionary_encode(),
+        "map": pa.array([[("a", BIG), ("b", None)]], pa.map_(pa.string(), pa.int64())),
+    }
+    (row,) = as_frame(pa.table(columns)).to_dict("records")
+    assert row["list"].tolist() == [BIG, None]
+    assert row["lists"][0].tolist() == [BIG, None]
+    assert row["dict"] == {"a": BIG}
+    assert row["word"] == BIG
+    assert row["map"] == [("a", BIG), ("b", None)]
+
+
+def test_a_frame_with_an_index_and_missing_integers_comes_back_as_it_was():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(
+        {"id": pandas.array([BIG, None], "Int64"), "x": [1.5, None]}, index=["a", "b"]
+    )
+    frame[7] = [1, 2]
+    frame.columns = ["id", "x", "7"]
+    pandas.testing.assert_frame_equal(as_frame(frame), frame)
+
+
+def test_objects_in_a_frame_of_polars_are_refused():
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame({"n": [1], "o": polars.Series([object()], dtype=polars.Object)})
+    with pytest.raises(CodecError, match="column 'o' of the DataFrame holds Python objects"):
+        codecs.arrow().encode(frame)
