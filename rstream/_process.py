@@ -28,6 +28,20 @@ def holds(lock: Condition | threading.RLock) -> bool:
     return lock._is_owned()  # pyright: ignore - conditions use it, too
 
 
+def raise_interrupt(error: Exception, call: Callable[[], object]) -> None:
+    """Raise the error of a call if a signal handler raised it in the middle: made again, the call
+    succeeds. Else return: the error is the call's own.
+
+    For code that makes something else of the errors of codecs and of the user's functions. The call
+    must do no harm when it is made twice.
+    """
+    try:
+        call()
+    except Exception:
+        return
+    raise error
+
+
 def is_inherited(pid: int) -> bool:
     """Whether this process is a forked child, and not the process with that id, which made the
     object. Closing it here changes nothing: it belongs to the parent.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, TypeVar
 
 from rstream._checks import is_whole
 from rstream._pickling import refuse_pickling
-from rstream._process import is_inherited
+from rstream._process import is_inherited, raise_interrupt
 from rstream._unclosed import call_site, warn_unclosed
 from rstream.errors import BackPressured, ClosedError, CodecError, ConfigError, RequestTimeout
 from rstream.service._line import joined
@@ -80,14 +80,22 @@ class Caller(Generic[A]):
 
     def _encoded(self, query: Any) -> bytes:
         try:
-            with self._codec_lock:
-                return joined(self._query_codec.encode(query))
-        except CodecError as error:
-            raise CodecError(
-                f"{self._where}: the query: {error.args[0]}", hint=error.hint
-            ) from error
+            return self._encode(query)
         except Exception as error:
+            raise_interrupt(error, lambda: self._encode(query))
+            if isinstance(error, CodecError):
+                raise CodecError(
+                    f"{self._where}: the query: {error.args[0]}", hint=error.hint
+                ) from error
             raise CodecError(f"{self._where}: the query {query!r:.100}: {error}") from error
+
+    def _encode(self, query: Any) -> bytes:
+        with self._codec_lock:
+            return joined(self._query_codec.encode(query))
+
+    def _decode(self, body: bytes) -> A:
+        with self._codec_lock:
+            return self._codec.decode_many([body])[0]
 
     def _decoded(self, codec_id: int, body: bytes) -> A:
         wanted = self._codec.codec_id
@@ -99,9 +107,9 @@ class Caller(Generic[A]):
                 f"this caller has {describe_codec(wanted)}; use the same codec= at both ends"
             )
         try:
-            with self._codec_lock:
-                return self._codec.decode_many([body])[0]
+            return self._decode(body)
         except CodecError as error:
+            raise_interrupt(error, lambda: self._decode(body))
             raise CodecError(
                 f"{self._where}: the answer: {error.args[0]}",
                 hint=error.hint or "use the same type= and codec= at both ends",

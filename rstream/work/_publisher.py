@@ -29,7 +29,7 @@ from rstream._checks import check_seconds, check_timeout
 from rstream._condition import Condition
 from rstream._later_log import LaterLog
 from rstream._pickling import refuse_pickling
-from rstream._process import holds, is_inherited
+from rstream._process import holds, is_inherited, raise_interrupt
 from rstream._unclosed import call_site, warn_unclosed
 from rstream.driver import watch_loop
 from rstream.errors import (
@@ -288,9 +288,10 @@ class Publisher(Generic[T]):
             encoded = self._codec.encode(obj)
             # Owned: it may have to be sent again.
             data = b"".join(encoded if isinstance(encoded, list) else [encoded])
-        except RStreamError:
-            raise
         except Exception as error:
+            raise_interrupt(error, lambda: self._codec.encode(obj))
+            if isinstance(error, RStreamError):
+                raise
             raise CodecError(
                 f"{self!r}: {type(obj).__name__} cannot be encoded: {error}"
             ) from error

@@ -27,7 +27,7 @@ from rstream import stream
 from rstream._channel_uri import ChannelUri
 from rstream._checks import check_timeout
 from rstream._pickling import refuse_pickling
-from rstream._process import holds, is_inherited
+from rstream._process import holds, is_inherited, raise_interrupt
 from rstream._unclosed import call_site, warn_unclosed
 from rstream.channel import Channel
 from rstream.codecs import raw
@@ -328,14 +328,18 @@ class Subscriber(Generic[T]):
         with self._lock:
             self._ledger.started(lane, number)
         try:
-            (item,) = self._codec.decode_many([payload[HEAD.size :]])
+            (item,) = self._decode(payload)
         except Exception as error:
+            raise_interrupt(error, lambda: self._decode(payload))
             text = error if isinstance(error, CodecError) else repr(error)
             log.error("%r: a job is given back, it cannot be decoded: %s", self, text)
             self._refused += 1
             self.settle(lane, number, is_done=False)
             return None
         return Job(self, item, delivery, lane, number)
+
+    def _decode(self, payload: bytes) -> list[T]:
+        return self._codec.decode_many([payload[HEAD.size :]])
 
     def settle(self, lane: int, number: int, *, is_done: bool) -> None:
         """For :class:`Job`: it is done, or given back."""
