@@ -76,7 +76,7 @@ class Lane:
         self.is_leaving = False
         self._bell = bell
         self._ends: deque[int] = deque()  # positions behind its items
-        self._end = publisher.position  # behind the last one
+        self._end = publisher.sent_position  # behind the last one
         self._done = 0
 
     @property
@@ -94,12 +94,12 @@ class Lane:
         return position
 
     @property
-    def position(self) -> int:
-        """How far its publisher has come."""
-        return self.publisher.position
+    def sent_position(self) -> int:
+        """Position behind the last item that its publisher took."""
+        return self.publisher.sent_position
 
     def _note_end(self) -> None:
-        position = self.publisher.position
+        position = self.publisher.sent_position
         if position > self._end:
             self._ends += (position,)  # no call: no signal handler runs before the next line
             self._end = position
@@ -116,7 +116,7 @@ class Lane:
         """Go on with another publisher, to a member that has nothing yet."""
         self.publisher = publisher
         self._ends.clear()
-        self._end = publisher.position
+        self._end = publisher.sent_position
         self._done = 0
 
     def done_upto(self, consumed: int) -> int:

@@ -197,6 +197,13 @@ class Publisher(SegmentSender[T]):
         send = _core.SendPath._send
         offer = _core.SendPath._offer
 
+    @property
+    def sent_position(self) -> int:
+        """Position behind what was sent last; 0: nothing yet, below 0: closed. An offer that is
+        refused leaves it: only :attr:`position` counts the padding at the end of a term.
+        """
+        return self._core.sent_position
+
     def _send_slowly(self, obj: T, *, timeout_s: float | None = None) -> int:
         check_timeout(timeout_s)
         return self._send_encoded(self._encode_one(obj), timeout_s)

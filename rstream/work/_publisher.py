@@ -313,7 +313,7 @@ class Publisher(Generic[T]):
         self._is_clogged = False
         for seat in seats:
             head = HEAD.pack(seat.lane, seat.last + 1, message.deliveries + 1)
-            self._offered = seat, message, seat.publisher.position
+            self._offered = seat, message, seat.publisher.sent_position
             try:
                 if seat.publisher.offer(head + message.data) > 0:
                     self._note_given(seat, message)
@@ -340,7 +340,7 @@ class Publisher(Generic[T]):
         if self._offered is None:
             return
         seat, message, before = self._offered
-        if seat.publisher.position > before and message.number == 0:
+        if seat.publisher.sent_position > before and message.number == 0:
             self._note_given(seat, message)
         self._offered = None
 

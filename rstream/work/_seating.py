@@ -36,8 +36,8 @@ class LanePublisher(Protocol):
         ...
 
     @property
-    def position(self) -> int:
-        """How far it has come: an :meth:`offer` that was taken has moved it."""
+    def sent_position(self) -> int:
+        """Position behind what :meth:`offer` took last; an offer that is refused leaves it."""
         ...
 
     def offer(self, obj: bytes, /) -> int:

@@ -201,6 +201,7 @@ def test_padding_moves_the_position_and_is_not_delivered(client, channel):
     publication, subscription = pair(client, channel=channel, exclusive=True)
     send(publication, b"before")
     before = publication.position
+    assert publication.core.sent_position == before
     assert publication.append_padding(100) == before + 160
     send(publication, b"after")
     assert receive(subscription, 2) == [b"before", b"after"]
@@ -211,7 +212,7 @@ def test_padding_moves_the_position_and_is_not_delivered(client, channel):
     shared, _ = pair(client, 8)
     assert shared.append_padding(1) == ERROR
     publication.close()
-    assert publication.append_padding(1) == CLOSED
+    assert publication.append_padding(1) == publication.core.sent_position == CLOSED
 
 
 def test_a_recorded_stream_is_offered_again(client):

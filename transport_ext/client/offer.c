@@ -64,6 +64,7 @@ static void ask_for_room(rst_publication_t *publication)
 static inline int64_t finish(rst_publication_t *publication, int64_t result)
 {
     if (result > 0) {
+        rsti_store_relaxed_i64(&publication->sent_position, result);
         wake(publication);
     } else if (result == RST_BACK_PRESSURED || result == RST_NOT_CONNECTED) {
         rsti_store_relaxed_i32(&publication->last_reason, (int32_t)result);

@@ -19,6 +19,7 @@ struct rst_publication_t {
     int32_t last_reason;          /* atomic: the reason of the last refused offer, for waiters */
     int32_t demand_was_connected; /* atomic: as rst_publication_demand last returned it */
     int64_t demand_seen;          /* atomic: likewise, its `change` */
+    int64_t sent_position;        /* atomic: after the last message that was taken; 0: none */
     rsti_log_ext_t *ext;
     rst_client_t *client;
     rsti_shared_log_t *log;

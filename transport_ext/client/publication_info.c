@@ -47,6 +47,14 @@ RST_API int64_t rst_publication_position(const rst_publication_t *publication)
     return rsti_log_producer_position(&publication->log->file.log);
 }
 
+RST_API int64_t rst_publication_sent_position(const rst_publication_t *publication)
+{
+    if (!rsti_publication_is_usable(publication)) {
+        return rsti_publication_refuse(publication);
+    }
+    return rsti_load_relaxed_i64(&publication->sent_position);
+}
+
 RST_API int64_t rst_publication_position_limit(const rst_publication_t *publication)
 {
     if (!rsti_publication_is_usable(publication)) {

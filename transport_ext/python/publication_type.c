@@ -311,6 +311,7 @@ PUBLICATION_INFO(is_ipc, PyBool_FromLong)
             self->handle.is_closed ? RST_CLOSED : function(self->publication));                    \
     }
 PUBLICATION_POSITION(position, rst_publication_position)
+PUBLICATION_POSITION(sent_position, rst_publication_sent_position)
 PUBLICATION_POSITION(position_limit, rst_publication_position_limit)
 PUBLICATION_POSITION(consumed_position, rst_publication_consumed_position)
 PUBLICATION_POSITION(available_window, rst_publication_available_window)
@@ -465,6 +466,8 @@ static PyGetSetDef publication_getset[] = {
     {"is_exclusive", publication_get_is_exclusive, NULL, "Belongs to one thread.", NULL},
     {"is_ipc", publication_get_is_ipc, NULL, "Shared memory.", NULL},
     {"position", publication_get_position, NULL, "Position after the last message.", NULL},
+    {"sent_position", publication_get_sent_position, NULL,
+        "Position after the last message that was taken.", NULL},
     {"position_limit", publication_get_position_limit, NULL, "Offers are accepted up to here.",
         NULL},
     {"consumed_position", publication_get_consumed_position, NULL,

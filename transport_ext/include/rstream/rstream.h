@@ -170,6 +170,9 @@ typedef struct rst_publication_info_t {
 RST_API void rst_publication_info(const rst_publication_t *publication,
     rst_publication_info_t *info);
 RST_API int64_t rst_publication_position(const rst_publication_t *publication);
+/* Behind what an offer took last; 0: nothing yet. An offer that is refused leaves it, while padding
+ * at the end of a term may move the position. With several producers: one of the last. */
+RST_API int64_t rst_publication_sent_position(const rst_publication_t *publication);
 RST_API int64_t rst_publication_position_limit(const rst_publication_t *publication);
 RST_API bool rst_publication_is_connected(const rst_publication_t *publication);
 RST_API bool rst_publication_is_closed(const rst_publication_t *publication);
