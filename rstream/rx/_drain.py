@@ -125,6 +125,7 @@ class Drain(Generic[T]):
         self._is_done = False  # the end was delivered, or dispose was called
         # What counts as consumed: in parts, as in the loop over a stream (stream/_pump.py).
         self._place = Place(None, 0, self._forget_given)
+        self._place.close_disposed = queue.marks.close_disposed
         self._part = self._left_of_part = 1
         self._part_since_s = 0.0
         queue.on_change = self._wake

@@ -199,6 +199,7 @@ class _Merging(Generic[T, R]):
             self._fail_at(mark, error)
 
         place = Place(*(mark or NOWHERE), lambda: self._drop(mark))
+        place.close_disposed = self._marks.close_disposed
 
         def deliver(item: R) -> None:
             self._deliver(item, place, mark)

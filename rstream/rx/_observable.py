@@ -13,7 +13,7 @@ from rstream.rx._reading import chosen_scheduler, read
 from rstream.rx._schedulers import check_scheduler
 from rstream.stream import Subscriber
 from rstream.stream._options import SubscriberSettings, settings
-from rstream.stream._tally import settle_here
+from rstream.stream._tally import close_disposed_here, settle_here
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -202,6 +202,7 @@ def _observable(
         except Exception as error:
             observer.on_error(error)
             return Disposable()
+        close_disposed_here()
         place = chosen_scheduler(scheduler, subscribed)
         return Disposable(read(source, observer, is_batched, place, name))
 

@@ -53,6 +53,7 @@ class Reading:
         self._is_batched = is_batched
         self._is_stopped = False
         self._tally = Tally(source, self._before_poll, self._settle)
+        self._tally.close_source = self._close
         self._place = self._tally.place
         self._batch_length = 1  # objects that are delivered together, from the place on
 

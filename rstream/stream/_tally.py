@@ -32,7 +32,17 @@ if TYPE_CHECKING:
 
     from rstream import _core
 
-__all__ = ("NOWHERE", "Lot", "Mark", "Marks", "Place", "Tally", "here", "settle_here")
+__all__ = (
+    "NOWHERE",
+    "Lot",
+    "Mark",
+    "Marks",
+    "Place",
+    "Tally",
+    "close_disposed_here",
+    "here",
+    "settle_here",
+)
 
 #: A reader's tally, and the number of one of its objects; without a tally, an object of no reader.
 Mark: TypeAlias = "tuple[Tally | None, int]"
@@ -53,14 +63,17 @@ class Place:
         tally: counts the reader's objects; None: it works on no object of a reader.
         number: of the object.
         settle: counts the object as consumed though its call has not returned.
+        close_disposed: closes readers whose pipeline was disposed in this call; None: there is none
+            but the tally's.
     """
 
-    __slots__ = ("number", "settle", "tally")
+    __slots__ = ("close_disposed", "number", "settle", "tally")
 
     def __init__(self, tally: Tally | None, number: int, settle: Callable[[], None]) -> None:
         self.tally = tally
         self.number = number
         self.settle = settle
+        self.close_disposed: Callable[[], None] | None = None
 
 
 class _Here(threading.local):
@@ -78,6 +91,20 @@ def settle_here() -> None:
     place = here.place
     if place is not None:
         place.settle()
+
+
+def close_disposed_here() -> None:
+    """Close the readers whose pipelines were disposed in the call that the thread is in. Their own
+    threads may still be busy, and the next reader would begin where they stand. Call it when the
+    new reader is open: a stream that has no reader at all may end.
+    """
+    place = here.place
+    if place is None:
+        return
+    if place.close_disposed is not None:
+        place.close_disposed()
+    elif place.tally is not None:
+        place.tally.close_disposed()
 
 
 class Source(Protocol):
@@ -146,6 +173,7 @@ class Tally:
             them.
         is_ending: the reader will be closed.
         counts_waiting: at the end of the reader, what waits in queues that live counts as consumed.
+        close_source: closes the reader of a pipeline that was disposed; any thread.
     """
 
     def __init__(self, source: Source, base: Callable[[], int], settle: Callable[[], None]) -> None:
@@ -162,6 +190,7 @@ class Tally:
         self.base = self.polled = 0
         self.is_ending = False
         self.counts_waiting = False
+        self.close_source: Callable[[], None] | None = None
 
     # ---- the thread that reads ----
 
@@ -264,6 +293,11 @@ class Tally:
 
     # ---- the end ----
 
+    def close_disposed(self) -> None:
+        """Close the reader at once if its pipeline was disposed."""
+        if self.is_ending and self.close_source is not None:
+            self.close_source()
+
     def finish(self, close: Callable[[], None]) -> None:
         """Have the reader closed, at once or when the queues have handed on what they hold."""
         self.is_ending = True
@@ -295,9 +329,20 @@ class Marks:
         is_soft: the queue drops.
         is_live: not closed yet; what waits will be handed on.
         last: the tally of the mark noted last, for who makes the next one without a call.
+        left: the tallies of the readers that it asked, once they were left.
     """
 
-    __slots__ = ("_tallies", "blocked", "given", "is_live", "is_soft", "last", "lock", "waiting")
+    __slots__ = (
+        "_tallies",
+        "blocked",
+        "given",
+        "is_live",
+        "is_soft",
+        "last",
+        "left",
+        "lock",
+        "waiting",
+    )
 
     def __init__(self, lock: Any, is_soft: bool = False) -> None:
         self.lock = lock
@@ -308,6 +353,7 @@ class Marks:
         self.blocked: list[Mark] = []
         self.last: Tally | None = None
         self._tallies: list[Tally] | None = []  # None: they were left
+        self.left: list[Tally] = []
 
     def note(self, place: Place) -> Mark | None:
         """The mark of what the calling thread works on. Not under the lock.
@@ -386,5 +432,11 @@ class Marks:
         under the lock.
         """
         tallies, self._tallies, self.last = self._tallies, None, None
+        self.left += tallies or ()
         for tally in tallies or ():
             tally.unregister(self)
+
+    def close_disposed(self) -> None:
+        """Close the readers that were disposed with this queue. Not under the lock."""
+        for tally in self.left:
+            tally.close_disposed()

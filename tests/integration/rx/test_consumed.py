@@ -292,6 +292,7 @@ def test_an_async_loop_that_is_left(driver_dir, name):
 @pytest.mark.parametrize("prefetch", [1, 2, 16, 256])
 @pytest.mark.parametrize("queue", ["none", "observe_on_bounded", "two queues"])
 def test_retry_goes_on_behind_the_item_that_failed(queue, prefetch, driver_dir, name):
+    # Twice, so that the second new reader begins where the first one stands, not the failed one.
     items, done = [], threading.Event()
     fails = [STOP, STOP + 200]
 
