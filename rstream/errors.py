@@ -376,8 +376,8 @@ class SlowConsumer(TransportError):
 class MessagesLost(TransportError):
     """Messages are lost, or may be.
 
-    A reader raises it when its group went on without it, because it was too slow. ``wait_consumed``
-    of a publisher raises it when a driver ended, or the last reader left, with messages that it may
+    A reader raises it when its group went on without it, because it was too slow, or when it comes
+    back after the death of its driver and has missed some. ``wait_consumed`` of a publisher raises it when a driver ended, or the last reader left, with messages that it may
     not have consumed.
 
     Attributes:
