@@ -386,10 +386,11 @@ def test_kill_the_driver(world: World) -> None:
             seconds, changed = world.sub.event("SessionChanged", killed_s)
             world.note(seconds)
             assert where in changed["reason"]
-            seconds, gap = world.sub.event("Gap", killed_s)
-            world.note(seconds)
-            assert gap["session_id"] == session_id
-            assert gap["from_position"] > 0
+            if where != world.near:  # else it knows the end, and tells a gap only if there is one
+                seconds, gap = world.sub.event("Gap", killed_s)
+                world.note(seconds)
+                assert gap["session_id"] == session_id
+                assert gap["from_position"] > 0
         else:
             seconds, lost = world.sub.event("Lost", killed_s)
             world.note(seconds)
@@ -413,13 +414,9 @@ def test_kill_an_embedded_driver_with_its_publisher(
             world.publish(embedded=EMBEDDED)
             world.subscribe()
             world.flow(0.0)
-            session_id = world.session()
             killed_s = world.pub.kill()
             seconds, _ = world.sub.event("SessionChanged", killed_s)
             world.note(seconds)
-            seconds, gap = world.sub.event("Gap", killed_s)
-            world.note(seconds)
-            assert gap["session_id"] == session_id
             started_s = time.monotonic()
             world.publish()  # the subscriber has started the shared driver instead
             world.flow(started_s)
