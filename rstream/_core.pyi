@@ -83,10 +83,16 @@ def read_errors(dir: str, /) -> list[tuple[int, int, int, str]]:
 def read_losses(dir: str, /) -> list[tuple[int, int, int, int, int, int, str, str]]:
     """(observations, bytes_lost, first_ms, last_ms, session_id, stream_id, channel, source)."""
 
-def read_holders(dir: str, /) -> list[tuple[int, bool, int, int, int, int, int, int, str]]:
-    """The slowest reader of each publication: (registration_id of the publication, is_local, id of
-    the receiver or subscription, client_id or -1, pid or 0, since_ms, position, window in bytes,
-    source or "").
+def read_clients(dir: str, /) -> list[tuple[int, int, int, str]]:
+    """(client_id, pid or 0, last heartbeat in ms since 1970, name or "") of each client."""
+
+def read_holders(
+    dir: str, /
+) -> list[tuple[int, bool, bool, int, int, int, int, int, int, int, int, int, str]]:
+    """The slowest reader of each publication, and the one whose report its rate follows:
+    (registration_id of the publication, whether it is that report, is_local, id of the receiver or
+    subscription, client_id or -1, pid or 0, since_ms, position, window in bytes, where a receiver
+    waits for a gap or 0, allowed and drain of a report in bytes per second, source or "").
     """
 
 def read_held_by(dir: str, registration_id: int, /) -> tuple[int, int, int]:

@@ -6,6 +6,8 @@ import enum
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
+from rstream._process_text import process_text
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -22,7 +24,6 @@ __all__ = (
     "SlowestReader",
     "fullest",
     "segment_fill",
-    "slowest_reader_of",
 )
 
 #: What a publisher may have in shared segments that a reader has not consumed: bytes, messages.
@@ -218,20 +219,26 @@ class CounterEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlowestReader:
-    """The reader of a publication that has consumed least.
+    """A reader that may hold a publication back, with the process behind it.
 
-    It holds the stream back when its buffer is full.
+    It is the one that has consumed least, or the one whose report the publication's rate follows.
 
     Attributes:
         publication_id: the driver's number of the publication.
         is_local: True: a subscriber in shared memory or a spy; False: a receiver on the network.
         reader_id: receiver id; local: the driver's number of the subscription.
-        client_id: local: the client that subscribed; receivers: None.
-        pid: local: its process; None: not known.
+        client_id: the client that subscribed; None: a receiver whose client is not known here.
+        pid: its process; None: not known.
         source: ``"ip:port"`` of a receiver; local: empty.
         since_ms: since when it is the slowest, milliseconds since 1970 (local: to the second).
-        position: everything below was consumed, in bytes of the stream.
-        window_bytes: how far the publisher may be ahead of it.
+        position: everything below was consumed, in bytes of the stream; 0 of a report.
+        window_bytes: how far the publisher may be ahead of it; 0 of a report.
+        client_name: its client's name, by default program and pid; empty: not known.
+        host: the host of its process; empty: not known.
+        received_position: of a receiver: everything below has arrived in order, and what lies
+            behind is on the way, or lost and to be sent again; None: not known.
+        is_report: the publication's rate follows it.
+        drain_bytes_per_s: of a report: what it takes.
     """
 
     publication_id: int
@@ -243,31 +250,37 @@ class SlowestReader:
     since_ms: int
     position: int
     window_bytes: int
+    client_name: str = ""
+    host: str = ""
+    received_position: int | None = None
+    is_report: bool = False
+    drain_bytes_per_s: int | None = None
 
     def fill(self, position: int) -> float:
         """How full its buffer is, 0 to 1, when the stream was sent up to ``position``."""
         waiting = max(0, position - self.position)
         return min(1.0, waiting / self.window_bytes) if self.window_bytes > 0 else 0.0
 
+    def waits_for_path(self, position: int) -> bool:
+        """Whether most of what was sent up to ``position`` has not arrived: it has read the rest.
+
+        Then the path holds the stream, and not this reader.
+        """
+        if self.received_position is None or self.is_report:
+            return False
+        waiting = max(0, position - self.position)
+        return 2 * max(0, self.received_position - self.position) < waiting
+
+    @property
+    def process(self) -> str:
+        """Program, pid and host, as ``"prices.py, pid 4711 on ada"``; empty: not known."""
+        return process_text(self.client_name, self.pid, self.host)
+
     @property
     def name(self) -> str:
-        """What kind of reader it is and where, for people."""
+        """The process, and what kind of reader it is and where, for people."""
+        kind = f"subscription {self.reader_id} of client {self.client_id}"
         if not self.is_local:
-            return f"receiver {self.reader_id & 0xFFFF_FFFF_FFFF_FFFF:#x} at {self.source or '?'}"
-        process = f", pid {self.pid}" if self.pid is not None else ""
-        return f"subscription {self.reader_id} of client {self.client_id}{process}"
-
-
-def slowest_reader_of(row: tuple[int, bool, int, int, int, int, int, int, str]) -> SlowestReader:
-    """The value of a row of ``_core.read_holders``."""
-    return SlowestReader(
-        publication_id=row[0],
-        is_local=row[1],
-        reader_id=row[2],
-        client_id=row[3] if row[1] else None,
-        pid=row[4] or None,
-        since_ms=row[5],
-        position=row[6],
-        window_bytes=row[7],
-        source=row[8],
-    )
+            place = self.source or "?"
+            kind = f"receiver {self.reader_id & 0xFFFF_FFFF_FFFF_FFFF:#x} at {place}"
+        return f"{self.process} ({kind})" if self.process else kind

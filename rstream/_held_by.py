@@ -16,10 +16,14 @@ class HeldBy(enum.StrEnum):
 
     WINDOW = "window"
     """The slowest reader has no room for more."""
+    PATH = "path"
+    """The path to a receiver: it has read what has arrived, and waits for what was lost or is on
+    the way. ``rstream stat``, ``top`` and metrics tell it; an error says ``WINDOW``."""
     DEMAND = "demand"
     """The readers have requested no more elements (``request(n)``)."""
     RATE = "rate"
-    """The publisher's own rate lets nothing through now."""
+    """The publisher's rate lets nothing through now: its own, or under a law that follows fill NAKs
+    (the default) that of the reader whose report lowers it."""
     BUDGET = "budget"
     """The readers' driver grants this host no more unconsumed bytes."""
     SUBSCRIBER = "subscriber"

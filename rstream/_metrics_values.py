@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from rstream._channel_uri import name_of
 from rstream._facts import segment_fill
 from rstream._held_by import HeldBy
+from rstream._process_text import process_text
 
 if TYPE_CHECKING:
     from rstream._facts import SlowestReader
@@ -134,6 +135,8 @@ class PublicationState:
         consumed: least position of the subscribers in shared memory; None: none, or UDP.
         subscribers: subscribers in shared memory.
         slowest: the reader that has consumed least; None: no reader, or an Aeron driver.
+        followed: the reader whose report its rate follows; None: its rate is its own.
+        client_name, pid: the name and the process of that client; empty and None: not known.
         held_by: what the publication waits for; None: it may send, or has ended.
         is_ended: its publisher has closed it, and a reader has not consumed everything yet.
         storage_needed, storage_usable: bytes that its next term needs, and that are usable in the
@@ -161,6 +164,9 @@ class PublicationState:
     consumed: int | None
     subscribers: int
     slowest: SlowestReader | None = None
+    followed: SlowestReader | None = None
+    client_name: str = ""
+    pid: int | None = None
     held_by: HeldBy | None = None
     is_ended: bool = False
     storage_needed: int = 0
@@ -203,6 +209,25 @@ class PublicationState:
             return None
         is_alone = self.subscribers == 0 if self.is_ipc else not self.sender_limit
         return HeldBy.SUBSCRIBER if is_alone else self.held_by
+
+    @property
+    def holder(self) -> SlowestReader | None:
+        """The reader for which the publication waits; None: for none, or it is not known.
+
+        Under a law of rate that follows reports it is the reader that asks for the least.
+        """
+        match self.waits_for:
+            case HeldBy.WINDOW | HeldBy.DEMAND | HeldBy.BUDGET | HeldBy.PATH:
+                return self.slowest
+            case HeldBy.RATE:
+                return self.followed
+            case _:
+                return None
+
+    @property
+    def process(self) -> str:
+        """The publisher's program and pid, for people; empty: not known."""
+        return process_text(self.client_name, self.pid)
 
     @property
     def sent(self) -> int:
@@ -261,6 +286,7 @@ class SubscriptionState:
         stream_id, channel: what it reads.
         since_ms: when it was added, milliseconds since 1970.
         images: sessions that it reads now; 0: it waits for a publisher.
+        client_name, pid: the name and the process of that client; empty and None: not known.
     """
 
     registration_id: int
@@ -269,6 +295,13 @@ class SubscriptionState:
     channel: str
     since_ms: int
     images: int
+    client_name: str = ""
+    pid: int | None = None
+
+    @property
+    def process(self) -> str:
+        """The reader's program and pid, for people; empty: not known."""
+        return process_text(self.client_name, self.pid)
 
     @property
     def name(self) -> str | None:
@@ -288,6 +321,7 @@ class ImageState:
             position says so.
         highest: highest position that was received; above ``received`` when there is a gap.
         registration_id: the driver's number of the subscription.
+        client_name, pid: the name and the process of that client; empty and None: not known.
     """
 
     session_id: int
@@ -298,6 +332,13 @@ class ImageState:
     received: int | None
     highest: int | None
     registration_id: int = 0
+    client_name: str = ""
+    pid: int | None = None
+
+    @property
+    def process(self) -> str:
+        """The reader's program and pid, for people; empty: not known."""
+        return process_text(self.client_name, self.pid)
 
     @property
     def name(self) -> str | None:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Final, NoReturn, Self
 from rstream import _core
 from rstream._channel_hints import explained
 from rstream._checks import check_stream_id, check_timeout
+from rstream._client_name import check_name, default_name
 from rstream._core import Batch, Claim, Counter, Message
 from rstream._facts import (
     ChannelStatus,
@@ -97,11 +98,13 @@ class Client:
     Args:
         dir: driver directory; None: ``$RSTREAM_DIR``, else ``/dev/shm/rstream-<user>``.
         config: settings.
-        name: shown in the driver's counters; overrides ``config``.
+        name: what `rstream stat`, metrics and errors call this client, 100 bytes at most; overrides
+            ``config``. Empty: ``$RSTREAM_CLIENT_NAME``, else program and pid.
         start_driver: start the shared driver when none is alive in the directory; overrides
             ``config``.
         driver_config: settings for a driver that is started here.
     Raises:
+        ConfigError: ``name`` is too long, or cannot be printed.
         DriverNotFound: no driver is alive in the directory, and none was to be started.
         DriverError: no driver could be started.
         VersionMismatch: the directory has another layout version.
@@ -122,6 +125,9 @@ class Client:
     ) -> None:
         self._made_at = call_site()
         self.config: ClientConfig = config or ClientConfig()
+        shown = self.config.name if name is None else name
+        check_name(shown, "name")
+        self.name: str = shown or default_name()
         path = resolve_dir(dir)
         timeout_s = self.config.driver_timeout_s
         if self.config.start_driver if start_driver is None else start_driver:
@@ -130,7 +136,7 @@ class Client:
             _await_driver(path, timeout_s)
         self.core: _core.Client = _core.Client(
             path,
-            self.config.name if name is None else name,
+            self.name,
             max(1, round(timeout_s * 1e3)),
             round(self.config.keepalive_interval_s * 1e9),
         )

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, TypedDict
 
 from rstream._checks import check_seconds
+from rstream._client_name import check_name
 from rstream.errors import ConfigError
 
 __all__ = ("ClientConfig", "DriverConfig", "DriverSettings")
@@ -166,11 +167,12 @@ def _keepalive_interval_s() -> float:
 class ClientConfig:
     """How a client behaves.
 
-    Two defaults come from the environment, so that a whole process tree can be configured without
-    code. They are written as in driver options: ``1s``, ``100ms``.
+    Three defaults come from the environment, so that a whole process tree can be configured without
+    code. Durations are written as in driver options: ``1s``, ``100ms``.
 
     Attributes:
-        name: shown in the driver's counters; empty: none.
+        name: what `rstream stat`, metrics, errors and Aeron's tools call the client, at most 100
+            bytes. Empty: ``$RSTREAM_CLIENT_NAME``, else program and pid, as ``prices.py[4711]``.
         driver_timeout_s: how long to wait for the driver at the start, and how old its heartbeat
             may be before it counts as dead (``$RSTREAM_DRIVER_TIMEOUT``, else 10).
         keepalive_interval_s: period of the client's own heartbeat; keep it well below the driver's
@@ -187,6 +189,7 @@ class ClientConfig:
     start_driver: bool = True
 
     def __post_init__(self) -> None:
+        check_name(self.name, "name")
         for key in ("driver_timeout_s", "keepalive_interval_s", "registration_timeout_s"):
             value = getattr(self, key)
             check_seconds(key, value)

@@ -26,11 +26,11 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rstream import _core
-from rstream._facts import SlowestReader, slowest_reader_of
 from rstream._held_by import HeldBy
+from rstream._holders import Process, clients_of, holders_of, with_process
 from rstream._metrics_values import (
     Counter,
     ImageState,
@@ -42,6 +42,9 @@ from rstream._metrics_values import (
 )
 from rstream._publication import wanted_elements
 from rstream.errors import RStreamError
+
+if TYPE_CHECKING:
+    from rstream._facts import SlowestReader
 
 __all__ = (
     "Counter",
@@ -80,6 +83,8 @@ TYPE_FILL_NAKS = 7306
 TYPE_HEADROOM = 7307
 TYPE_DESTINATION_FAILED = 7312
 TYPE_SUBSCRIPTION = 7313
+#: Half of the least burst of a rate in shared memory: four frames.
+IDLE_BYTES = 2 * 1408
 STREAM_TYPES = frozenset({1, 2, 3, 4, 5, 9, 12, 13, 17, 19, 20, TYPE_SUBSCRIPTION})
 
 
@@ -146,7 +151,7 @@ def slowest_readers(driver_dir: str) -> list[SlowestReader]:
 
     Either may be missing. Aeron's drivers tell of neither.
     """
-    return [slowest_reader_of(row) for row in _core.read_holders(driver_dir)]
+    return [reader for reader in holders_of(driver_dir) if not reader.is_report]
 
 
 def publications(driver_dir: str) -> list[PublicationState]:
@@ -157,14 +162,27 @@ def publications(driver_dir: str) -> list[PublicationState]:
     """
     found = counters(driver_dir)
     slowest: dict[int, SlowestReader] = {}
-    for reader in slowest_readers(driver_dir):
+    followed: dict[int, SlowestReader] = {}
+    for reader in holders_of(driver_dir):
+        if reader.is_report:
+            followed[reader.publication_id] = reader
+            continue
         other = slowest.get(reader.publication_id)
         if other is None or reader.position < other.position:
             slowest[reader.publication_id] = reader
+    clients = clients_of(driver_dir)
+
+    def known(state: PublicationState, reader: SlowestReader | None) -> SlowestReader | None:
+        if reader is None:
+            return None
+        return with_process(reader, driver_dir, state.stream_id, state.session_id)
+
     states = [
         dataclasses.replace(
             state,
-            slowest=_as_of_now(state, slowest.get(state.registration_id)),
+            **_named(clients, state.client_id),
+            slowest=_as_of_now(state, known(state, slowest.get(state.registration_id))),
+            followed=known(state, followed.get(state.registration_id)),
             rate=_rate(found, state.registration_id),
             demand=wanted_elements(driver_dir, state.registration_id),
         )
@@ -174,6 +192,12 @@ def publications(driver_dir: str) -> list[PublicationState]:
         dataclasses.replace(state, **_segments(driver_dir, state) | _held_by(driver_dir, state))
         for state in states
     ]
+
+
+def _named(clients: dict[int, Process], client_id: int) -> dict[str, Any]:
+    """Name and process of a client, as fields of a state."""
+    process = clients.get(client_id, Process("", None))
+    return {"client_name": process.name, "pid": process.pid}
 
 
 def sessions(driver_dir: str) -> tuple[list[PublicationState], list[ImageState]]:
@@ -216,9 +240,25 @@ def _held_by(driver_dir: str, state: PublicationState) -> dict[str, Any]:
     held_by = HeldBy.from_core(number, state.demand)
     if number == _core.HELD_BY_ENDED:
         return {"is_ended": True, "held_by": None}
+    if held_by is HeldBy.RATE and _is_idle(state):
+        return {}
+    is_full = state.position >= state.limit
+    if held_by is HeldBy.WINDOW and is_full and (reader := state.slowest) is not None:
+        held_by = HeldBy.PATH if reader.waits_for_path(state.sent) else held_by
     if held_by in (HeldBy.WINDOW, HeldBy.DEMAND, HeldBy.STORAGE) and state.position < state.limit:
         return {}
     return {"held_by": held_by, "storage_needed": needed, "storage_usable": usable}
+
+
+def _is_idle(state: PublicationState) -> bool:
+    """Whether a publication under a rate has room: all is sent, or most of a burst is left.
+
+    A rate leaves a burst of 10 ms to a publisher that sends less (flow/allowance.h).
+    """
+    if state.sender_position is not None:
+        return state.sender_position >= state.position
+    burst = (0 if state.rate is None else state.rate.bytes_per_s) * 0.01
+    return state.limit - state.position > max(burst / 2, IDLE_BYTES)
 
 
 def _segments(driver_dir: str, state: PublicationState) -> dict[str, Any]:
@@ -288,7 +328,11 @@ def _publications(found: list[StreamCounter]) -> list[PublicationState]:
 
 def images(driver_dir: str) -> list[ImageState]:
     """Every subscriber with the image that it reads; raises as :func:`publications`."""
-    return _images(stream_counters(driver_dir))
+    clients = clients_of(driver_dir)
+    return [
+        dataclasses.replace(state, **_named(clients, state.client_id))
+        for state in _images(stream_counters(driver_dir))
+    ]
 
 
 def _images(found: list[StreamCounter]) -> list[ImageState]:
@@ -317,8 +361,10 @@ def subscriptions(driver_dir: str) -> list[SubscriptionState]:
     """
     found = stream_counters(driver_dir)
     readers = [c.registration_id for c in found if c.type_id == TYPE_SUBSCRIBER_POSITION]
+    clients = clients_of(driver_dir)
     return [
         SubscriptionState(
+            **_named(clients, c.owner_id),
             registration_id=c.registration_id,
             client_id=c.owner_id,
             stream_id=c.stream_id,

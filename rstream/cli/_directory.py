@@ -9,12 +9,11 @@ import sys
 from typing import Final
 
 from rstream import _core
+from rstream._other_drivers import ALIVE, other_drivers
 from rstream.errors import RStreamError
 
 __all__ = ("ALIVE", "tell_missing", "why_unusable")
 
-#: Answer of ``_core.probe`` from which on a driver lives.
-ALIVE: Final = 2
 #: Directories of other drivers that are named, of the living and of the dead; more are counted.
 NAMED_MAX: Final = 3
 
@@ -53,19 +52,7 @@ def _others(driver_dir: str) -> list[str]:
 
     A second directory is the usual reason why nothing arrives.
     """
-    alive: list[str] = []
-    dead: list[str] = []
-    for parent in dict.fromkeys((os.path.dirname(driver_dir), "/dev/shm")):
-        if not os.path.isdir(parent):
-            continue
-        for name in sorted(os.listdir(parent)):
-            path = os.path.join(parent, name)
-            if path == driver_dir or not os.path.exists(os.path.join(path, "cnc.dat")):
-                continue
-            if _core.probe(path) >= ALIVE:
-                alive.append(path)
-            else:
-                dead.append(path)
+    alive, dead = other_drivers(driver_dir)
     lines = _named(driver_dir, alive, "alive", "rstream stat --dir")
     lines = lines or ["  no other driver is alive"]
     return lines + _named(driver_dir, dead, "dead", "rstream driver --clean --dir")

@@ -32,6 +32,7 @@ _FILES: Final = {
     "stat": "_stat",
     "top": "_top",
     "watch": "_watch",
+    "why": "_why",
 }
 
 
@@ -83,6 +84,15 @@ def parser() -> argparse.ArgumentParser:
             "host of the publisher or of a reader. Notes go to standard error. Ctrl-C ends it.",
         )
     )
+    why = add(
+        "why",
+        "Say which program holds a stream up, through all hops on this host.",
+        "Walk from the publisher of a stream to the reader that holds it up, on to the stream for "
+        "which that reader's program waits, and so on through the drivers of this host. The last "
+        "line of each branch names what is slow: how fast it takes, what waits for it, and since "
+        "when. It looks twice, a second apart.",
+    )
+    why.add_argument("stream", metavar="STREAM", help="the stream's name, or its stream id")
     add_metrics(
         add(
             "metrics",

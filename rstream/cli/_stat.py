@@ -20,17 +20,22 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
 
+    from rstream._facts import SlowestReader
+
 #: From this headroom on no stop of a reader lost datagrams in experiment E4 (docs/results/flow.md).
 HEADROOM_ENOUGH: Final = 1.2
 HELD_BY: Final = {
     HeldBy.WINDOW: "waits: its window is full: the slowest reader holds it back",
     HeldBy.DEMAND: "waits: a reader has requested no more messages (request(n)): "
     "it holds the stream back",
+    HeldBy.PATH: "waits: the path holds it back: its receiver has read what has arrived, and waits "
+    "for what was lost or is on the way",
     HeldBy.RATE: "waits: its rate holds it back",
     HeldBy.BUDGET: "waits: as much is unread as the readers' host grants: the budget holds it back",
     HeldBy.SUBSCRIBER: "waits: no subscriber (same directory? same name or stream id?)",
     HeldBy.STORAGE: "waits: no room in the driver directory for the next term of its log",
 }
+FOLLOWS: Final = "waits: a reader takes no more: its reports hold the rate down"
 WAITING: Final = (
     "waits: a message of {:,} bytes waits until readers have consumed earlier ones in shared memory"
 )
@@ -107,6 +112,7 @@ def publication_lines(states: list[metrics.PublicationState], driver_dir: str = 
         lines += [
             f"  {_stream(state)}",
             f"    {_what_it_waits_for(state)}",
+            *_holder_lines(state),
             *_hint_lines(hint_for_publisher, driver_dir, state, _is_alone(state)),
             f"    sent {state.offered_bytes:,} bytes; room for {room:,} bytes more{readers}",
         ]
@@ -116,12 +122,32 @@ def publication_lines(states: list[metrics.PublicationState], driver_dir: str = 
             lines += _rate_lines(state.rate)
         if state.slowest is not None:
             lines.append(
-                f"    slowest reader: {state.slowest.name}, buffer {state.fill:.0%} full, "
+                f"    slowest reader: {state.slowest.name}, {_buffer(state, state.slowest)}, "
                 f"consumed {state.bytes_below(state.slowest.position):,} bytes, "
                 f"slowest for {_age(state.slowest.since_ms)}"
             )
+        if state.process:
+            lines.append(f"    publisher: {state.process}")
         lines.append(f"    channel: {state.channel}")
     return lines
+
+
+def _buffer(state: metrics.PublicationState, reader: SlowestReader) -> str:
+    """How full its buffer is. Over UDP that is what has arrived, where it is known."""
+    if state.is_ipc or not reader.waits_for_path(state.sent):
+        return f"buffer {state.fill:.0%} full"
+    queued = max(0, (reader.received_position or 0) - reader.position)
+    return f"{queued:,} of {state.sent - reader.position:,} bytes have arrived in order"
+
+
+def _holder_lines(state: metrics.PublicationState) -> list[str]:
+    """The reader that holds the publication back, where it is not simply the slowest one."""
+    reader = state.holder
+    if reader is None or not reader.is_report:
+        return []
+    drain = reader.drain_bytes_per_s or 0
+    takes = f"takes {drain:,} bytes/s, " if drain else ""
+    return [f"    held back by: {reader.name}, {takes}for {_age(reader.since_ms)}"]
 
 
 def destination_lines(counters: list[metrics.Counter]) -> list[str]:
@@ -183,6 +209,8 @@ def _what_it_waits_for(state: metrics.PublicationState) -> str:
         )
     if state.waiting_bytes and state.held_by is HeldBy.WINDOW:
         return WAITING.format(state.waiting_bytes)
+    if state.held_by is HeldBy.RATE and state.followed is not None:
+        return FOLLOWS
     is_unnamed = state.slowest is None and state.held_by is HeldBy.WINDOW
     return HELD_BY[state.held_by] + (
         " (only rstream's own driver tells which one)" if is_unnamed else ""
@@ -231,7 +259,10 @@ def image_lines(
             text += f"; {state.received - state.consumed:,} bytes received and not yet consumed"
             if state.highest is not None and state.highest > state.received:
                 text += f"; a gap from {state.received:,} on waits to be sent again"
-        lines += [f"  {_stream(state)}", text, f"    channel: {state.channel}"]
+        lines += [f"  {_stream(state)}", text]
+        if state.process:
+            lines.append(f"    reader: {state.process}")
+        lines.append(f"    channel: {state.channel}")
     return lines
 
 
@@ -241,7 +272,7 @@ def waiting_lines(states: list[metrics.SubscriptionState], driver_dir: str) -> l
     for state in states:
         lines += [
             f"  {_titled(state.stream_id, state.channel)}, subscription {state.registration_id} "
-            f"of client {state.client_id}",
+            f"of client {state.client_id}{f' ({state.process})' if state.process else ''}",
             f"    waits for {_age(state.since_ms)} (same directory? same name or stream id?)",
             *_hint_lines(hint_for_reader, driver_dir, state, is_alone=True),
             f"    channel: {state.channel}",

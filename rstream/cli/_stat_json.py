@@ -51,8 +51,11 @@ def _named(state: metrics.ImageState | metrics.SubscriptionState) -> dict[str, A
 
 def _publication(state: metrics.PublicationState) -> dict[str, Any]:
     found = dataclasses.asdict(state)
-    if state.slowest is not None:
-        found["slowest"]["name"] = state.slowest.name
+    for key in ("slowest", "followed"):
+        reader = getattr(state, key)
+        if reader is not None:
+            found[key]["name"] = reader.name
+    holder = state.holder
     return found | {
         "name": state.name,
         "sent": state.sent,
@@ -61,4 +64,5 @@ def _publication(state: metrics.PublicationState) -> dict[str, Any]:
         "queued_bytes": state.queued_bytes,
         "fill": state.fill,
         "waits_for": state.waits_for,
+        "holder": None if holder is None else dataclasses.asdict(holder) | {"name": holder.name},
     }

@@ -127,9 +127,7 @@ def _state(state: metrics.PublicationState) -> str:
         return "ended, not all of it is read"
     if state.waits_for is None:
         return "flows"
-    holder = f": {state.slowest.name}" if state.waits_for in ("window", "demand") and (
-        state.slowest is not None
-    ) else ""  # fmt: skip
+    holder = "" if state.holder is None else f": {state.holder.name}"
     return f"waits for {state.waits_for}{holder}"
 
 
@@ -153,7 +151,8 @@ def _received(before: Look | None, now: Look, state: metrics.ImageState) -> Row:
         limit_bytes_per_s=None,
         fill=None,
         delay_s=_delay_s(max(0, received - state.consumed), drain),
-        state=f"read by subscription {state.registration_id} of client {state.client_id}"
+        state=f"read by {f'{state.process}, ' if state.process else ''}subscription "
+        f"{state.registration_id} of client {state.client_id}"
         + (", a gap waits to be sent again" if has_gap else ""),
     )
 

@@ -40,7 +40,7 @@ class Collector:
         dir: driver directory; None: ``$RSTREAM_DIR``, else ``/dev/shm/rstream-<user>``.
         streams_max: most publications, most readers and most losses with samples of their own, 1
             to 100000; of publications and readers the oldest, of losses the latest. How many were
-            left out is in ``rstream_left_out``. Each publication has 17 samples, each reader 3.
+            left out is in ``rstream_left_out``. Each publication has 20 samples, each reader 3.
     Raises:
         ConfigError: ``streams_max`` cannot be used.
 

@@ -17,6 +17,8 @@ from rstream.errors import RStreamError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from rstream._facts import SlowestReader
+
 __all__ = ("Family", "Look", "families", "look_at")
 
 #: Answers of ``_core.probe`` from which on a driver lives.
@@ -243,6 +245,7 @@ def _publications(look: Look) -> list[Family]:
             [s.subscribers if s.is_ipc else None for s in states],
         ),
         _held(states),
+        _holders(states),
     ]
 
 
@@ -259,6 +262,27 @@ def _held(states: Sequence[metrics.PublicationState]) -> Family:
     ]
     text = "1: the publication waits for this"
     return Family("rstream_publication_held", "gauge", text, (*_STREAM, "by"), samples)
+
+
+def _holders(states: Sequence[metrics.PublicationState]) -> Family:
+    samples = [
+        ((*_labels(state), str(state.waits_for), *_process(reader)), 1.0)
+        for state in states
+        if (reader := state.holder) is not None
+    ]
+    return Family(
+        "rstream_publication_holder",
+        "gauge",
+        "1: the publication waits for this reader",
+        (*_STREAM, "by", "reader", "pid", "host", "source"),
+        samples,
+    )
+
+
+def _process(reader: SlowestReader) -> tuple[str, str, str, str]:
+    pid = "" if reader.pid is None else str(reader.pid)
+    program = reader.client_name.removesuffix(f"[{pid}]")
+    return (program, pid, reader.host, reader.source)
 
 
 def _readers(look: Look) -> list[Family]:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from rstream import _core
 from rstream._channel_uri import ChannelUri
-from rstream._facts import slowest_reader_of
 from rstream._held_by import HeldBy
+from rstream._holders import holders_of, with_process
 from rstream._neighbours import TYPE_SUBSCRIBER_POSITION, hint_for_publisher
 from rstream._pickling import refuse_pickling
 from rstream._process import is_inherited
@@ -311,9 +311,20 @@ class PublisherFacts(_core.SendPath, Generic[T]):
         """
         if self._closed:
             return None
-        rows = _core.read_holders(self._link.directory)
-        found = [slowest_reader_of(row) for row in rows if row[0] == self._core.registration_id]
-        return min(found, key=lambda reader: reader.position, default=None)
+        return self._holder(is_report=False)
+
+    def _holder(self, is_report: bool) -> SlowestReader | None:
+        """The slowest reader, or the one whose report the rate follows."""
+        number, directory = self._core.registration_id, self._link.directory
+        found = [
+            reader
+            for reader in holders_of(directory)
+            if reader.publication_id == number and reader.is_report == is_report
+        ]
+        reader = min(found, key=lambda reader: reader.position, default=None)
+        if reader is None:
+            return None
+        return with_process(reader, directory, self.stream_id, self._core.session_id)
 
     def _take_events(self) -> list[StreamEvent]:
         self._untold_gap, self._untold_bytes = None, 0

@@ -501,10 +501,13 @@ class Sender(PublisherFacts[T]):
         )
 
     def _rate_error(self) -> BackPressured:
+        reader = None if self._closed or self._is_over_rate() else self._holder(is_report=True)
+        why, hint = "", "send less, wait longer, or give it another rate (set_rate)"
+        if reader is not None:
+            why = f": it follows what {reader.name} takes"
+            hint = "make that reader faster (`rstream why`), send less, or wait longer"
         error = BackPressured(
-            f"{self._where()}: its rate left no room in time",
-            hint="send less, wait longer, or give it another rate (set_rate)",
-            **self._place(),
+            f"{self._where()}: its rate left no room in time{why}", hint=hint, **self._place()
         )
         error.held_by = HeldBy.RATE
         return error
@@ -536,10 +539,12 @@ class Sender(PublisherFacts[T]):
             return self._storage_error(needed, usable)
         held_by = self._held_by_readers()
         more, hint = HELD_TEXTS.get(held_by, HELD_TEXTS[HeldBy.WINDOW])
+        reader = self.slowest_reader()
+        whose = "" if reader is None else f"; the slowest reader is {reader.name}"
         error = BackPressured(
             f"{self._where()}: no room; the readers have consumed up to "
             f"{self._core.consumed_position} of {self._core.position}, "
-            f"{self._core.unread_bytes} bytes are unread{more}",
+            f"{self._core.unread_bytes} bytes are unread{more}{whose}",
             hint=hint,
             **self._place(),
         )

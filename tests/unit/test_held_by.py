@@ -23,7 +23,7 @@ def test_numbers_of_the_core(number, member):
 
 
 def test_members_are_the_words_that_users_compare_with():
-    words = ["window", "demand", "rate", "budget", "subscriber", "storage"]
+    words = ["window", "path", "demand", "rate", "budget", "subscriber", "storage"]
     assert [str(member) for member in HeldBy] == words
     assert errors.StorageError("no room").held_by == "storage"
     assert errors.BackPressured("no room").held_by == "window"

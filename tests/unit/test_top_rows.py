@@ -74,7 +74,7 @@ def test_a_reader_that_stands_still_holds_the_stream() -> None:
     assert found.delay_s == math.inf
     assert cells(found)[-2:] == (
         "stands",
-        "waits for window: subscription 9 of client 2, pid 4711",
+        "waits for window: pid 4711 (subscription 9 of client 2)",
     )
 
 

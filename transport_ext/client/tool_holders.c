@@ -21,12 +21,7 @@ typedef struct walk_t {
 static int64_t pid_of(const rsti_counters_t *counters, int64_t client_id)
 {
     const int32_t id = rsti_counters_find(counters, RSTI_COUNTER_CLIENT_HEARTBEAT, client_id);
-    if (id < 0) {
-        return 0;
-    }
-    const rsti_heartbeat_ext_t
-        *ext = (const rsti_heartbeat_ext_t *)(const void *)counters->values[id].spare;
-    return rsti_load_acquire_i32(&ext->magic) == RSTI_EXT_MAGIC ? ext->pid : 0;
+    return id < 0 ? 0 : rsti_tool_pid_of(counters, id);
 }
 
 static void format_source(const rsti_holder_t *told, char *text, size_t size)
@@ -41,21 +36,30 @@ static void format_source(const rsti_holder_t *told, char *text, size_t size)
 static bool look(void *arg, const rsti_counter_view_t *view)
 {
     walk_t *walk = arg;
-    const bool is_local = view->type_id == RSTI_COUNTER_PUBLISHER_LIMIT;
+    const bool is_report = view->type_id == RSTI_COUNTER_RATE;
     rsti_holder_t told;
-    if ((!is_local && view->type_id != RSTI_COUNTER_SENDER_CONSUMED)
+    if ((!is_report && view->type_id != RSTI_COUNTER_PUBLISHER_LIMIT
+            && view->type_id != RSTI_COUNTER_SENDER_CONSUMED)
         || !rsti_holder_read(&walk->counters->values[view->counter_id], &told)) {
         return true;
     }
+    const bool is_local = view->type_id == RSTI_COUNTER_PUBLISHER_LIMIT
+        || (is_report && told.client_id >= 0);
     rst_holder_t holder = {
         .registration_id = view->registration_id,
+        .is_report = is_report,
         .is_local = is_local,
         .id = told.id,
         .client_id = told.client_id,
         .pid = is_local ? pid_of(walk->counters, told.client_id) : 0,
         .since_ms = told.since_ms,
-        .position = is_local ? told.position : view->value,
-        .window = told.window,
+        .position = is_report ? 0
+            : is_local        ? told.position
+                              : view->value,
+        .window = is_report ? 0 : told.window,
+        .gap = is_local ? 0 : told.gap,
+        .allowed = is_report ? told.position : 0,
+        .drain = is_report ? told.window : 0,
     };
     if (!is_local) {
         format_source(&told, holder.source, sizeof holder.source);

@@ -1,11 +1,11 @@
-/* holder.c: a sequence lock over eight words: odd while they are written. */
+/* holder.c: a sequence lock over nine words: odd while they are written. */
 #include "concurrent/holder.h"
 
 #include "util/int_math.h"
 
 #include <string.h>
 
-#define WORDS 8
+#define WORDS 9
 #define READS_MAX 100
 
 typedef struct words_t {

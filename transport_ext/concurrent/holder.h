@@ -4,6 +4,8 @@
  *   receivers                     counter snd-consumed, whose value is the position of the slowest;
  *                                 written by: sender
  *   local subscribers and spies   counter pub-lmt; written by: conductor
+ *   whose report the rate follows counter rs-rate; written by: sender, of an IPC publication the
+ *                                 conductor
  *
  * There is one writer for each. A reader that meets a change reads again. */
 #ifndef RSTI_CONCURRENT_HOLDER_H
@@ -16,8 +18,13 @@ typedef struct rsti_holder_t {
     int64_t id; /* receiver id; local: registration id of the subscription. 0: none */
     int64_t client_id; /* local: client of the subscription; -1 of receivers */
     int64_t since_ms; /* wall clock: since when it is the slowest */
-    int64_t position; /* when this was written last; the counter's value of receivers is newer */
-    int64_t window; /* bytes by which the publisher may be ahead of the holder */
+    int64_t position; /* when this was written last; the counter's value of receivers is newer.
+                       * rs-rate: the bytes per second that it asks for */
+    int64_t window; /* bytes by which the publisher may be ahead of the holder. rs-rate: the bytes
+                     * per second that it takes */
+    int64_t
+        gap; /* of a receiver: it waits for the data from here on to be sent again; 0: it does not,
+                  * or it is one of a group */
     uint8_t address[16]; /* of receivers, network order; IPv4: the first four bytes */
     int64_t port; /* negative for an IPv6 address; 0: no address */
 } rsti_holder_t;

@@ -179,12 +179,45 @@ static void note_source(rsti_rate_t *rate, const rsti_fill_report_t *report)
     rate->sources[at] = (rsti_rate_source_t){rate->now_ns, *report};
 }
 
+/* Of those that still ask, the one that asks for the least; of several such the former one. */
+static void note_governor(rsti_rate_t *rate)
+{
+    const rsti_rate_source_t *least = NULL;
+    const int64_t fresh_ns = rsti_fill_fresh_ns(rate->rtt_ns);
+    for (int32_t i = 0; i < rate->source_count; i++) {
+        const rsti_rate_source_t *source = &rate->sources[i];
+        const bool is_governor = rate->has_governor
+            && source->report.receiver_id == rate->governor_id;
+        if (!source->report.is_clear && rate->now_ns - source->heard_ns <= fresh_ns
+            && (least == NULL || source->report.allowed < least->report.allowed
+                || (source->report.allowed == least->report.allowed && is_governor))) {
+            least = source;
+        }
+    }
+    if (least != NULL && !(rate->has_governor && least->report.receiver_id == rate->governor_id)) {
+        rate->has_governor = true;
+        rate->governor_id = least->report.receiver_id;
+        rate->governor_since_ns = rate->now_ns;
+    }
+}
+
+const rsti_fill_report_t *rsti_rate_governor(const rsti_rate_t *rate)
+{
+    for (int32_t i = 0; rate->has_governor && i < rate->source_count; i++) {
+        if (rate->sources[i].report.receiver_id == rate->governor_id) {
+            return &rate->sources[i].report;
+        }
+    }
+    return NULL;
+}
+
 void rsti_rate_on_report(rsti_rate_t *rate, const rsti_fill_report_t *report, int64_t now_ns)
 {
     rsti_fill_report_t cleaned = *report;
     rsti_fill_report_clean(&cleaned);
     advance(rate, now_ns);
     note_source(rate, &cleaned);
+    note_governor(rate);
     rate->report_count += !cleaned.is_clear;
     if (rate->law->on_report != NULL) {
         rate->law->on_report(rate, &cleaned);

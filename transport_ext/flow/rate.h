@@ -119,6 +119,9 @@ struct rsti_rate_t {
     int32_t sample_count; /* of these */
     int64_t sample_ns, sample_bytes; /* where the running sample began */
     int64_t report_count; /* that ask for a rate */
+    bool has_governor; /* a receiver has asked for a rate; the next two are set */
+    int64_t governor_id; /* who asked for the least when a report came last */
+    int64_t governor_since_ns;
     int64_t sample_reports; /* how many there were at the last sample */
     int32_t source_count;
     rsti_rate_source_t sources[RSTI_RATE_SOURCES_MAX];
@@ -148,6 +151,10 @@ int64_t rsti_rate_on_cycle(rsti_rate_t *rate, const rsti_rate_use_t *use);
 /* While running: the rate of fixed, the upper limit of the others. datagrams_per_s 0: no limit. */
 void rsti_rate_change(rsti_rate_t *rate, double bytes_per_s, double datagrams_per_s,
     int64_t now_ns);
+
+/* The last report of the governor, whose least wish the rate follows; NULL: nobody has asked for a
+ * rate, or it is forgotten. */
+const rsti_fill_report_t *rsti_rate_governor(const rsti_rate_t *rate);
 
 /* P of fill.h, with the round trip that the sender knows. */
 int64_t rsti_rate_period_ns(const rsti_rate_t *rate);

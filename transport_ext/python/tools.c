@@ -349,10 +349,12 @@ static void on_holder(void *arg, const rst_holder_t *holder)
     source = decode(holder->source);
     if (source != NULL) {
         (void)append(arg,
-            Py_BuildValue("(LOLLLLLLN)", (long long)holder->registration_id,
-                holder->is_local ? Py_True : Py_False, (long long)holder->id,
-                (long long)holder->client_id, (long long)holder->pid, (long long)holder->since_ms,
-                (long long)holder->position, (long long)holder->window, source));
+            Py_BuildValue("(LOOLLLLLLLLLN)", (long long)holder->registration_id,
+                holder->is_report ? Py_True : Py_False, holder->is_local ? Py_True : Py_False,
+                (long long)holder->id, (long long)holder->client_id, (long long)holder->pid,
+                (long long)holder->since_ms, (long long)holder->position, (long long)holder->window,
+                (long long)holder->gap, (long long)holder->allowed, (long long)holder->drain,
+                source));
     }
 }
 
@@ -364,6 +366,27 @@ static int append_holders(rst_tool_t *tool, PyObject *list)
 static PyObject *read_holders(PyObject *module, PyObject *argument)
 {
     return read_list(module, argument, append_holders);
+}
+
+static void on_client(void *arg, const rst_client_facts_t *client)
+{
+    PyObject *name = PyErr_Occurred() == NULL ? decode(client->name) : NULL;
+
+    if (name != NULL) {
+        (void)append(arg,
+            Py_BuildValue("(LLLN)", (long long)client->client_id, (long long)client->pid,
+                (long long)client->heartbeat_ms, name));
+    }
+}
+
+static int append_clients(rst_tool_t *tool, PyObject *list)
+{
+    return rst_tool_clients(tool, on_client, list);
+}
+
+static PyObject *read_clients(PyObject *module, PyObject *argument)
+{
+    return read_list(module, argument, append_clients);
 }
 
 static PyObject *read_held_by(PyObject *module, PyObject *const *args, Py_ssize_t count)
@@ -571,6 +594,7 @@ PyMethodDef rsti_py_tool_methods[] = {
     {"read_counters", read_counters, METH_O, "Every counter of a driver directory."},
     {"read_errors", read_errors, METH_O, "The distinct errors of a driver directory."},
     {"read_losses", read_losses, METH_O, "What the images of a driver directory lost."},
+    {"read_clients", read_clients, METH_O, "The clients of a driver directory."},
     {"read_holders", read_holders, METH_O, "Who holds the publications of a directory back."},
     {"read_demand", RSTI_PY_FASTCALL(read_demand), METH_FASTCALL,
         "read_demand($module, dir, registration_id, /)\n--\n\n"

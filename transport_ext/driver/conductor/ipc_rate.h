@@ -19,6 +19,7 @@
 #include "driver/base/subscribers.h"
 #include "flow/allowance.h"
 #include "flow/rate_text.h"
+#include "flow/slowest.h"
 
 typedef struct rsti_ipc_rate_t {
     rsti_allowance_t allowance;
@@ -29,6 +30,8 @@ typedef struct rsti_ipc_rate_t {
     int64_t began_at; /* position of the producer */
     bool has_moved;   /* producer or reader, since the last look */
     rsti_rate_counters_made_t made;
+    rsti_slowest_t followed; /* the reader whose queue the rate follows; slowest_reader.c */
+    int64_t followed_since_ms;
 } rsti_ipc_rate_t;
 
 typedef struct rsti_ipc_rate_facts_t {

@@ -94,7 +94,9 @@ typedef struct rsti_network_publication_t {
     int32_t receiver_count;
     rsti_slowest_t slowest; /* of them; slowest_receiver.c */
     int64_t slowest_since_ms;
-    int64_t slowest_window;
+    int64_t slowest_window, slowest_gap; /* as told */
+    int64_t gap; /* the least position that a NAK has asked for lately; see gap_of there */
+    int64_t gap_ns;
     struct sockaddr_storage response_address; /* it asked for our SETUP; ss_family 0: none yet */
     rsti_flow_control_t flow;
     rsti_retransmit_handler_t retransmit;

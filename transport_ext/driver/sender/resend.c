@@ -3,6 +3,7 @@
 
 #include "driver/base/driver_state.h"
 #include "driver/sender/send_rate.h"
+#include "driver/sender/slowest_receiver.h"
 #include "driver/sender/transmit.h"
 
 typedef struct resend_t {
@@ -153,6 +154,10 @@ void rsti_network_publication_on_nak(rsti_sender_t *sender, rsti_network_publica
     if (kind == NAK_LATE) {
         return;
     }
+    const rsti_log_t *log = &publication->base.file.log;
+    rsti_slowest_on_nak(publication,
+        rsti_position(nak->term_id, nak->term_offset, log->position_bits, log->initial_term_id),
+        now_ns);
     rsti_pacer_on_loss(&publication->pacer, now_ns);
     const int32_t length = rsti_retransmit_length(&publication->flow, term_length, nak->term_offset,
         nak->length);

@@ -51,6 +51,8 @@ typedef struct rsti_send_rate_t {
     int64_t target_told; /* that delay */
     int64_t ahead_bytes; /* atomic: see above; INT64_MAX: no limit */
     rsti_rate_counters_t told; /* NULL until the first law that brings counters */
+    int64_t governor_told; /* slowest_receiver.c: receiver id; 0: none yet */
+    int64_t governor_since_ms, governor_due_ns;
     rsti_rate_counters_made_t made; /* conductor; the sender reads `told` */
 } rsti_send_rate_t;
 

@@ -9,6 +9,7 @@
 #include "driver/sender/send_endpoint.h"
 #include "driver/sender/send_publication.h"
 #include "driver/sender/send_rate.h"
+#include "driver/sender/slowest_receiver.h"
 #include "util/alloc.h"
 #include "util/secret.h"
 
@@ -71,6 +72,7 @@ static void set_rate(const rsti_sender_t *sender, const rsti_agent_command_t *co
     rsti_send_rate_t *send_rate = &publication->send_rate;
     int32_t *held_by = &publication->base.file.log.metadata->ext.held_by;
     const bool was_limited = send_rate->is_limited;
+    rsti_slowest_forget_report(publication);
     rsti_send_rate_set(send_rate, &command->rate, &command->rate_counters, sender->now_ns);
     if (send_rate->is_limited != was_limited && publication->has_initial_connection) {
         publication->is_setup_elicited = true; /* a SETUP announces whether the law follows fill */

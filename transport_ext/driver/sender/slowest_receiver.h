@@ -10,4 +10,12 @@
 void rsti_slowest_on_receivers(rsti_sender_t *sender, rsti_network_publication_t *publication,
     int64_t now_ns);
 
+/* A NAK asks for the data at position. */
+void rsti_slowest_on_nak(rsti_network_publication_t *publication, int64_t position, int64_t now_ns);
+/* A fill NAK was believed: publishes whose report the rate follows, beside the counter rs-rate. */
+void rsti_slowest_on_report(rsti_sender_t *sender, rsti_network_publication_t *publication,
+    int64_t now_ns);
+/* The law was changed: its rate follows nobody yet. */
+void rsti_slowest_forget_report(rsti_network_publication_t *publication);
+
 #endif

@@ -7,6 +7,7 @@
 #include "driver/sender/send_budget.h"
 #include "driver/sender/send_endpoint.h"
 #include "driver/sender/send_rate.h"
+#include "driver/sender/slowest_receiver.h"
 #include "driver/sender/transmit.h"
 #include "flow/rtt.h"
 
@@ -65,6 +66,9 @@ static void on_fill(rsti_sender_t *sender, rsti_network_publication_t *publicati
     };
     const rsti_report_result_t result = rsti_send_rate_on_report(&publication->send_rate, &report,
         rsti_load_relaxed_i64(&publication->position), now_ns);
+    if (result == RSTI_REPORT_TAKEN || result == RSTI_REPORT_ECHO) {
+        rsti_slowest_on_report(sender, publication, now_ns);
+    }
     if (result == RSTI_REPORT_ECHO && publication->is_group) {
         rsti_datagram_t echo = {
             .data = (uint8_t *)(uintptr_t)sm, .length = (size_t)sm->frame.frame_length};

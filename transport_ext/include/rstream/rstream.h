@@ -534,9 +534,21 @@ typedef struct rst_loss_t { /* what one image lost */
 /* Calls per image that lost something; returns how many. */
 RST_API int rst_tool_losses(rst_tool_t *tool, void (*on_entry)(void *arg, const rst_loss_t *loss),
     void *arg);
-/* The slowest reader of one publication. It holds the publication back when the window is full. */
+/* A client of the directory. */
+typedef struct rst_client_facts_t {
+    int64_t client_id;
+    int64_t pid; /* its process, 0: not known (a client of Aeron's) */
+    int64_t heartbeat_ms; /* its last heartbeat, ms since 1970 */
+    char name[128]; /* "" when it has none */
+} rst_client_facts_t;
+/* Calls per client; returns how many. */
+RST_API int rst_tool_clients(rst_tool_t *tool,
+    void (*on_client)(void *arg, const rst_client_facts_t *client), void *arg);
+/* The slowest reader of one publication, which holds it back when the window is full; or the reader
+ * whose report its rate follows. */
 typedef struct rst_holder_t {
     int64_t registration_id; /* the publication's */
+    int32_t is_report; /* the rate follows it; then position and window are 0 */
     int32_t is_local; /* a subscriber in shared memory, or a spy; 0: a receiver */
     int64_t id; /* receiver id, or registration id of the subscription */
     int64_t client_id; /* local: of the subscription; -1 of receivers */
@@ -544,6 +556,8 @@ typedef struct rst_holder_t {
     int64_t since_ms; /* since when (ms since 1970) no other is slower; local: to a second */
     int64_t position; /* it has consumed up to here */
     int64_t window; /* bytes by which the publisher may be ahead of it */
+    int64_t gap; /* a receiver waits for the data from here on to be sent again; 0: it does not */
+    int64_t allowed, drain; /* is_report: bytes per second that it asks for, and that it takes */
     char source[64]; /* "ip:port" of a receiver, "" when local */
 } rst_holder_t;
 /* Calls per publication and kind of reader; returns how many. Drivers of rstream only. */

@@ -141,6 +141,38 @@ TEST(nak_triggers_are_the_users)
     CHECK_EQ(mb_per_s(&rate), 100);
 }
 
+static void ask(rsti_rate_t *rate, int64_t receiver_id, double allowed, bool is_clear)
+{
+    const rsti_fill_report_t report = {
+        .receiver_id = receiver_id, .is_clear = is_clear, .fill = 1.0, .allowed = allowed};
+    rsti_rate_on_report(rate, &report, rate->now_ns);
+}
+
+TEST(the_receiver_that_asks_for_the_least_is_the_one_that_the_rate_follows)
+{
+    rsti_rate_t rate;
+    const rsti_rate_params_t params = params_of(0);
+    rsti_rate_init(&rate, &rsti_rate_adaptive, &params);
+    CHECK(rsti_rate_governor(&rate) == NULL);
+    ask(&rate, 1, 10 * MB, false);
+    CHECK_EQ(rsti_rate_governor(&rate)->receiver_id, 1);
+    ask(&rate, 2, 20 * MB, false);
+    CHECK_EQ(rsti_rate_governor(&rate)->receiver_id, 1);
+    ask(&rate, 3, 5 * MB, false);
+    ask(&rate, 1, 5 * MB, false); /* as little: the former one */
+    CHECK_EQ(rsti_rate_governor(&rate)->receiver_id, 3);
+    CHECK_EQ((int64_t)rsti_rate_governor(&rate)->allowed, 5 * MB);
+    ask(&rate, 3, 5 * MB, true);
+    CHECK_EQ(rsti_rate_governor(&rate)->receiver_id, 1);
+    pass(&rate, 100, 1e12); /* longer than a report is fresh */
+    ask(&rate, 2, 20 * MB, false);
+    CHECK_EQ(rsti_rate_governor(&rate)->receiver_id, 2);
+    ask(&rate, 2, 20 * MB, true); /* the way back: still because of it */
+    CHECK_EQ(rsti_rate_governor(&rate)->receiver_id, 2);
+    pass(&rate, 3000, 1e12);
+    CHECK(rsti_rate_governor(&rate) == NULL);
+}
+
 TEST(fixed_rate_is_the_user_s)
 {
     rsti_rate_t rate;
@@ -208,5 +240,6 @@ TEST(an_upper_limit_that_is_lowered_beats_the_floor)
 CHECK_MAIN(RUN(nak_cuts_by_the_highest_trigger_of_a_window),
     RUN(nak_steps_grow_with_the_time_since_the_last_one), RUN(nak_steps_grow_twenty_times),
     RUN(nak_law_begins_unlimited_and_cuts_the_sent_rate), RUN(nak_triggers_are_the_users),
+    RUN(the_receiver_that_asks_for_the_least_is_the_one_that_the_rate_follows),
     RUN(fixed_rate_is_the_user_s), RUN(aimd_halves_once_per_round_and_adds),
     RUN(unlimited_stays_so), RUN(an_upper_limit_that_is_lowered_beats_the_floor))

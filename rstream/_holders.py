@@ -1,0 +1,129 @@
+"""Who holds a publication back: readers with the program, pid and host behind them."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+import socket
+from typing import Final, NamedTuple
+
+from rstream import _core
+from rstream._facts import SlowestReader
+from rstream._other_drivers import other_drivers
+from rstream.errors import RStreamError
+
+__all__ = ("Process", "clients_of", "holders_of", "with_process")
+
+TYPE_SUBSCRIBER_POSITION: Final = 4
+TYPE_RECEIVER_POSITION: Final = 5
+TYPE_RECEIVER_HWM: Final = 3
+#: Directories of other drivers on this host in which the reader of a receiver is looked for.
+OTHERS_MAX: Final = 16
+_PORT: Final = re.compile(r"endpoint=[^|]*:[1-9]")
+_IDS: Final = re.compile(r"^[^:]+: -?\d+ (-?\d+) (-?\d+) ")
+
+
+class Process(NamedTuple):
+    """A client's name and process; empty and None: not known."""
+
+    name: str
+    pid: int | None
+
+
+def clients_of(driver_dir: str) -> dict[int, Process]:
+    """The clients of a directory by their id."""
+    return {row[0]: Process(row[3], row[1] or None) for row in _core.read_clients(driver_dir)}
+
+
+def holders_of(driver_dir: str) -> list[SlowestReader]:
+    """The slowest readers of each publication, and those whose reports their rates follow."""
+    clients = clients_of(driver_dir)
+    return [_holder(row, clients) for row in _core.read_holders(driver_dir)]
+
+
+def _holder(
+    row: tuple[int, bool, bool, int, int, int, int, int, int, int, int, int, str],
+    clients: dict[int, Process],
+) -> SlowestReader:
+    is_report, is_local = row[1], row[2]
+    process = clients.get(row[4], Process("", None)) if is_local else Process("", None)
+    return SlowestReader(
+        publication_id=row[0],
+        is_local=is_local,
+        reader_id=row[3],
+        client_id=row[4] if is_local else None,
+        pid=row[5] or None,
+        since_ms=row[6],
+        position=row[7],
+        window_bytes=row[8],
+        source=row[12],
+        client_name=process.name,
+        host=os.uname().nodename if is_local else "",
+        received_position=row[9] or None,
+        is_report=is_report,
+        drain_bytes_per_s=row[11] if is_report else None,
+    )
+
+
+def with_process(
+    reader: SlowestReader, driver_dir: str, stream_id: int, session_id: int
+) -> SlowestReader:
+    """A receiver with the slowest process that reads its image, if a driver of this host has it.
+
+    What that driver says of the data that has arrived is newer than what the sender's driver knows.
+    """
+    ip, _, port = reader.source.rpartition(":")
+    if reader.is_local or not _is_here(ip.strip("[]")):
+        return reader
+    for path in (driver_dir, *other_drivers(driver_dir)[0][:OTHERS_MAX]):
+        found = _in_image(reader, path, (session_id, stream_id), port)
+        if found is not None:
+            return found
+    return reader
+
+
+def _is_here(ip: str) -> bool:
+    """Whether an address is one of this host's: a socket can be bound to it."""
+    try:
+        family = socket.AF_INET6 if ":" in ip else socket.AF_INET
+        with socket.socket(family, socket.SOCK_DGRAM) as one:
+            one.bind((ip, 0))
+    except OSError:
+        return False
+    return True
+
+
+def _in_image(
+    reader: SlowestReader, driver_dir: str, session: tuple[int, int], port: str
+) -> SlowestReader | None:
+    """The reader with the process, if the directory has its image and no other one could be it."""
+    try:
+        rows = _core.read_counters(driver_dir)
+    except RStreamError:
+        return None  # another user's, or it has ended
+    by_type: dict[int, list[tuple[int, int, int, int, int, int, str]]] = {}
+    for row in rows:
+        match = _IDS.match(row[6]) if row[1] in (3, 4, 5) else None
+        if match is not None and (int(match[1]), int(match[2])) == session:
+            by_type.setdefault(row[1], []).append(row)
+    received = {row[3]: row[2] for row in by_type.get(TYPE_RECEIVER_POSITION, ())}
+    readers = [row for row in by_type.get(TYPE_SUBSCRIBER_POSITION, ()) if row[5] in received]
+    # Of a group several receivers of one session may be here; their ports tell them apart.
+    at_port = [row for row in readers if re.search(rf"endpoint=[^|]*:{port}\b", row[6])]
+    if not at_port and len({row[5] for row in readers}) == 1 and not _PORT.search(readers[0][6]):
+        at_port = readers  # the system chose its port
+    readers = at_port
+    if not readers:
+        return None
+    slowest = min(readers, key=lambda row: row[2])
+    process = clients_of(driver_dir).get(slowest[4], Process("", None))
+    return dataclasses.replace(
+        reader,
+        client_id=slowest[4],
+        client_name=process.name,
+        pid=process.pid,
+        host=os.uname().nodename,
+        position=max(reader.position, slowest[2]) if reader.position else reader.position,
+        received_position=received[slowest[5]],
+    )
