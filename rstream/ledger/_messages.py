@@ -41,6 +41,8 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         query, epoch: which micro-batch.
         attempts: those that count for commit; for abort only their tokens; else one.
         session_id: begin: of the writer's publication, whose death ends the attempt.
+        route: begin and commit: which rows of an epoch come here, if that must not change when it
+            is replayed; empty: whatever comes.
     """
 
     do: Doing
@@ -48,6 +50,7 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     epoch: int
     attempts: tuple[Account, ...]
     session_id: int = 0
+    route: str = ""
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 EPOCHS_AHEAD: Final = 1
 #: Queries whose last committed epoch is remembered; the one that was idle longest is forgotten.
 QUERIES_MAX: Final = 1024
+#: Between a query and its route in the names that a ledger remembers.
+ROUTED: Final = " routed "
 #: Aborted runs that are remembered: a task of one may still be about to begin.
 ABORTED_MAX: Final = 1024
 
@@ -57,6 +59,8 @@ class _Query:
     committed: int = -1  # the last committed epoch
     unsure: int | None = None  # the first epoch here, if others must have come before
     waiting: dict[int, int] = field(default_factory=dict[int, int])  # epoch: batches to consume
+    route: str = ""  # of the last committed epochs
+    route_from: int = 0  # the first one of them
 
 
 class Staging:
@@ -85,8 +89,12 @@ class Staging:
         self._attempts: dict[AttemptKey, _Attempt] = {}
         self._queries: OrderedDict[str, _Query] = OrderedDict()
         self._aborted: deque[str] = deque(maxlen=ABORTED_MAX)  # tokens
-        for query, epoch in (committed or {}).items():
-            self._query(query).committed = epoch
+        for name, epoch in sorted((committed or {}).items(), key=lambda one: one[1]):
+            query, _, route = name.partition(ROUTED)
+            if route:
+                self._note_route(query, route, epoch)
+            else:
+                self._query(query).committed = epoch
         self.staged_bytes = self.waiting_bytes = 0
         self.dropped = 0
         self.repeated_epochs = 0
@@ -115,6 +123,15 @@ class Staging:
             query.unsure = epoch
             self.unknown.append(f"{name} from epoch {epoch} on")
         return query
+
+    def _note_route(self, name: str, route: str, epoch: int) -> None:
+        query = self._query(name)
+        query.route, query.route_from = route, epoch
+
+    def new_route(self, ask: Ask) -> str:
+        """What a ledger remembers of the route of a commit, under its epoch; empty: nothing new."""
+        is_known = not ask.route or self._query(ask.query).route == ask.route
+        return "" if is_known else f"{ask.query}{ROUTED}{ask.route}"
 
     def may_repeat(self, query: str, epoch: int) -> bool:
         """Whether an earlier reading end, which is forgotten, may have committed this epoch."""
@@ -207,6 +224,8 @@ class Staging:
     def _begin(self, ask: Ask) -> Answer:
         query, account = self._meet(ask.query, ask.epoch), ask.attempts[0]
         if 0 <= ask.epoch <= query.committed:
+            if ask.route and query.route_from <= ask.epoch and query.route not in ("", ask.route):
+                return Answer(state="refused", why=self._rerouted(ask, query.route))
             self.repeated_epochs += 1
             return Answer(state="committed")
         if account.token in self._aborted:
@@ -227,6 +246,14 @@ class Staging:
         self._drop(key)  # its writer begins anew
         self._attempts[key] = _Attempt(ask.epoch, ask.session_id)
         return Answer(state="go")
+
+    def _rerouted(self, ask: Ask, route: str) -> str:
+        return (
+            f"{self._title}: epoch {ask.epoch} of the query was committed here as {route!r}, and "
+            f"is replayed as {ask.route!r}, so rows of it would come twice or never: start the "
+            "query with the handles and options that it had; from the next epoch on it may have "
+            "others"
+        )
 
     def _drop_older(self, ask: Ask, token: str) -> None:
         """Drop what earlier runs of a query have left: Spark runs one micro-batch at a time."""
@@ -303,6 +330,8 @@ class Staging:
         """Release these rows of :meth:`start_commit`, and drop what else the epoch has staged."""
         query = self._query(ask.query)
         query.committed = ask.epoch
+        if ask.route and ask.route != query.route:
+            self._note_route(ask.query, ask.route, ask.epoch)
         for row in rows:
             self.note_waiting(row)
         for account in ask.attempts:  # released, not dropped

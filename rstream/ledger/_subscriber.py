@@ -260,12 +260,15 @@ class CommittedSubscriber(Subscriber[Any]):
             with self._changed:
                 answer, rows = self._staging.start_commit(ask)
                 may_repeat = self._staging.may_repeat(ask.query, ask.epoch)
+                routed = self._staging.new_route(ask)
                 for number, row in enumerate(rows, self._position + 1):
                     row.position = number
                     if may_repeat:
                         _mark_as_repeat(row)
             if answer.state != "go":
                 return answer
+            if routed:
+                self._ledger.commit(routed, ask.epoch, [])
             self._ledger.commit(
                 ask.query, ask.epoch, [(row.position, _maker(row.batch)) for row in rows]
             )

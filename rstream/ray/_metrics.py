@@ -23,11 +23,10 @@ from rstream._facts import fullest
 from rstream.driver import watch_loop
 from rstream.errors import ConfigError, RStreamError
 from rstream.ray._cluster import ID_SHOWN, class_name, running_ray, this_process
+from rstream.ray._endpoint import Endpoint
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from rstream.ray._endpoint import Endpoint
 
 log = logging.getLogger("rstream")
 
@@ -141,6 +140,11 @@ class _Exporter:
                         _exporter = None
                     return
 
+    def begin(self, tags: Mapping[str, str]) -> None:
+        """Show counters that count nothing for long: an alert cannot see what is not there."""
+        for counter in self.counters.values():
+            counter._record(0, dict(tags))  # inc() refuses 0
+
     def export(self, now_s: float) -> None:
         """Record all endpoints once, and forget those that are closed."""
         for ref, (tags, before) in list(self.rows.items()):
@@ -187,7 +191,7 @@ def export_metrics(end: Endpoint, *, actor: str | None = None) -> None:
         end: the endpoint; a second call does nothing.
         actor: the tag ``actor``; None: class and id of the actor, or ``"program"`` or ``"task"``.
     Raises:
-        ConfigError: Ray does not run here.
+        ConfigError: Ray does not run here, or ``end`` is no endpoint.
 
     Example::
 
@@ -195,6 +199,12 @@ def export_metrics(end: Endpoint, *, actor: str | None = None) -> None:
         rstream.ray.export_metrics(self.end)
     """
     global _exporter
+    if not isinstance(end, Endpoint):
+        raise ConfigError(
+            f"{end!r:.80} is no endpoint",
+            hint="export what rstream.ray.reader() returned, in the process that opened it; of a "
+            "handle's writers `rstream metrics` has the counters",
+        )
     if running_ray() is None:
         raise ConfigError(
             f"stream {end.handle.name!r}: Ray's metrics are exported where Ray runs, and it does "
@@ -209,7 +219,9 @@ def export_metrics(end: Endpoint, *, actor: str | None = None) -> None:
             _exporter = _Exporter(metrics)
             watch_loop(_exporter)
             _exporter.thread.start()
-        _exporter.rows.setdefault(weakref.ref(end), (tags, first_look(end, time.monotonic())))
+        if weakref.ref(end) not in _exporter.rows:
+            _exporter.begin(tags)
+            _exporter.rows[weakref.ref(end)] = tags, first_look(end, time.monotonic())
 
 
 def _title() -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from rstream.errors import RStreamError
 from rstream.ledger._messages import Account, Ask
 from rstream.spark._ends import ask
+from rstream.spark._routes import route_to
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("rstream")
 
+#: Seconds for telling reading ends of an epoch of which they got no rows.
+NOTE_TIMEOUT_S: Final = 1.0
 #: Seconds for telling all reading ends of an abort, and the least for each.
 ABORT_TIMEOUT_S: Final = 2.0
 ABORT_LEAST_S: Final = 0.05
@@ -27,14 +30,15 @@ def commit(config: SinkConfig, reports: Sequence[Report], epoch: int) -> None:
     """Have every reading end release the rows that these attempts staged.
 
     With several reading ends all of them are asked first whether they still hold the rows, so that
-    none releases any when one was opened anew.
+    none releases any when one was opened anew. Those that got no rows are told if they are there.
 
     Raises:
         RStreamError: not within ``commitTimeout``, or rows are missing. Where the epoch was
             committed stays committed: a replay is recognised there.
     """
     deadline_s = time.monotonic() + config.commit_timeout_s
-    by_handle = _by_handle(reports)
+    told = _by_handle(reports)
+    by_handle = {index: all_ for index, all_ in told.items() if any(one.rows for one in all_)}
     query = reports[0].origin.query if reports else ""
     if len(by_handle) > 1:
         for index, accounts in by_handle.items():
@@ -42,6 +46,12 @@ def commit(config: SinkConfig, reports: Sequence[Report], epoch: int) -> None:
                 _tell(config, index, "prepare", query, epoch, (account,), deadline_s)
     for index, accounts in by_handle.items():
         _tell(config, index, "commit", query, epoch, tuple(accounts), deadline_s)
+    deadline_s = min(deadline_s, time.monotonic() + NOTE_TIMEOUT_S)
+    for index in told.keys() - by_handle.keys():
+        try:
+            _tell(config, index, "commit", query, epoch, tuple(told[index]), deadline_s)
+        except RStreamError as error:
+            log.info("rstream sink: commit of epoch %d was not heard: %s", epoch, error)
 
 
 def _by_handle(reports: Sequence[Report]) -> dict[int, list[Account]]:
@@ -61,7 +71,8 @@ def _tell(
     attempts: tuple[Account, ...],
     deadline_s: float,
 ) -> None:
-    question = Ask(do=do, query=query, epoch=epoch, attempts=attempts)
+    route = route_to(config, query, index)
+    question = Ask(do=do, query=query, epoch=epoch, attempts=attempts, route=route)
     answer = ask(config, index, question, timeout_s=deadline_s - time.monotonic())
     if answer.state not in ("committed", "prepared"):
         raise RStreamError(

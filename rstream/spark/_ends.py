@@ -1,7 +1,8 @@
 """This process's ends towards the readers: publishers for rows, requesters for questions.
 
 Spark's daemon forks the workers, reuses them for many tasks, and ends them without ``atexit``. So
-both are made after the fork and kept for each process; the driver notices the end of the process.
+both are made after the fork and kept for each process. :mod:`rstream.spark._worker_end` completes
+the streams; if it cannot, the driver notices the end of the process.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from rstream.errors import NoServer, RequestTimeout, RStreamError, ServerLost
 from rstream.ledger._messages import Answer, Ask, service_name
 from rstream.ray._handle import StreamHandle
 from rstream.service import Requester, requester
+from rstream.spark import _worker_end
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,6 +51,7 @@ def _forget_parents() -> None:
         _requesters.clear()
         _process_id = os.getpid()
         atexit.register(close_ends)
+        _worker_end.complete_at_end(close_ends)
 
 
 def close_ends() -> None:

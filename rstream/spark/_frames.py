@@ -142,6 +142,12 @@ def _run(df: DataFrame, config: SinkConfig, run: Run) -> Sent:
             else _through_rdd(df, make_rdd, config, run)
         )
         if config.is_committed:
+            if not reports:  # a data frame without a partition
+                origin = _task.Origin(
+                    query=run.query, epoch=run.epoch, partition=0, attempt=0, task_attempt=0,
+                    token=run.token,
+                )  # fmt: skip
+                reports = [_task.run(config, origin, ())]
             _commit.commit(config, reports, run.epoch)
     except BaseException:
         if config.is_committed:

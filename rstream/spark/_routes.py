@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import json
 import zlib
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from rstream.codecs._arrow_stream import encoded_length
 from rstream.errors import ConfigError
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 
 #: ``pyarrow.RecordBatch``; pyarrow has no types.
 RecordBatch: TypeAlias = Any
+
+#: How the name of a batch job begins among queries.
+BATCH: Final = "batch-"
 
 
 def routed(
@@ -69,6 +73,21 @@ def _handle_of(config: SinkConfig, value: Any) -> int:
     if mapped is not None:
         return mapped
     return zlib.crc32(str(value).encode()) % len(config.handles)
+
+
+def route_to(config: SinkConfig, query: str, index: int) -> str:
+    """Which rows of an epoch go to a handle, as a text that a replay must have again.
+
+    Empty: a broadcast, of which it gets all; or a batch job, which is never replayed.
+    """
+    if config.routing not in ("partition", "key") or query.startswith(BATCH):
+        return ""
+    place = f"handle {index + 1} of {len(config.handles)}"
+    if config.partition_by is None:
+        return f"by partition, {place}"
+    entries = json.dumps(config.partition_map, sort_keys=True)
+    mapped = f" with map {zlib.crc32(entries.encode()):08x}" if config.partition_map else ""
+    return f"by {config.partition_by}{mapped}, {place}"
 
 
 def pieces(batch: RecordBatch, rows_max: int, bytes_max: int) -> Iterator[RecordBatch]:

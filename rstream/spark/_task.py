@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import logging
 import time
 from collections import deque
 from contextlib import suppress
@@ -13,9 +14,10 @@ from rstream.errors import MessagesLost, NotConnected, RemoteError, RStreamError
 from rstream.ledger._marks import Marks, marked, opening
 from rstream.ledger._messages import CHECKSUM_BEGIN, Account, Answer, Ask, checksum
 from rstream.ray._handle import StreamHandle
+from rstream.spark import _worker_end
 from rstream.spark._ends import ask, publisher_of
 from rstream.spark._held import Held
-from rstream.spark._routes import pieces, routed
+from rstream.spark._routes import BATCH, pieces, route_to, routed
 from rstream.spark._share import PAUSE_MOST_S, PAUSE_S, Readers, not_consumed
 
 if TYPE_CHECKING:
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 
     from rstream.spark._options import SinkConfig
     from rstream.stream import Publisher
+
+log = logging.getLogger("rstream")
 
 #: ``pyarrow.RecordBatch``; pyarrow has no types.
 RecordBatch: TypeAlias = Any
@@ -37,6 +41,9 @@ FRAMING_BYTES: Final = 4096
 LOOK_BYTES: Final = 16 << 20
 #: How long one look at a reader that does not answer may take.
 LOOK_S: Final = 0.01
+#: Seconds for telling all readers of an epoch, and the least for each.
+TELL_S: Final = 1.0
+TELL_LEAST_S: Final = 0.05
 #: Seconds for telling one reader that a task has failed.
 DROP_TIMEOUT_S: Final = 1.0
 
@@ -76,7 +83,7 @@ class Report:
 
 def batch_query(token: str) -> str:
     """The name of a batch job among queries."""
-    return f"batch-{token}"
+    return f"{BATCH}{token}"
 
 
 def run(config: SinkConfig, origin: Origin, batches: Iterable[RecordBatch]) -> Report:
@@ -85,8 +92,14 @@ def run(config: SinkConfig, origin: Origin, batches: Iterable[RecordBatch]) -> R
     Raises:
         RStreamError: a reader is dead, too slow, or refuses; the text says which and why.
     """
-    task = _Task(config, origin)
+    with _worker_end.task():
+        return _run(_Task(config, origin), batches)
+
+
+def _run(task: _Task, batches: Iterable[RecordBatch]) -> Report:
     try:
+        if task.config.is_committed and task.origin.partition == 0:
+            task.begin_everywhere()
         for batch in batches:
             task.send(batch)
         return task.finish()
@@ -248,12 +261,45 @@ class _Task:
 
     # ---- what reading ends are told and asked ----
 
+    def begin_everywhere(self) -> None:
+        """Tell all reading ends of the epoch, also those that get no rows of it.
+
+        So they know the query when rows come: what they have not heard of since its first epoch
+        may have been lost with an earlier reading end. Who is not there, or has no room yet, is
+        told by the first rows.
+
+        Raises:
+            RStreamError: the epoch is a replayed one, and goes to other handles now.
+        """
+        deadline_s = time.monotonic() + TELL_S
+        for index in range(len(self.config.handles)):
+            try:
+                target = _Target(publisher_of(self.config, index), self._medium(index))
+                left_s = max(deadline_s - time.monotonic(), TELL_LEAST_S)
+                target.publisher.send(self._opening(target), timeout_s=left_s)
+                question = self._question("begin", self._account(target), target, index)
+                answer = ask(self.config, index, question, timeout_s=left_s)
+            except RStreamError as error:
+                log.info("rstream sink: not told of epoch %d: %s", self.origin.epoch, error)
+                continue
+            if answer.state != "wait":
+                is_new = self._is_new(answer)
+                self.targets[index] = target if is_new else None
+
+    def _is_new(self, answer: Answer) -> bool:
+        """Whether the reading end wants the rows. False: it has committed the epoch already."""
+        if answer.state == "committed":
+            self.report.repeated += 1
+            return False
+        self._accept(answer, "go")
+        return True
+
     def _begin(self, index: int, target: _Target) -> bool:
         """Have a reading end expect rows. False: it has committed the epoch already."""
         self._send(target, self._opening(target))
         began_s, pause_s = time.monotonic(), PAUSE_S
         deadline_s = began_s + self.config.offer_timeout_s
-        question = self._question("begin", self._account(target), target)
+        question = self._question("begin", self._account(target), target, index)
         while (answer := self._ask(index, target, question, deadline_s)).state == "wait":
             if time.monotonic() + pause_s >= deadline_s:
                 raise RStreamError(
@@ -263,11 +309,7 @@ class _Task:
             time.sleep(pause_s)
             pause_s = min(2 * pause_s, PAUSE_MOST_S)
         self.report.blocked_s += time.monotonic() - began_s
-        if answer.state == "committed":
-            self.report.repeated += 1
-            return False
-        self._accept(answer, "go")
-        return True
+        return self._is_new(answer)
 
     def _opening(self, target: _Target) -> RecordBatch:
         return opening(self._marks(target.medium))
@@ -282,13 +324,14 @@ class _Task:
             checksum=target.checksum,
         )
 
-    def _question(self, do: Any, account: Account, target: _Target) -> Ask:
+    def _question(self, do: Any, account: Account, target: _Target, index: int) -> Ask:
         return Ask(
             do=do,
             query=self.origin.query,
             epoch=self.origin.epoch,
             attempts=(account,),
             session_id=target.publisher.session_id,
+            route=route_to(self.config, self.origin.query, index) if do == "begin" else "",
         )
 
     def _ask(self, index: int, target: _Target, question: Ask, deadline_s: float) -> Answer:
@@ -298,7 +341,7 @@ class _Task:
 
     def _check(self, do: str, target: _Target, wanted: str) -> None:
         index = next(index for index, one in self.targets.items() if one is target)
-        question = self._question(do, self._account(target), target)
+        question = self._question(do, self._account(target), target, index)
         deadline_s = time.monotonic() + self.config.offer_timeout_s
         self._accept(self._ask(index, target, question, deadline_s), wanted)
 
@@ -313,7 +356,7 @@ class _Task:
         for index, target in self.targets.items():
             if target is not None and self.config.is_committed:
                 with suppress(RStreamError):
-                    question = self._question("drop", self._account(target), target)
+                    question = self._question("drop", self._account(target), target, index)
                     ask(self.config, index, question, timeout_s=DROP_TIMEOUT_S)
 
     def finish(self) -> Report:

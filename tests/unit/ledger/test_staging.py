@@ -9,7 +9,7 @@ import pytest
 
 from rstream.ledger._marks import Marks
 from rstream.ledger._messages import Account, Answer, Ask, checksum
-from rstream.ledger._staging import QUERIES_MAX, Row, Staging
+from rstream.ledger._staging import QUERIES_MAX, ROUTED, Row, Staging
 
 
 @dataclass
@@ -281,3 +281,28 @@ def test_an_epoch_without_a_number_is_no_replay(staging: Staging) -> None:
     writer = Writer(staging, epoch=-1).prepared()
     assert commit(staging, writer, epoch=3)[0].state == "committed"
     assert Writer(staging, epoch=-1, token="u").ask("begin").state == "go"
+
+
+def test_a_replayed_epoch_of_another_route_is_refused(staging: Staging) -> None:
+    """Its rows went to other readers: a further handle got them a second time."""
+    writer = Writer(staging, epoch=4).prepared()
+    ask = Ask(do="commit", query="q", epoch=4, attempts=(writer.account(),), route="2 handles")
+    assert staging.new_route(ask) == f"q{ROUTED}2 handles"
+    staging.end_commit(ask, staging.start_commit(ask)[1])
+    assert staging.new_route(ask) == ""
+    remembered = dict(staging.committed()) | {f"q{ROUTED}2 handles": 4, f"q{ROUTED}1 handle": 2}
+    for one in (staging, Staging("stream 'rows'", 1000, remembered)):
+
+        def begin(epoch: int, route: str, one: Staging = one) -> Answer:
+            account = Account(partition=0, task_attempt=7, token="u")
+            return one.answer(
+                Ask(do="begin", query="q", epoch=epoch, attempts=(account,), route=route)
+            )
+
+        refused = begin(4, "3 handles")
+        assert refused.state == "refused"
+        assert "epoch 4 of the query was committed here as '2 handles'" in refused.why
+        assert begin(4, "2 handles").state == "committed"
+        assert begin(4, "").state == "committed"
+        assert begin(3, "1 handle").state == "committed"  # it had another one then
+        assert begin(5, "3 handles").state == "go"
