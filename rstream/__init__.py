@@ -35,6 +35,7 @@ from rstream._core import (
     NOT_CONNECTED,
     RATE_LIMITED,
 )
+from rstream._extras import how_to_install
 from rstream._held_by import HeldBy
 from rstream.errors import PublisherLost, RStreamError
 
@@ -152,7 +153,7 @@ def _load(name: str) -> Any:
         if extra is None:
             raise
         raise ModuleNotFoundError(
-            f'rstream.{name} needs {error.name}: pip install "rstream-transport[{extra}]"',
+            f"rstream.{name} needs {error.name}: {how_to_install(extra)}",
             name=error.name,
         ) from error
 

@@ -7,6 +7,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from rstream import _core
+from rstream._extras import how_to_install
 from rstream.cli._directory import ALIVE, tell_missing
 from rstream.driver import resolve_dir
 from rstream.errors import ConfigError
@@ -24,7 +25,7 @@ def run(options: argparse.Namespace) -> int:
         import rstream.prometheus
     except ModuleNotFoundError as error:
         print(
-            f'rstream metrics: needs {error.name}: pip install "rstream-transport[prometheus]"',
+            f"rstream metrics: needs {error.name}: {how_to_install('prometheus')}",
             file=sys.stderr,
         )
         return 1

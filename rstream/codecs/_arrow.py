@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from rstream._extras import how_to_install
 from rstream.codecs._arrow_stream import StreamReader, StreamWriter
 from rstream.codecs._base import ARROW_ID, Codec, Encoded, bare, decode_error, name_of
 from rstream.codecs._limits import LIMITS, Limits
@@ -245,6 +246,4 @@ def arrow(
     try:
         return _Arrow(form, schema, view, limits)
     except ImportError as error:
-        raise ConfigError(
-            'the arrow codec needs pyarrow: pip install "rstream-transport[arrow]"'
-        ) from error
+        raise ConfigError(f"the arrow codec needs pyarrow: {how_to_install('arrow')}") from error

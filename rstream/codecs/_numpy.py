@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any, get_args, get_origin
 
 from rstream._checks import is_whole
+from rstream._extras import how_to_install
 from rstream.codecs._array_header import (
     Layout,
     header_length_of,
@@ -305,9 +306,7 @@ def numpy(
     try:
         return ArrayCodec(dtype, shape, view, writable, limits)
     except ImportError as error:
-        raise ConfigError(
-            'the numpy codec needs numpy: pip install "rstream-transport[numpy]"'
-        ) from error
+        raise ConfigError(f"the numpy codec needs numpy: {how_to_install('numpy')}") from error
 
 
 def is_array_type(type_: Any) -> bool:

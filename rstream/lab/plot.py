@@ -11,6 +11,7 @@ import html
 import io
 from typing import TYPE_CHECKING, Any, Final
 
+from rstream._extras import how_to_install
 from rstream.errors import ConfigError
 from rstream.lab.comparison import TARGETS_S
 from rstream.lab.trace import NOMINAL
@@ -96,9 +97,7 @@ def _pyplot() -> Any:
         mpl.use("Agg")
         from matplotlib import pyplot as plt
     except ImportError as error:
-        raise ConfigError(
-            '--plot needs matplotlib: pip install "rstream-transport[cli]"'
-        ) from error
+        raise ConfigError(f"--plot needs matplotlib: {how_to_install('cli')}") from error
     return plt
 
 

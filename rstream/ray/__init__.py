@@ -22,7 +22,7 @@ import rstream.stream  # pyright: ignore[reportUnusedImport] - decision 90
 import rstream.work  # noqa: F401  # pyright: ignore[reportUnusedImport] - decision 90
 from rstream.ray._data import datasink, datasource, iter_batches
 from rstream.ray._endpoint import Endpoint
-from rstream.ray._group import Group, MemberLost, Missed
+from rstream.ray._group import Group, MemberBack, MemberLost, Missed
 from rstream.ray._handle import StreamHandle, host_token
 from rstream.ray._ledger import ActorLedger
 from rstream.ray._metrics import export_metrics
@@ -35,6 +35,7 @@ __all__ = (
     "ActorLedger",
     "Endpoint",
     "Group",
+    "MemberBack",
     "MemberLost",
     "Missed",
     "StreamHandle",

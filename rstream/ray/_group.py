@@ -22,6 +22,7 @@ import logging
 import threading
 import time
 from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeAlias, Unpack
 
@@ -99,7 +100,20 @@ class Missed:
     last: int
 
 
-GroupEvent: TypeAlias = MemberLost | Missed | Unfinished
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemberBack:
+    """A member that was dropped because it was away is there again.
+
+    Attributes:
+        handle: which one.
+        number: the first item that it gets, from 1 on; with ``share="work"`` 0.
+    """
+
+    handle: StreamHandle
+    number: int
+
+
+GroupEvent: TypeAlias = MemberLost | MemberBack | Missed | Unfinished
 
 
 @dataclass(slots=True, eq=False)
@@ -154,7 +168,9 @@ class Group:
     """Sends each item to every member, in order; or, with ``share="work"``, to one of them.
 
     Members come and go (:meth:`add`, :meth:`remove`). One that dies, leaves or fails is dropped
-    when the next item finds it, and :meth:`events` tells it; the others go on.
+    when the next item finds it, and :meth:`events` tells it; the others go on. If it was only away
+    for too long and comes back, such as an actor that Ray restarts late, it gets what is sent from
+    then on (:class:`MemberBack`).
 
     **Shared work.** An item goes to a member that has less than ``prefetch`` of them, so a slow one
     gets fewer. It is done when its endpoint asks for the next one. What a member had when it died,
@@ -231,6 +247,7 @@ class Group:
         self._lock = threading.Lock()
         self._send_lock = threading.Lock()
         self._members: dict[StreamHandle, _Lane] = {}
+        self._away: dict[StreamHandle, Publisher[Any]] = {}  # dropped, and may come back
         self._blocks: list[Block] = []  # that a member has not consumed yet
         self._block_pool = BlockPool()
         self._events: deque[GroupEvent] = deque(maxlen=EVENTS_MAX)
@@ -286,9 +303,15 @@ class Group:
             return
         if handle in self._members:
             return
-        publisher = handle.publisher(
+        self._forget(handle)
+        self._take_in(handle, self._open_lane(handle))
+
+    def _open_lane(self, handle: StreamHandle) -> Publisher[Any]:
+        return handle.publisher(
             self._type, codec=self._codec_like, driver_dir=self._driver_dir, **self._options
         )
+
+    def _take_in(self, handle: StreamHandle, publisher: Publisher[Any]) -> None:
         is_here = publisher.channel.startswith("aeron:ipc")
         with self._lock:
             is_known = handle in self._members or self._is_closed
@@ -298,6 +321,27 @@ class Group:
                 )
         if is_known:
             publisher.close(linger_s=0)
+
+    def _forget(self, handle: StreamHandle) -> None:
+        """Do not wait any more for a member that was dropped."""
+        with self._lock:
+            publisher = self._away.pop(handle, None)
+        if publisher is not None:
+            publisher.close(linger_s=0)
+
+    def _take_back(self) -> None:
+        """Take in again who was dropped and is there; forget who is dead for good."""
+        for handle, publisher in list(self._away.items()):
+            if publisher.is_lost or why_gone(publisher):
+                self._forget(handle)
+            elif publisher.is_connected:
+                with self._lock:
+                    if self._away.pop(handle, None) is None:
+                        continue
+                self._take_in(handle, publisher)
+                self._events.append(MemberBack(handle=handle, number=self._sent + 1))
+            elif not publisher.has_session:
+                publisher.revive()
 
     def _check_share_of(self, handle: StreamHandle) -> None:
         if handle.is_work == self._shares_work:
@@ -319,6 +363,7 @@ class Group:
                     driver_dir=self._driver_dir,
                     options=self._options,
                     on_lost=self._note_lost,
+                    on_back=lambda handle: self._events.append(MemberBack(handle=handle, number=0)),
                 )
             return self._pool
 
@@ -333,6 +378,7 @@ class Group:
         if self._pool is not None:
             self._pool.members.remove(handle)
             return
+        self._forget(handle)
         with self._lock:
             lane = self._members.pop(handle, None)
         if lane is not None:
@@ -405,6 +451,7 @@ class Group:
         deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
         with self._send_lock:
             self._check_open()
+            self._take_back()
             lanes = self._lanes()
             if not lanes or self._codec is None:
                 raise NotConnected(f"{self!r}: it has no member", hint="add(handle) takes one in")
@@ -521,7 +568,18 @@ class Group:
         if limit_s is None or now_s - lane.alone_since_s < limit_s:
             return True
         self._drop(lane, f"no reader for {limit_s:g} s")
+        self._await_back(lane.handle)
         return False
+
+    def _await_back(self, handle: StreamHandle) -> None:
+        """Notice it if the reader of a dropped member comes back after all."""
+        with suppress(RStreamError):
+            publisher = self._open_lane(handle)
+            with self._lock:
+                before = self._away.get(handle)
+                self._away[handle] = publisher
+            if before is not None:
+                before.close(linger_s=0)
 
     def _drop(self, lane: _Lane, reason: str) -> None:
         with self._lock:
@@ -623,6 +681,8 @@ class Group:
             self.wait_consumed(timeout_s=linger_s)
         finally:
             self._is_closed = True
+            for handle in list(self._away):
+                self._forget(handle)
             with self._lock:
                 lanes = list(self._members.values())
                 self._members.clear()

@@ -46,6 +46,8 @@ PAUSE_MIN_S: Final = 0.0005
 PAUSE_MAX_S: Final = 0.008
 #: Pause between two looks at members that are to come or to leave.
 PAUSE_AWAY_S: Final = 0.02
+#: Pause between two looks at members that were dropped.
+PAUSE_DROPPED_S: Final = 0.25
 #: A lane is opened again so late: a reader that leaves with an error is taken off first, and closes
 #: then. It would get an item in between, and count as another loss.
 REOPEN_AFTER_S: Final = 0.5
@@ -62,6 +64,7 @@ class Lane:
         number: the first item that it had when it was lost; 0: none.
         reason: why it is not there, for people; empty: not known.
         is_leaving: it gets nothing more.
+        is_dropped: it was away for too long, and may come back all the same.
     """
 
     def __init__(
@@ -74,6 +77,7 @@ class Lane:
         self.number = 0
         self.reason = ""
         self.is_leaving = False
+        self.is_dropped = False
         self._bell = bell
         self._ends: deque[int] = deque()  # positions behind its items
         self._end = publisher.sent_position  # behind the last one
@@ -137,6 +141,7 @@ class Members(Seating):
         open_publisher: opens the publisher of a lane.
         connect_timeout_s: how long a member may be away; None: for ever.
         on_lost: is told of a member that is dropped: handle, first item that it had, reason.
+        on_back: is told of one that was dropped because it was away, and is there again.
     """
 
     def __init__(
@@ -149,12 +154,14 @@ class Members(Seating):
         open_publisher: Callable[[StreamHandle], Publisher[bytes]],
         connect_timeout_s: float | None,
         on_lost: Callable[[StreamHandle, int, str], None],
+        on_back: Callable[[StreamHandle], None],
     ) -> None:
         super().__init__(desk, changed, title)
         self._prefetch = prefetch
         self._open_publisher = open_publisher
         self._connect_timeout_s = connect_timeout_s
         self._on_lost = on_lost
+        self._on_back = on_back
         self._bell = threading.Event()
         self._pause_s = PAUSE_MIN_S
         self._lanes: dict[StreamHandle, Lane] = {}  # under the lock
@@ -165,7 +172,11 @@ class Members(Seating):
     def handles(self) -> list[StreamHandle]:
         """The members now."""
         with self._changed:
-            return [lane.handle for lane in self._lanes.values() if not lane.is_leaving]
+            return [
+                lane.handle
+                for lane in self._lanes.values()
+                if not (lane.is_leaving or lane.is_dropped)
+            ]
 
     def add(self, handle: StreamHandle) -> None:
         """Take a member in. One that is there already stays.
@@ -176,7 +187,8 @@ class Members(Seating):
         with self._changed:
             lane = self._lanes.get(handle)
             if lane is not None:
-                lane.is_leaving = False
+                lane.is_leaving = lane.is_dropped = False
+                lane.alone_since_s = time.monotonic()
                 self._bell.set()
                 return
         publisher = self._open_publisher(handle)
@@ -212,8 +224,10 @@ class Members(Seating):
         if is_busy:
             timeout_s = min(timeout_s, self._pause_s)
             self._pause_s = min(2 * self._pause_s, PAUSE_MAX_S)
-        elif any(lane.seat is None or lane.is_leaving for lane in lanes):
+        elif any(lane.is_leaving or not (lane.seat or lane.is_dropped) for lane in lanes):
             timeout_s = min(timeout_s, PAUSE_AWAY_S)
+        elif any(lane.is_dropped for lane in lanes):
+            timeout_s = min(timeout_s, PAUSE_DROPPED_S)
         if self._bell.wait(timeout_s):
             self._bell.clear()
             self._pause_s = PAUSE_MIN_S
@@ -248,13 +262,10 @@ class Members(Seating):
             self._open_again(lane)
             return True
         if not lane.is_connected:
-            limit_s, reason = self._connect_timeout_s, why_gone(lane.publisher)
-            if not reason:
-                if limit_s is None or time.monotonic() - lane.alone_since_s < limit_s:
-                    return False
-                reason = f"no reader for {limit_s:g} s"
-            self._give_up(lane, f"{reason}; {lane.reason}" if lane.reason else reason)
-            return True
+            return self._look_away(lane)
+        if lane.is_dropped:
+            lane.is_dropped = False
+            self._on_back(lane.handle)
         lane.publisher.events()  # from here on they tell of this reader
         lane.number, lane.reason = 0, ""
         seat: Seat[LanePublisher] = Seat(secrets.randbits(64), lane, self._report_of(lane, 0, 0))
@@ -262,6 +273,24 @@ class Members(Seating):
         with self._changed:
             lane.seat = seat
             self._desk.add(seat)
+        return True
+
+    def _look_away(self, lane: Lane) -> bool:
+        """Drop a member that does not come in time, and let it go if it never will."""
+        limit_s, reason = self._connect_timeout_s, why_gone(lane.publisher)
+        if lane.is_dropped:
+            return self._let_go(lane) if reason else False
+        is_gone = bool(reason)
+        if not reason:
+            if limit_s is None or time.monotonic() - lane.alone_since_s < limit_s:
+                return False
+            reason = f"no reader for {limit_s:g} s"
+        reason = f"{reason}; {lane.reason}" if lane.reason else reason
+        if is_gone:
+            self._give_up(lane, reason)
+        else:
+            lane.is_dropped = True
+            self._tell_lost(lane, reason)
         return True
 
     def _look_at(self, lane: Lane) -> bool:
@@ -331,6 +360,9 @@ class Members(Seating):
         return True
 
     def _give_up(self, lane: Lane, reason: str) -> None:
+        self._tell_lost(lane, reason)
+        self._let_go(lane)
+
+    def _tell_lost(self, lane: Lane, reason: str) -> None:
         log.warning("%s: member %r is dropped: %s", self._title, lane.handle.name, reason)
         self._on_lost(lane.handle, lane.number, reason)
-        self._let_go(lane)

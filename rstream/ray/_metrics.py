@@ -199,7 +199,7 @@ def export_metrics(end: Endpoint, *, actor: str | None = None) -> None:
         rstream.ray.export_metrics(self.end)
     """
     global _exporter
-    if not isinstance(end, Endpoint):
+    if not isinstance(end, Endpoint):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ConfigError(
             f"{end!r:.80} is no endpoint",
             hint="export what rstream.ray.reader() returned, in the process that opened it; of a "

@@ -44,7 +44,7 @@ class Pool(Publisher[Any]):
         prefetch: most items that a member has and is not done with.
         driver_dir: as for :meth:`StreamHandle.publisher`.
         options: of the group.
-        on_lost: as for :class:`Members`.
+        on_lost, on_back: as for :class:`Members`.
     """
 
     members: Members
@@ -58,6 +58,7 @@ class Pool(Publisher[Any]):
         driver_dir: str | None,
         options: SendOptions,
         on_lost: Callable[[StreamHandle, int, str], None],
+        on_back: Callable[[StreamHandle], None],
     ) -> None:
         connect_timeout_s = options.get("connect_timeout_s", CONNECT_TIMEOUT_S)
         chosen = Settings(
@@ -90,6 +91,7 @@ class Pool(Publisher[Any]):
                 open_publisher=open_publisher,
                 connect_timeout_s=connect_timeout_s,
                 on_lost=on_lost,
+                on_back=on_back,
             )
 
         super().__init__(chosen, codec, open_members)

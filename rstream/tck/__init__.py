@@ -31,7 +31,7 @@ signal shows that none comes. Class attributes set them, else the environment va
 original kit (``DEFAULT_TIMEOUT_MILLIS``, ``DEFAULT_NO_SIGNALS_TIMEOUT_MILLIS``,
 ``PUBLISHER_REFERENCE_GC_TIMEOUT_MILLIS``).
 
-It needs pytest: ``pip install "rstream-transport[testing]"``.
+It needs pytest: the extra ``testing``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The pytest fixture of the test kit.
 
 Load it in ``conftest.py`` with ``pytest_plugins = ["rstream.testing.plugin"]``, or with
-``pytest -p rstream.testing.plugin``. It needs pytest: ``pip install "rstream-transport[testing]"``.
+``pytest -p rstream.testing.plugin``. It needs pytest: the extra ``testing``.
 """
 
 from __future__ import annotations

@@ -439,5 +439,5 @@ def test_without_the_extra_metrics_says_which(driver_dir: str) -> None:
         timeout=60,
     )
     assert done.returncode == 1
-    assert 'pip install "rstream-transport[prometheus]"' in done.stderr
+    assert 'whl[prometheus]"' in done.stderr
     assert "Traceback" not in done.stderr

@@ -75,7 +75,7 @@ WITHOUT_EXAMPLE = {
         ),
         RETURNED,
     ),
-    "rstream.ray": {"MemberLost": RETURNED, "Missed": RETURNED},
+    "rstream.ray": {"MemberBack": RETURNED, "MemberLost": RETURNED, "Missed": RETURNED},
     "rstream.rx": {
         "AsyncItems": "to_async_iterable returns it; the example there",
         "AsyncItemsIterator": "iterating AsyncItems makes it",

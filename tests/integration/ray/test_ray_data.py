@@ -128,6 +128,41 @@ def test_the_how_to_page(
         ray.kill(reader)
 
 
+class Model:
+    def __init__(self) -> None:
+        self.rows = 0
+
+    def fit(self, x: Any, y: Any) -> None:
+        assert len(x) == len(y)
+        self.rows += len(x)
+
+
+def test_the_training_loop_of_the_how_to_page_gets_all_that_is_written(
+    data: Any, driver_dir: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The page's sink and its loop together; the loop ended with the first write task."""
+    import functools
+
+    import rstream
+    from tests.support import in_thread
+
+    monkeypatch.setattr(
+        rstream.ray, "reader", functools.partial(rstream.ray.reader, dir=driver_dir)
+    )
+    model = Model()
+    names: dict[str, Any] = {"rstream": rstream, "model": model}
+    text = blocks("docs/how-to/ray.md", "python")[7]
+    with rstream.Driver(dir=driver_dir):
+        reading = in_thread(exec, text, names)
+        rows = data.range(20_000, override_num_blocks=20).map_batches(
+            lambda batch: {"x": batch["id"], "y": batch["id"]}
+        )
+        rows.write_datasink(rstream.ray.datasink("features", connect_timeout_s=30))
+        reading.join(60)
+        assert not reading.is_alive()
+    assert model.rows == 20_000
+
+
 def test_a_task_that_is_started_again_says_what_is_lost(ray_session: Any) -> None:
     """Its first attempt had read from the stream; a second one would hide that."""
     ray = ray_session

@@ -295,3 +295,26 @@ def open_again(reader: Collector, driver_dir: str, name: str = "spark-mended") -
         return rstream.ray.reader(
             name, codec="arrow", dir=driver_dir, udp=False, term_length=1 << 18
         )
+
+
+def test_a_continuous_query_ends_with_the_reason(
+    spark_session: Any, driver_dir: str, tmp_path: Path
+) -> None:
+    """It committed 26 epochs, and nothing arrived."""
+    import rstream.ray
+
+    with (
+        rstream.Driver(dir=driver_dir),
+        rstream.ray.reader("continuous", codec="arrow", dir=driver_dir) as end,
+    ):
+        end.start(lambda batch: None)
+        rows = spark_session.readStream.format("rate").load()
+        query = (
+            rows.writeStream.format("rstream")
+            .option("handles", end.handle.to_text())
+            .option("checkpointLocation", str(tmp_path / "cp"))
+            .trigger(continuous="1 second")
+            .start()
+        )
+        with pytest.raises(Exception, match=r"trigger\(continuous=...\) cannot be used"):
+            query.awaitTermination(60)

@@ -11,7 +11,7 @@ import pytest
 
 import rstream
 from rstream.errors import BackPressured, ClosedError, CodecError, ConfigError, NotConnected
-from rstream.ray import Group, MemberLost, Missed, reader
+from rstream.ray import Group, MemberBack, MemberLost, Missed, _open, reader
 from rstream.stream import Refused, _blocks
 from rstream.stream._publisher import send_encoded
 from tests.support import in_thread, until
@@ -100,6 +100,31 @@ def test_a_dead_member_is_dropped_and_named_and_the_others_go_on(ends):
         assert group.members == [good.handle]
         sent = group.statistics()["sent"]
     assert got == [1] + [2] * (sent - 1)
+
+
+@pytest.mark.parametrize("share", ["all", "work"])
+def test_a_dropped_member_that_comes_back_is_taken_back(ends, monkeypatch, share):
+    """Ray restarts its actor when the group waits no more."""
+    good, late = ends(share=share), ends(name="late", share=share)
+    collecting(good)
+    with Group([good.handle, late.handle], share=share, connect_timeout_s=0.2) as group:
+        late.close()
+        until(lambda: group.send(1) and group.members == [good.handle])
+        with monkeypatch.context() as patch:
+            patch.setattr(_open, "new_stream_id", lambda: late.handle.stream_id)
+            again = ends(
+                name="late", share=share, port=int(late.handle.endpoint.rpartition(":")[2])
+            )
+        got = collecting(again)
+        until(lambda: group.send(2) and len(group.members) == 2 and got)
+        lost, back = group.events()
+        assert isinstance(lost, MemberLost)
+        assert isinstance(back, MemberBack)
+        assert lost.handle == back.handle == late.handle
+        if share == "all":
+            until(lambda: len(got) == group.statistics()["sent"] + 1 - back.number)
+        group.remove(late.handle)
+        assert group.wait_consumed(timeout_s=10)
 
 
 def test_a_member_that_fails_is_dropped_with_its_text(ends):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from rstream.errors import ConfigError
 from rstream.ray import export_metrics, reader
-from rstream.ray._metrics import COUNTERS, GAUGES, first_look, look
+from rstream.ray._metrics import COUNTERS, GAUGES, _Exporter, first_look, look
 from tests.support import until
 
 
@@ -85,3 +87,27 @@ def test_metrics_need_ray(driver_dir):
         pytest.raises(ConfigError, match=r"where Ray runs.*prometheus\.Collector"),
     ):
         export_metrics(end)
+
+
+def test_what_is_no_endpoint_is_named(driver_dir):
+    with (
+        reader(dir=driver_dir) as end,
+        pytest.raises(ConfigError, match=r"is no endpoint.*in the process that opened it"),
+    ):
+        export_metrics(end.handle)
+
+
+def test_counters_are_there_before_they_count(driver_dir, monkeypatch):
+    """An alert on gaps cannot see a counter that comes with the first one."""
+    recorded = []
+
+    class Metric:
+        def __init__(self, name, text, tags):
+            self.name = name
+
+        def _record(self, value, tags):
+            recorded.append((self.name, value, tags["stream"]))
+
+    metrics = SimpleNamespace(Counter=Metric, Gauge=Metric)
+    _Exporter(metrics).begin({"stream": "s", "actor": "a"})
+    assert recorded == [(f"rstream_endpoint_{name}", 0, "s") for name in COUNTERS]

@@ -22,7 +22,8 @@ def _be_a_worker(config: SinkConfig, pipe: int, how: str) -> None:
     import sys
 
     sys.modules["__main__"] = types.ModuleType("__main__")
-    sys.modules["__main__"].__spec__ = types.SimpleNamespace(name=_worker_end.DAEMON)  # type: ignore[assignment]
+    main: Any = sys.modules["__main__"]
+    main.__spec__ = types.SimpleNamespace(name=_worker_end.DAEMON)
     origin = _task.Origin(query="q", epoch=0, partition=0, attempt=0, task_attempt=1, token="t")
 
     def rows() -> Any:
