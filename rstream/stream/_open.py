@@ -364,7 +364,10 @@ def _open_reader(
     if not wanted:
         raise ConfigError("channels is empty: give at least one")
     addresses = [resolve_address(name, one, stream_id, is_publisher=False) for one in wanted]
-    for _, uri, _ in addresses:
+    uris = [uri for _, uri, _ in addresses]
+    for uri in uris:
+        if uris.count(uri) > 1:
+            raise ConfigError(f"channels has {uri} twice: each message would come twice")
         check_trust(codec, uri)
         _check_views(codec, uri, evict)
     options: dict[str, Any] = {

@@ -634,3 +634,9 @@ def test_a_key_of_a_channel_that_nobody_knows_is_logged_once(driver_dir, name, c
             pass
     (line,) = caplog.messages
     assert f"channel {channel}: key 'own-{name}' is not known, and is ignored" in line
+
+
+def test_a_channel_twice_is_refused(driver_dir, name):
+    """Each message came twice."""
+    with pytest.raises(ConfigError, match=r"channels has aeron:ipc.* twice"):
+        stream.reader(name, channels=["aeron:ipc"] * 2, dir=driver_dir)
