@@ -196,7 +196,7 @@ def test_errors_of_wrong_options_name_the_option() -> None:
         ({"handles": text, "routing": "key"}, '"partitionBy" is not given'),
         ({"handles": text, "routing": "broadcast", "partitionBy": "a"}, "broadcast"),
         ({"handles": "[]"}, "empty list"),
-        ({"handles": text, "partitionMap": '{"a": 3}'}, "names handle 3"),
+        ({"handles": text, "partitionBy": "a", "partitionMap": '{"a": 3}'}, "names handle 3"),
         ({"handles": text, "rowsPerMessage": "0"}, "rowspermessage"),
         ({"handles": text, "rate": "fast"}, "option \"rate\" is 'fast'"),
         ({"handles": text, "rate": "10 parrots"}, 'option "rate"'),
@@ -297,11 +297,14 @@ def open_again(reader: Collector, driver_dir: str, name: str = "spark-mended") -
         )
 
 
-def test_a_continuous_query_ends_with_the_reason(
+def test_a_continuous_query_commits_nothing(
     spark_session: Any, driver_dir: str, tmp_path: Path
 ) -> None:
-    """It committed 26 epochs, and nothing arrived."""
+    """It committed 26 epochs, one a second, and nothing arrived."""
     import rstream.ray
+    import rstream.spark
+
+    rstream.spark.register(spark_session)
 
     with (
         rstream.Driver(dir=driver_dir),
@@ -316,5 +319,7 @@ def test_a_continuous_query_ends_with_the_reason(
             .trigger(continuous="1 second")
             .start()
         )
-        with pytest.raises(Exception, match=r"trigger\(continuous=...\) cannot be used"):
-            query.awaitTermination(60)
+        with contextlib.suppress(Exception):  # Spark's, if it tells the error of a commit
+            query.awaitTermination(5)
+        query.stop()
+        assert list((tmp_path / "cp" / "commits").glob("[0-9]*")) == []
