@@ -4,6 +4,7 @@ import pytest
 
 import rstream
 from rstream import HeldBy, _core, errors
+from rstream._facts import SlowestReader
 
 
 @pytest.mark.parametrize(
@@ -28,3 +29,24 @@ def test_members_are_the_words_that_users_compare_with():
     assert errors.StorageError("no room").held_by == "storage"
     assert errors.BackPressured("no room").held_by == "window"
     assert rstream.HeldBy is HeldBy
+
+
+@pytest.mark.parametrize(
+    ("received", "is_path"),
+    [(None, False), (100, True), (400, True), (600, False), (1100, False)],
+)
+def test_a_reader_that_has_read_what_has_arrived_is_not_to_blame(received, is_path):
+    """It has consumed 100 bytes, and 1100 were sent: half of the rest must have arrived."""
+    reader = SlowestReader(
+        publication_id=1,
+        is_local=False,
+        reader_id=2,
+        client_id=None,
+        pid=None,
+        source="10.0.0.7:40123",
+        since_ms=0,
+        position=100,
+        window_bytes=1000,
+        received_position=received,
+    )
+    assert reader.waits_for_path(1100) is is_path
