@@ -160,7 +160,9 @@ class Desk(Generic[P]):
         self._losses_max = losses_max
         self._on_unfinished = on_unfinished
         self._most = 0  # readers at a time so far
-        self.seats: dict[int, Seat[P]] = {}  # by reader
+        # By reader. It is copied before it is gone through: a signal handler that closes the owner
+        # lets others change it meanwhile.
+        self.seats: dict[int, Seat[P]] = {}
         # Both are bounded by what readers have had.
         self.waiting: deque[Message] = deque()
         self.suspects: deque[Message] = deque()
@@ -169,7 +171,7 @@ class Desk(Generic[P]):
     @property
     def open(self) -> int:
         """Messages that are not finished."""
-        return self.again_count + sum(len(seat.given) for seat in self.seats.values())
+        return self.again_count + sum(len(seat.given) for seat in [*self.seats.values()])
 
     @property
     def again_count(self) -> int:
@@ -185,7 +187,7 @@ class Desk(Generic[P]):
 
     def free_seats(self, now_s: float = 0.0) -> list[Seat[P]]:
         """Readers with free demand for what is no suspect, those with most of it first."""
-        free = [seat for seat in self.seats.values() if seat.free > 0]
+        free = [seat for seat in [*self.seats.values()] if seat.free > 0]
         # Of equals the one that has had fewest messages comes first.
         free.sort(key=lambda seat: (-seat.free, seat.last))
         if self.suspects and free and self._may_try(now_s):
@@ -194,7 +196,7 @@ class Desk(Generic[P]):
 
     def _may_try(self, now_s: float) -> bool:
         """Whether a suspect may go to a reader though there are other messages."""
-        on_trial = sum(seat.is_on_trial for seat in self.seats.values())
+        on_trial = sum(seat.is_on_trial for seat in [*self.seats.values()])
         if on_trial >= max(1, len(self.seats) - 1):
             return False
         is_last = len(self.seats) == 1 and self._most > 1
@@ -209,7 +211,7 @@ class Desk(Generic[P]):
         """
         if not self.suspects or not (self._may_try(now_s) or self._is_last_idle(is_idle)):
             return []
-        return [seat for seat in self.seats.values() if seat.free > 0 and not seat.given]
+        return [seat for seat in [*self.seats.values()] if seat.free > 0 and not seat.given]
 
     def _is_last_idle(self, is_idle: bool) -> bool:
         return is_idle and not self.waiting and len(self.seats) == 1
