@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any, Final, get_origin
 
 from rstream.codecs._array_header import header_length_of
 from rstream.codecs._arrow import PANDAS_VALUE_BYTES, arrow, form_of
+from rstream.codecs._arrow_sizes import claim_of
 from rstream.codecs._base import name_of
 from rstream.codecs._kinds import ARRAY, BUFFER, DLPACK, SCALAR, TABLE, TENSOR, kind_of
 from rstream.codecs._numpy import ArrayCodec, dtype_in, is_array_type
@@ -236,7 +237,7 @@ class Taken:
     ) -> None:
         self.has_scalars = False
         self._as_plain = as_plain
-        self._rows = self._table_bytes = 0  # of all tables so far
+        self._rows = self._decoded_bytes = 0  # what the parts of the message claim so far
         self._makers = makers
         self._data = data
         self._places: list[tuple[int, int] | None] = list(places)
@@ -277,7 +278,17 @@ class Taken:
 
     def _array(self, index: int, header: bytes) -> Any:
         begin, length = self._take(index)
-        return self._makers.arrays.array_of(header, self._data, begin, length)
+        array = self._makers.arrays.array_of(header, self._data, begin, length)
+        if not length:  # elements without bytes
+            self._claim(rows=array.size)
+        return array
+
+    def _claim(self, *, decoded_bytes: int = 0, rows: int = 0) -> None:
+        """Many small parts that claim to be large are one large claim."""
+        self._rows += rows
+        self._decoded_bytes += decoded_bytes
+        length = memoryview(self._data).nbytes
+        self._makers.limits.check(length, decoded_bytes=self._decoded_bytes, rows=self._rows)
 
     def _scalar(self, data: bytes) -> object:
         self.has_scalars = True
@@ -313,14 +324,10 @@ class Taken:
 
     def _table(self, index: int, form: bytes) -> object:
         part: Any = self._part(index)  # the codec of tables takes any buffer
-        table: Any = self._makers.tables(_FORMS[form]).decode_many([part])[0]
-        # Many small tables that claim to be large are one large claim.
-        rows, columns = table.shape
-        self._rows += rows
-        self._table_bytes += _TABLE_VALUE_BYTES.get(form, 0) * rows * columns
-        length = memoryview(self._data).nbytes
-        self._makers.limits.check(length, decoded_bytes=self._table_bytes, rows=self._rows)
-        return table
+        claim = claim_of(part)
+        value_bytes = claim.values * _TABLE_VALUE_BYTES.get(form, 0)
+        self._claim(decoded_bytes=max(claim.buffer_bytes, value_bytes), rows=claim.rows)
+        return self._makers.tables(_FORMS[form]).decode_many([part])[0]
 
 
 _dtype_in = lru_cache(maxsize=256)(dtype_in)

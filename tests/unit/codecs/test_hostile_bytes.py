@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from rstream import codecs
-from rstream.codecs import Limits
+from rstream.codecs import Limits, _frame
 from rstream.codecs._arrow_sizes import claim_of
 from rstream.codecs._limits import limited
 from rstream.errors import CodecError, ConfigError, StorageError
@@ -218,6 +218,42 @@ def test_arrays_without_elements_are_read():
         codec = codecs.numpy()
         (back,) = codec.decode_many([bytes(codec.encode(np.zeros(shape)))])
         assert back.shape == shape
+
+
+def framed(code, references, *buffers):
+    """A message with buffers whose structure is a list of extension types of one code."""
+    import msgspec
+
+    structure = msgspec.msgpack.encode([msgspec.msgpack.Ext(code, one) for one in references])
+    return joined(_frame.pack(structure, [[one] for one in buffers]))
+
+
+@pytest.mark.parametrize("form", [b"batch", b"table"])
+def test_the_tables_of_a_message_share_its_limits(form):
+    table = stream_of(pa.record_batch({"z": np.zeros(600_000, np.int8)}), compression="zstd")
+
+    def message(count):
+        references = [struct.pack("<I", index) + form for index in range(count)]
+        return framed(124, references, *[table] * count)
+
+    codec = codecs.msgpack(limits=Limits(decoded_bytes=1_000_000))
+    ((back,),) = codec.decode_many([message(1)])
+    assert back.num_rows == 600_000
+    with pytest.raises(CodecError, match="become 1200000 bytes"):
+        codec.decode_many([message(3)])
+
+
+def test_the_arrays_without_bytes_of_a_message_share_its_limits():
+    array = array_message(b"|V0", 600_000)
+
+    def message(count):
+        references = [struct.pack("<I", index) + array for index in range(count)]
+        return framed(120, references, *[b""] * count)
+
+    codec = codecs.msgpack(limits=Limits(rows=1_000_000))
+    assert codec.decode_many([message(1)])[0][0].size == 600_000
+    with pytest.raises(CodecError, match="become 1200000 rows or elements"):
+        codec.decode_many([message(3)])
 
 
 # ---- the option ----
