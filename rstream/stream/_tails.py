@@ -8,10 +8,15 @@ something, and how much.
 
 from __future__ import annotations
 
+import ctypes
 import mmap
+import os
 import struct
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = ("Tail", "tail_of")
 
@@ -23,6 +28,31 @@ _TERM_LENGTH: Final = struct.Struct("<i")
 INITIAL_TERM_ID_AT: Final = 264
 TERM_LENGTH_AT: Final = 276
 
+_libc: Final = ctypes.CDLL(None, use_errno=True)
+_libc.mmap.restype = ctypes.c_void_p
+_libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_int64]
+_libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+_FAILED: Final = ctypes.c_void_p(-1).value
+
+
+class _Metadata:
+    """The metadata of a log, mapped as long as this object lives.
+
+    ``mmap.mmap`` keeps a descriptor for each mapping (before Python 3.13), and a reader may have a
+    thousand publishers.
+    """
+
+    def __init__(self, fd: int, offset: int) -> None:
+        address = _libc.mmap(None, METADATA_LENGTH, mmap.PROT_READ, mmap.MAP_SHARED, fd, offset)
+        if address == _FAILED:
+            raise OSError(ctypes.get_errno(), "the metadata of a log cannot be mapped")
+        self._address = address
+        self.data = (ctypes.c_char * METADATA_LENGTH).from_address(address)
+
+    def __del__(self, unmap: Callable[..., int] = _libc.munmap) -> None:
+        if hasattr(self, "_address"):
+            unmap(self._address, METADATA_LENGTH)
+
 
 class Tail:
     """The tail of one log. Close it."""
@@ -30,25 +60,25 @@ class Tail:
     def __init__(self, path: Path) -> None:
         """Raises OSError or ValueError: the file cannot be mapped."""
         with path.open("rb") as file:
-            length = file.seek(0, 2)
-            self._map = mmap.mmap(
-                file.fileno(),
-                METADATA_LENGTH,
-                access=mmap.ACCESS_READ,
-                offset=length - METADATA_LENGTH,
-            )
+            length = os.fstat(file.fileno()).st_size
+            if length < METADATA_LENGTH:
+                raise ValueError(f"{path} is no log: it has {length} bytes")
+            self._metadata: _Metadata | None = _Metadata(file.fileno(), length - METADATA_LENGTH)
 
     def position(self) -> int:
         """Up to where its publisher has written, in bytes of the stream."""
-        *tails, term_count = _TAILS.unpack_from(self._map)
-        (initial_term_id,) = _INITIAL_TERM_ID.unpack_from(self._map, INITIAL_TERM_ID_AT)
-        (term_length,) = _TERM_LENGTH.unpack_from(self._map, TERM_LENGTH_AT)
+        metadata = self._metadata
+        if metadata is None:
+            raise ValueError("the tail of a log is closed")
+        *tails, term_count = _TAILS.unpack_from(metadata.data)
+        (initial_term_id,) = _INITIAL_TERM_ID.unpack_from(metadata.data, INITIAL_TERM_ID_AT)
+        (term_length,) = _TERM_LENGTH.unpack_from(metadata.data, TERM_LENGTH_AT)
         tail = tails[term_count % len(tails)]
         terms = ((tail >> 32) - initial_term_id) & 0x7FFFFFFF
         return terms * term_length + min(tail & 0xFFFFFFFF, term_length)
 
     def close(self) -> None:
-        self._map.close()
+        self._metadata = None
 
 
 def tail_of(directory: str, registration_id: int) -> Tail | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -255,6 +257,27 @@ def test_the_tail_of_a_log_is_where_its_publisher_has_written_to(driver_dir, nam
             assert tail.position() == pub.position > 100_000 * count
             tail.close()
         assert tail_of(driver_dir, 12_345_678) is None
+
+
+def test_the_tail_of_a_log_holds_no_descriptor(driver_dir, name):
+    with (
+        rstream.subscriber(name, bytes, dir=driver_dir) as sub,
+        rstream.publisher(name, bytes, dir=driver_dir) as pub,
+    ):
+        pub.send(b"x")
+        assert sub.get(timeout_s=10) == b"x"
+        places = []
+        for number in os.listdir("/proc/self/fd"):
+            with suppress(FileNotFoundError):  # that of the listing itself
+                places.append(os.readlink(f"/proc/self/fd/{number}"))
+        assert [place for place in places if driver_dir in place and "logbuffer" in place] == []
+
+
+@pytest.mark.parametrize("length", [0, 100, 4097])
+def test_a_file_that_is_no_log_has_no_tail(tmp_path, length):
+    (tmp_path / "publications").mkdir()
+    (tmp_path / "publications" / "7.logbuffer").write_bytes(bytes(length))
+    assert tail_of(str(tmp_path), 7) is None
 
 
 def test_a_function_gets_an_open_gap():
