@@ -20,7 +20,11 @@ def public_names(value: object) -> set[str]:
 def test_a_publisher_shows_no_steps(driver_dir, name):
     attributes = {"name", "channel", "stream_id", "connect_timeout_s", "linger_s", "wait_for"}
     with stream.publisher(name, dir=driver_dir, linger_s=0) as pub:
-        assert public_names(pub) == PUBLISHER | attributes | {"flush", "make_waiter"}
+        assert public_names(pub) == PUBLISHER | attributes | {
+            "flush",
+            "make_waiter",
+            "sent_position",
+        }
 
 
 def test_the_awaited_publisher_shows_no_steps():
