@@ -42,6 +42,7 @@ class Caller:
         self.unparted_max: int = answers.max_unparted_length
         self.sending: threading.Thread | None = None
         self.since_s: float = time.monotonic()
+        self._offered_at: int | None = None  # sent position before the first answer that waits
 
     def try_send(self) -> bool:
         """Send what waits, as far as there is room. True: nothing is left.
@@ -65,10 +66,14 @@ class Caller:
                 )
                 self.sending.start()
                 return False
-            if self.answers.offer(unsent[0]) <= 0:
+            if self._offered_at is None:
+                self._offered_at = self.answers.sent_position
+            is_sent = self.answers.sent_position != self._offered_at  # but its call was interrupted
+            if not is_sent and self.answers.offer(unsent[0]) <= 0:
                 return False
             self.was_connected = True
-            unsent.popleft()
+            del unsent[0]  # no call: no signal handler runs before the next line
+            self._offered_at = None
         return True
 
     def _send_large(self, message: bytes) -> None:

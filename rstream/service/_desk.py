@@ -14,7 +14,7 @@ import struct
 import time
 from collections import deque
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self
 
 from rstream.errors import (
     BackPressured,
@@ -61,16 +61,13 @@ LOCK_S = 1.0
 
 
 class Desk:
-    """Opened by the constructor. One thread at a time.
+    """One thread at a time.
 
     Args:
         place: the service.
         dir: driver directory; None: the default.
         outstanding: most requests of one caller without a full answer.
         callers_per_host: most callers of one address over UDP.
-    Raises:
-        RegistrationError: another server of the name is alive.
-        ConfigError, DriverError: it cannot be opened.
     """
 
     def __init__(
@@ -93,18 +90,30 @@ class Desk:
         self._sources: dict[int, str] = {}
         self._blocked: set[Caller] = set()
         self._looked_s = 0.0
+        self._is_open = False
         self._link: _session.Link
         self.directory: str
+        self._dir = dir
         self._lock: Publisher[bytes]
         self.asks: Reader[bytes]
-        _session.opened(dir, None, self._open)
+
+    def open(self) -> Self:
+        """Take the place. Its owner has it by then, and closes it: an interrupt may come between a
+        constructor and the assignment.
+
+        Raises:
+            RegistrationError: another server of the name is alive.
+            ConfigError, DriverError: it cannot be opened.
+        """
+        _session.opened(self._dir, None, self._open)
+        return self
 
     def _open(self, link: _session.Link) -> None:
         self._link = link
         self.directory = link.directory
-        self._lock = self._take_place()
         try:
-            asks: Reader[bytes] = reader(
+            self._take_place()
+            self.asks = reader(
                 self.place.ask_name,
                 bytes,
                 channels=[self.place.channel],
@@ -112,23 +121,32 @@ class Desk:
                 on_gap="resume",
                 client=link.client,
             )
+            inner_reader(self.asks, self._title).look_s = EXPECT_S
+            self._is_open = True
         except BaseException:
-            self._lock.close(linger_s=0)
+            self._close_streams()
             raise
-        self.asks = inner_reader(asks, self._title)
-        self.asks.look_s = EXPECT_S
 
-    def _take_place(self) -> Publisher[bytes]:
+    def _close_streams(self) -> None:
+        asks, lock = getattr(self, "asks", None), getattr(self, "_lock", None)
+        if asks is not None:
+            asks.close()
+        if lock is not None:
+            with suppress(RStreamError):
+                lock.close(linger_s=0)
+
+    def _take_place(self) -> None:
         deadline_s = time.monotonic() + LOCK_S
         while True:
             try:
-                lock = publisher(
+                self._lock = publisher(
                     self.place.lock_name,
                     bytes,
                     channel=self.place.lock_channel,
                     client=self._link.client,
                 )
-                return inner_publisher(lock, self._title)
+                inner_publisher(self._lock, self._title)
+                return
             except RegistrationError as error:
                 if "clash" not in str(error):
                     raise
@@ -376,7 +394,8 @@ class Desk:
 
     def wake(self) -> None:
         """End a wait; any thread."""
-        self.asks.wake()
+        if self._is_open:
+            self.asks.wake()
 
     def statistics(self) -> dict[str, int]:
         """Counts since it was opened."""
@@ -389,7 +408,12 @@ class Desk:
         }
 
     def close(self, linger_s: float) -> None:
-        """Cancel what runs, send what is ready within ``linger_s``, and leave."""
+        """Cancel what runs, send what is ready within ``linger_s``, and leave. Idempotent; a call
+        that was interrupted is made again.
+        """
+        if not self._is_open:
+            self._close_streams()
+            return
         deadline_s = time.monotonic() + linger_s
         with suppress(DriverError):
             while not self.flush() and time.monotonic() < deadline_s:
@@ -397,6 +421,6 @@ class Desk:
         self.asks.close()
         for caller in list(self.callers.values()):
             self._drop(caller)
-        with suppress(RStreamError):
-            self._lock.close(linger_s=0)
+        self._close_streams()
+        self._is_open = False
         _session.release(self._link)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import inspect
 import logging
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, Self, TypeVar
 
 from rstream import abc
@@ -14,7 +16,7 @@ from rstream._checks import check_seconds, is_whole
 from rstream._pickling import refuse_pickling
 from rstream._unclosed import call_site, warn_unclosed
 from rstream.errors import CodecError, ConfigError, RStreamError
-from rstream.service._desk import LOOK_S, Desk
+from rstream.service._desk import Desk
 from rstream.service._line import joined
 from rstream.service._serving import REJOIN_PAUSE_S, Serving
 
@@ -27,6 +29,9 @@ if TYPE_CHECKING:
     from rstream.service._place import Place
 
 log = logging.getLogger("rstream")
+
+#: Seconds between two looks at whether the thread of :meth:`Service.start` has opened.
+START_LOOK_S = 0.0005
 
 Q = TypeVar("Q")
 A = TypeVar("A")
@@ -75,8 +80,7 @@ class Service(Generic[Q, A]):
         self._thread: threading.Thread | None = None
         #: Whether callers may take what publishers owe them when it closes.
         self.lingers: bool = True
-        self._closing = threading.Event()
-        self._opened = threading.Event()
+        self._is_closing = self._is_opened = False
         self._problem: BaseException | None = None
         self._made_at = call_site()
 
@@ -91,7 +95,7 @@ class Service(Generic[Q, A]):
     @property
     def is_closing(self) -> bool:
         """Whether it was asked to end."""
-        return self._closing.is_set()
+        return self._is_closing
 
     def statistics(self) -> dict[str, int]:
         """``callers`` of now, their ``outstanding`` requests, and how many requests were
@@ -118,25 +122,33 @@ class Service(Generic[Q, A]):
         try:
             with suppress(KeyboardInterrupt):
                 while not self.is_closing:
-                    Serving(self, self.open_desk(), pool).run()
+                    # The context of its own ends with it: then no call is current.
+                    copy_context().run(Serving(self, self.open_desk(), pool).run)
         finally:
+            self._close_desk()
             if pool is not None:
                 pool.shutdown(wait=False, cancel_futures=True)
 
     def open_desk(self) -> Desk:
         """Join the driver; after a first success until one lives again, or it is closing."""
+        self._close_desk()
         while True:
+            self._desk = Desk(self.place, self._dir, self._outstanding, self._callers_per_host)
             try:
-                desk = Desk(self.place, self._dir, self._outstanding, self._callers_per_host)
+                desk = self._desk.open()
             except RStreamError as error:
-                if not self._opened.is_set() or self.is_closing:
+                if not self._is_opened or self.is_closing:
                     raise
                 log.warning("service %r: not yet back: %s", self.name, error)
-                self._closing.wait(REJOIN_PAUSE_S)
+                time.sleep(REJOIN_PAUSE_S)
                 continue
-            self._desk = desk
-            self._opened.set()
+            self._is_opened = True
             return desk
+
+    def _close_desk(self) -> None:
+        """Close what an interrupt has left open."""
+        if self._desk is not None:
+            self._desk.close(0)
 
     def start(self) -> Self:
         """Serve in a daemon thread of its own; returns when it is open.
@@ -150,9 +162,8 @@ class Service(Generic[Q, A]):
             target=self._run_in_thread, name=f"rstream-{self.name}", daemon=True
         )
         self._thread.start()
-        while not self._opened.wait(LOOK_S):
-            if not self._thread.is_alive():
-                break
+        while self._thread.is_alive() and not self._is_opened:
+            time.sleep(START_LOOK_S)
         if self._problem is not None:
             raise self._problem
         return self
@@ -161,13 +172,13 @@ class Service(Generic[Q, A]):
         try:
             self.run()
         except BaseException as error:
-            if self._opened.is_set():
+            if self._is_opened:
                 log.exception("%r has failed", self)
             self._problem = error
 
     def note_closed(self) -> None:
         """End serving without a word; for the thread that serves."""
-        self._closing.set()
+        self._is_closing = True
 
     def close(self, *, timeout_s: float = 10.0) -> None:
         """End serving: what runs is cancelled, and callers that wait get ServerLost. Idempotent.
@@ -180,12 +191,13 @@ class Service(Generic[Q, A]):
                 function has returned.
         """
         check_seconds("timeout_s", timeout_s)
-        self._closing.set()
+        self._is_closing = True
         desk, thread = self._desk, self._thread
         if desk is not None:
             with suppress(RStreamError):
                 desk.wake()
-        if thread is not None and thread is not threading.current_thread():
+        # Without an ident: its start was interrupted.
+        if thread not in (None, threading.current_thread()) and thread.ident is not None:
             thread.join(timeout_s)
 
     def __enter__(self) -> Self:

@@ -58,7 +58,7 @@ def test_a_stranger_over_udp_gets_no_answer_elsewhere(driver_dir, name):
     from tests.support import free_port
 
     place = place_of(name, f"aeron:udp?endpoint=127.0.0.1:{free_port()}")
-    desk = Desk(place, driver_dir, 16)
+    desk = Desk(place, driver_dir, 16).open()
     try:
         with stream.publisher(place.ask_name, bytes, channel=place.channel, dir=driver_dir) as pub:
             host = b"10.1.2.3"
@@ -82,7 +82,7 @@ def test_one_host_does_not_fill_a_service(driver_dir, name, caplog):
     from tests.support import free_port
 
     place = place_of(name, f"aeron:udp?endpoint=127.0.0.1:{free_port()}")
-    desk = Desk(place, driver_dir, 16, callers_per_host=3)
+    desk = Desk(place, driver_dir, 16, callers_per_host=3).open()
     try:
         with stream.publisher(place.ask_name, bytes, channel=place.channel, dir=driver_dir) as pub:
             before = len(metrics.counters(driver_dir))
