@@ -102,6 +102,13 @@ def read_held_by(dir: str, registration_id: int, /) -> tuple[int, int, int]:
     Raises SystemCallError when its log file is missing.
     """
 
+def read_last_reader(dir: str, registration_id: int, /) -> tuple[int, str]:
+    """Of a publication that has no reader: (when the last one left, in ms since 1970, the error
+    with which it left as it said, or ""). (0, ""): a reader is there, or none has left.
+
+    Raises SystemCallError when its log file is missing.
+    """
+
 def read_demand(dir: str, registration_id: int, /) -> int:
     """Messages that the readers of a publication want beyond what they have consumed.
 

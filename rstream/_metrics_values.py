@@ -139,6 +139,8 @@ class PublicationState:
         client_name, pid: the name and the process of that client; empty and None: not known.
         held_by: what the publication waits for; None: it may send, or has ended.
         is_ended: its publisher has closed it, and a reader has not consumed everything yet.
+        left_ms, left_why: while it has no reader: when the last one left (ms since 1970), and the
+            error with which it left, if it said one; 0 and empty: none has left.
         storage_needed, storage_usable: bytes that its next term needs, and that are usable in the
             directory (-1: the driver could not open the log); both 0 unless ``held_by`` is storage.
         rate: its rate; None: unlimited, or an Aeron driver.
@@ -169,6 +171,8 @@ class PublicationState:
     pid: int | None = None
     held_by: HeldBy | None = None
     is_ended: bool = False
+    left_ms: int = 0
+    left_why: str = ""
     storage_needed: int = 0
     storage_usable: int = 0
     rate: RateState | None = None
@@ -207,8 +211,13 @@ class PublicationState:
         """:attr:`held_by`, or ``SUBSCRIBER`` without a reader; None: nothing, or it has ended."""
         if self.is_ended:
             return None
-        is_alone = self.subscribers == 0 if self.is_ipc else not self.sender_limit
-        return HeldBy.SUBSCRIBER if is_alone else self.held_by
+        return HeldBy.SUBSCRIBER if self.is_alone else self.held_by
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether it has no reader: none has come yet, or the last one has left."""
+        is_first_awaited = self.subscribers == 0 if self.is_ipc else not self.sender_limit
+        return is_first_awaited or self.left_ms > 0
 
     @property
     def holder(self) -> SlowestReader | None:

@@ -1,11 +1,12 @@
-"""Readers and publishers of one driver that miss each other: names that differ by a slip, or one
-name on two channels.
+"""Readers and publishers of one driver that miss each other: names that differ by a slip, one name
+on two channels, or a reader that has left.
 """
 
 from __future__ import annotations
 
 import difflib
 import re
+import time
 from typing import TYPE_CHECKING, Final
 
 from rstream import _core
@@ -15,7 +16,7 @@ from rstream.errors import RStreamError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ("hint_for_publisher", "hint_for_reader")
+__all__ = ("age_of", "hint_for_publisher", "hint_for_reader", "last_reader", "tell_last_reader")
 
 TYPE_SUBSCRIBER_POSITION: Final = 4
 TYPE_PUBLISHER_POSITION: Final = 12
@@ -47,6 +48,33 @@ def hint_for_reader(driver_dir: str, name: str, *channels: str) -> str:
         return f"a publisher of {found!r} is here: did you mean {found!r}?"
     other = _other_channel(name, channels, publishers)
     return "" if other is None else f"a publisher of {name!r} is here on another channel: {other}"
+
+
+def last_reader(driver_dir: str, publication_id: int) -> tuple[int, str]:
+    """When the last reader left that a publication had (ms since 1970), and the error with which it
+    left as it said; (0, ""): a reader is there, or none has left, or it is not known.
+    """
+    try:
+        return _core.read_last_reader(driver_dir, publication_id)
+    except RStreamError:
+        return 0, ""  # the driver or the publication has gone
+
+
+def tell_last_reader(left_ms: int, why: str) -> str:
+    """For people what :func:`last_reader` returned; empty: nothing."""
+    if left_ms <= 0:
+        return ""
+    said = f": {_core.printable(why)}" if why else " and said no error"
+    return f"the last reader left {age_of(left_ms)} ago{said}"
+
+
+def age_of(since_ms: int) -> str:
+    """Seconds, minutes or hours since then."""
+    age_s = max(0.0, time.time() - since_ms / 1000)
+    for unit, seconds in (("h", 3600), ("min", 60)):
+        if age_s >= 2 * seconds:
+            return f"{age_s / seconds:.0f} {unit}"
+    return f"{age_s:.0f} s"
 
 
 def _channels(driver_dir: str, type_id: int) -> list[tuple[str, str]]:

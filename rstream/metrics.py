@@ -40,6 +40,7 @@ from rstream._metrics_values import (
     StreamCounter,
     SubscriptionState,
 )
+from rstream._neighbours import last_reader
 from rstream._publication import wanted_elements
 from rstream.errors import RStreamError
 
@@ -189,7 +190,10 @@ def publications(driver_dir: str) -> list[PublicationState]:
         for state in _publications(_stream_counters(found))
     ]
     return [
-        dataclasses.replace(state, **_segments(driver_dir, state) | _held_by(driver_dir, state))
+        dataclasses.replace(
+            state,
+            **_segments(driver_dir, state) | _held_by(driver_dir, state) | _left(driver_dir, state),
+        )
         for state in states
     ]
 
@@ -248,6 +252,14 @@ def _held_by(driver_dir: str, state: PublicationState) -> dict[str, Any]:
     if held_by in (HeldBy.WINDOW, HeldBy.DEMAND, HeldBy.STORAGE) and state.position < state.limit:
         return {}
     return {"held_by": held_by, "storage_needed": needed, "storage_usable": usable}
+
+
+def _left(driver_dir: str, state: PublicationState) -> dict[str, Any]:
+    """When and why the last reader of a publication without one left, as fields of its state."""
+    if state.subscribers:
+        return {}
+    left_ms, why = last_reader(driver_dir, state.registration_id)
+    return {"left_ms": left_ms, "left_why": why}
 
 
 def _is_idle(state: PublicationState) -> bool:

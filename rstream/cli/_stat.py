@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING, Final
 from rstream import _core, metrics
 from rstream._channel_uri import ChannelUri, name_of
 from rstream._held_by import HeldBy
-from rstream._neighbours import hint_for_publisher, hint_for_reader
+from rstream._neighbours import (
+    age_of,
+    hint_for_publisher,
+    hint_for_reader,
+    tell_last_reader,
+)
 from rstream.cli._directory import tell_missing
 from rstream.cli._live_options import goes_on, interval_s
 from rstream.cli._stat_json import report
@@ -113,7 +118,7 @@ def publication_lines(states: list[metrics.PublicationState], driver_dir: str = 
             f"  {_stream(state)}",
             f"    {_what_it_waits_for(state)}",
             *_holder_lines(state),
-            *_hint_lines(hint_for_publisher, driver_dir, state, _is_alone(state)),
+            *_hint_lines(hint_for_publisher, driver_dir, state, state.is_alone),
             f"    sent {state.offered_bytes:,} bytes; room for {room:,} bytes more{readers}",
         ]
         if state.demand is not None:
@@ -124,7 +129,7 @@ def publication_lines(states: list[metrics.PublicationState], driver_dir: str = 
             lines.append(
                 f"    slowest reader: {state.slowest.name}, {_buffer(state, state.slowest)}, "
                 f"consumed {state.bytes_below(state.slowest.position):,} bytes, "
-                f"slowest for {_age(state.slowest.since_ms)}"
+                f"slowest for {age_of(state.slowest.since_ms)}"
             )
         if state.process:
             lines.append(f"    publisher: {state.process}")
@@ -147,7 +152,7 @@ def _holder_lines(state: metrics.PublicationState) -> list[str]:
         return []
     drain = reader.drain_bytes_per_s or 0
     takes = f"takes {drain:,} bytes/s, " if drain else ""
-    return [f"    held back by: {reader.name}, {takes}for {_age(reader.since_ms)}"]
+    return [f"    held back by: {reader.name}, {takes}for {age_of(reader.since_ms)}"]
 
 
 def destination_lines(counters: list[metrics.Counter]) -> list[str]:
@@ -186,11 +191,9 @@ def _hint_lines(
     return [f"    {hint}"] if hint else []
 
 
-def _is_alone(state: metrics.PublicationState) -> bool:
-    return state.subscribers == 0 if state.is_ipc else state.sender_limit == 0
-
-
 def _what_it_waits_for(state: metrics.PublicationState) -> str:
+    if left := tell_last_reader(state.left_ms, state.left_why):
+        return f"waits: no subscriber any more: {left}"
     if state.is_ipc and state.subscribers == 0:
         return HELD_BY[HeldBy.SUBSCRIBER]
     if state.sender_limit == 0 and not state.is_ipc:
@@ -236,15 +239,6 @@ def _rate_lines(rate: metrics.RateState) -> list[str]:
     return lines
 
 
-def _age(since_ms: int) -> str:
-    """Seconds, minutes or hours since then."""
-    age_s = max(0.0, time.time() - since_ms / 1000)
-    for unit, seconds in (("h", 3600), ("min", 60)):
-        if age_s >= 2 * seconds:
-            return f"{age_s / seconds:.0f} {unit}"
-    return f"{age_s:.0f} s"
-
-
 def image_lines(
     states: list[metrics.ImageState], published: list[metrics.PublicationState]
 ) -> list[str]:
@@ -273,7 +267,7 @@ def waiting_lines(states: list[metrics.SubscriptionState], driver_dir: str) -> l
         lines += [
             f"  {_titled(state.stream_id, state.channel)}, subscription {state.registration_id} "
             f"of client {state.client_id}{f' ({state.process})' if state.process else ''}",
-            f"    waits for {_age(state.since_ms)} (same directory? same name or stream id?)",
+            f"    waits for {age_of(state.since_ms)} (same directory? same name or stream id?)",
             *_hint_lines(hint_for_reader, driver_dir, state, is_alone=True),
             f"    channel: {state.channel}",
         ]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from rstream import _core, metrics
 from rstream._held_by import HeldBy
-from rstream._neighbours import hint_for_publisher, hint_for_reader
+from rstream._neighbours import hint_for_publisher, hint_for_reader, tell_last_reader
 from rstream._other_drivers import other_drivers
 from rstream.cli._directory import ALIVE, tell_missing
 from rstream.driver import resolve_dir
@@ -134,7 +134,8 @@ def _root(hop: Hop) -> str:
             hint = (
                 hint_for_publisher(hop.directory, state.name, state.channel) if state.name else ""
             )
-            return "=> no subscriber is there" + (f": {hint}" if hint else "")
+            told = filter(None, (tell_last_reader(state.left_ms, state.left_why), hint))
+            return ": ".join(("=> no subscriber is there", "; ".join(told))).removesuffix(": ")
         case HeldBy.STORAGE:
             return f"=> {hop.directory} has no room for the next term of its log"
         case HeldBy.PATH if state.holder is not None:

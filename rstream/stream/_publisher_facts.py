@@ -12,7 +12,12 @@ from rstream import _core
 from rstream._channel_uri import ChannelUri
 from rstream._held_by import HeldBy
 from rstream._holders import holders_of, with_process
-from rstream._neighbours import TYPE_SUBSCRIBER_POSITION, hint_for_publisher
+from rstream._neighbours import (
+    TYPE_SUBSCRIBER_POSITION,
+    hint_for_publisher,
+    last_reader,
+    tell_last_reader,
+)
 from rstream._pickling import refuse_pickling
 from rstream._process import is_inherited
 from rstream._publication import wanted_elements
@@ -551,14 +556,15 @@ class PublisherFacts(_core.SendPath, Generic[T]):
         )
 
     def _why_alone(self) -> str:
-        """With what error the last reader left; and the reader that it may mean, if one waits here
-        under another name.
+        """When and with what error the last reader left; and the reader that it may mean, if one
+        waits here under another name.
         """
-        left = f"; the last one: {self._reader_error}" if self._reader_error else ""
-        if not self.name:
-            return left
-        hint = hint_for_publisher(self._link.directory, self.name, self.channel)
-        return f"{left}; {hint}" if hint else left
+        directory = self._link.directory
+        left = tell_last_reader(*last_reader(directory, self._core.registration_id))
+        if self._reader_error and self._reader_error not in left:
+            left = left or f"the last one: {self._reader_error}"
+        hint = hint_for_publisher(directory, self.name, self.channel) if self.name else ""
+        return "".join(f"; {text}" for text in (left, hint) if text)
 
     def _log(self, text: str, *arguments: object) -> None:
         log.log(self._log_level, text, *arguments)

@@ -10,6 +10,7 @@
 #include "util/netaddr.h"
 
 #include <stdio.h>
+#include <string.h>
 
 typedef struct walk_t {
     const rsti_counters_t *counters;
@@ -101,4 +102,30 @@ RST_API int64_t rst_tool_held_by(rst_tool_t *tool, int64_t registration_id, rst_
                                        : RST_HELD_BY_WINDOW;
     (void)rsti_log_file_close(&file, false);
     return held_by;
+}
+
+RST_API int rst_tool_last_reader(rst_tool_t *tool, int64_t registration_id, rst_last_reader_t *last)
+{
+    if (tool == NULL || last == NULL) {
+        return RST_SET_ERR(RST_EINVAL, "tool or the room for the last reader is NULL");
+    }
+    *last = (rst_last_reader_t){0};
+    rsti_log_file_t file;
+    const int result = rsti_tool_open_log(tool, registration_id, &file);
+    if (result < 0) {
+        return result;
+    }
+    const rsti_log_ext_t *ext = &file.log.metadata->ext;
+    rsti_log_left_t left;
+    rsti_log_left_why_t why;
+    if (ext->magic == RSTI_EXT_MAGIC && RSTI_MAILBOX_READ(&ext->left, &left) > 0
+        && left.joined < 0) {
+        last->left_ms = left.left_ms;
+        if (RSTI_MAILBOX_READ(&ext->left_why, &why) > 0 && why.count == left.count) {
+            _Static_assert(sizeof why.text == sizeof last->why, "one size");
+            memcpy(last->why, why.text, sizeof last->why - 1);
+        }
+    }
+    (void)rsti_log_file_close(&file, false);
+    return 0;
 }

@@ -82,7 +82,14 @@ typedef struct rsti_log_left_t {
     int64_t count;
     int64_t consumed; /* up to here the reader that left had consumed */
     int64_t joined; /* here the next one began; -1: there is none yet */
+    int64_t left_ms; /* when it left, ms since 1970 */
 } rsti_log_left_t;
+
+/* Why a reader left, if it said so. */
+typedef struct rsti_log_left_why_t {
+    int64_t count; /* it was the one that rsti_log_left_t counted so. 0: none */
+    char text[168]; /* ends with a zero */
+} rsti_log_left_why_t;
 
 /* The message that was sent last in a shared segment (client/segments.h). */
 typedef struct rsti_log_segment_t {
@@ -105,7 +112,7 @@ typedef struct rsti_log_ext_t {
     rsti_log_storage_t storage; /* written by: conductor */
     /* written by: driver's sender for a network log, conductor for an IPC log */
     RSTI_MAILBOX(rsti_log_left_t) left;
-    uint8_t pad_a[200];
+    RSTI_MAILBOX(rsti_log_left_why_t) left_why; /* written by: conductor */
     /* offset 512 in here = 1024 in the metadata, own cache line */
     int32_t data_armed; /* summary: some slot is armed for data */
     int32_t limit_armed;

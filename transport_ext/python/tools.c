@@ -407,6 +407,25 @@ static PyObject *read_held_by(PyObject *module, PyObject *const *args, Py_ssize_
                              (long long)storage.usable);
 }
 
+static PyObject *read_last_reader(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    rst_tool_t *tool;
+    int64_t registration_id;
+    rst_last_reader_t last;
+    int result;
+
+    if (!rsti_py_check_count("read_last_reader", count, 2, 2)
+        || !rsti_py_get_int64(args[1], &registration_id)
+        || open_tool(module, args[0], &tool) == NULL) {
+        return NULL;
+    }
+    result = rst_tool_last_reader(tool, registration_id, &last);
+    rst_tool_close(tool);
+    return result < 0 ? rsti_py_raise(rsti_py_state_of_module(module), result)
+                      : Py_BuildValue("LN", (long long)last.left_ms,
+                            PyUnicode_DecodeUTF8(last.why, (Py_ssize_t)strlen(last.why), "ignore"));
+}
+
 static PyObject *read_demand(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     rst_tool_t *tool;
@@ -599,6 +618,9 @@ PyMethodDef rsti_py_tool_methods[] = {
     {"read_demand", RSTI_PY_FASTCALL(read_demand), METH_FASTCALL,
         "read_demand($module, dir, registration_id, /)\n--\n\n"
         "Messages that the readers of a publication still want; 2**63 - 1: no limit."},
+    {"read_last_reader", RSTI_PY_FASTCALL(read_last_reader), METH_FASTCALL,
+        "read_last_reader($module, dir, registration_id, /)\n--\n\n"
+        "(when the last reader of a publication without one left, the error that it said)."},
     {"read_held_by", RSTI_PY_FASTCALL(read_held_by), METH_FASTCALL,
         "read_held_by($module, dir, registration_id, /)\n--\n\n"
         "(HELD_BY_…, bytes that the log's next term needs, bytes usable) of a publication."},

@@ -196,7 +196,10 @@ def test_waiting_until_consumed_ends_when_the_only_reader_has_left(
             assert reader.poll() == []  # now it counts as consumed
             until(lambda: publisher._core.consumed_position == first)
             last = publisher.send(2)
-        text = f"no subscriber for 0.3 s; the last reader had consumed up to {first} of {last}"
+        text = (
+            "no subscriber for 0.3 s; the last reader left . s ago and said no error; "
+            f"the last reader had consumed up to {first} of {last}"
+        )
         with (
             caplog.at_level(logging.WARNING, "rstream"),
             pytest.raises(NotConnected, match=text),

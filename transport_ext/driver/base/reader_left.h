@@ -7,8 +7,12 @@
 #include "driver/base/publication.h"
 
 /* joined: where the reader that took its place began; -1: there is none. */
-void rsti_reader_left(rsti_publication_t *publication, int64_t consumed, int64_t joined);
+void rsti_reader_left(rsti_publication_t *publication, int64_t consumed, int64_t joined,
+    int64_t now_ms);
 /* The first reader after a time without any. */
 void rsti_reader_joined(rsti_publication_t *publication, int64_t position);
+/* Why the last reader leaves: text of length bytes, cut to the room in the log. Called by the
+ * conductor, before or after it has left. */
+void rsti_reader_left_why(rsti_publication_t *publication, const char *text, int32_t length);
 
 #endif

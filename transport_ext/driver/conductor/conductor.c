@@ -5,6 +5,7 @@
 #include "driver/base/driver_state.h"
 #include "driver/base/port_manager.h"
 #include "driver/base/proxies.h"
+#include "driver/base/reader_left.h"
 #include "driver/conductor/client_counters.h"
 #include "driver/conductor/client_liveness.h"
 #include "driver/conductor/clients.h"
@@ -18,6 +19,7 @@
 #include "driver/conductor/logs.h"
 #include "driver/conductor/names.h"
 #include "driver/conductor/network_publication.h"
+#include "driver/conductor/publication_lists.h"
 #include "driver/conductor/publications.h"
 #include "driver/conductor/rates.h"
 #include "driver/conductor/rcv_destinations.h"
@@ -54,6 +56,10 @@ static void on_publication_error(rst_driver_t *driver, const rsti_agent_command_
         .error_code = command->err.error_code,
         .log_file = {command->text, command->err.error_length},
     };
+    rsti_publication_t *publication = rsti_publication_of_id(driver, command->registration_id);
+    if (publication != NULL) {
+        rsti_reader_left_why(publication, command->text, command->err.error_length);
+    }
     rsti_respond_publication_error(driver, &response, &command->address);
 }
 

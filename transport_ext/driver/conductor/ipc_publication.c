@@ -326,6 +326,7 @@ void rsti_ipc_publication_reject(rst_driver_t *driver, rsti_ipc_publication_t *p
     rsti_ipc_publication_on_subscribers_changed(driver, publication);
     /* After is_connected was lowered, as on the network: a publisher that gets the error while it
      * is connected has other readers. */
+    rsti_reader_left_why(base, reason, length);
     rsti_respond_publication_error(driver, &response, NULL);
     rsti_driver_wake_log(driver, &base->file.log, RSTI_WAIT_DATA);
 }
@@ -346,7 +347,7 @@ void rsti_ipc_publication_on_subscribers_changed(rst_driver_t *driver,
         if (is_connected) {
             rsti_reader_joined(base, publication->consumer_position);
         } else {
-            rsti_reader_left(base, publication->consumer_position, -1);
+            rsti_reader_left(base, publication->consumer_position, -1, driver->epoch.now_ms);
         }
         rsti_store_release_i32(word, is_connected);
         rsti_driver_wake_log(driver, &base->file.log, RSTI_WAIT_LIMIT);

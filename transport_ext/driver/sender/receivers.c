@@ -175,7 +175,8 @@ static void remove_receiver_at(rsti_sender_t *sender, rsti_network_publication_t
     publication->receivers[index] = publication->receivers[--publication->receiver_count];
     if (publication->receiver_count == 0) {
         rsti_reader_left(&publication->base,
-            rsti_min_i64(gone.position, rsti_load_relaxed_i64(&publication->position)), -1);
+            rsti_min_i64(gone.position, rsti_load_relaxed_i64(&publication->position)), -1,
+            rsti_clock_epoch_ms(&sender->driver->clock));
     }
     on_receivers_changed(sender, publication);
 }

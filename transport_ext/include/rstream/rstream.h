@@ -566,6 +566,14 @@ RST_API int rst_tool_holders(rst_tool_t *tool,
 /* The reason of a publication's limit: RST_HELD_BY_…, read from its log. storage may be NULL; see
  * rst_publication_held_by. */
 RST_API int64_t rst_tool_held_by(rst_tool_t *tool, int64_t registration_id, rst_storage_t *storage);
+/* The last reader of a publication that has none now. */
+typedef struct rst_last_reader_t {
+    int64_t left_ms; /* when it left, ms since 1970; 0: none has left, or one is there */
+    char why[168]; /* the error with which it left, as it said; "": it said none */
+} rst_last_reader_t;
+/* 0 or an error. */
+RST_API int rst_tool_last_reader(rst_tool_t *tool, int64_t registration_id,
+    rst_last_reader_t *last);
 /* The messages of a publication that lie in shared segments, as its log tells: the newest of each
  * segment, in no order, with the position behind it and the bytes of all that were sent before it.
  * Returns the bytes of all. *wait: the bytes of one that waits until readers have consumed earlier

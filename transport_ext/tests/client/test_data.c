@@ -297,7 +297,7 @@ TEST(a_reader_that_left_is_told)
     rst_left_t left = {7, 7, 7};
     CHECK_EQ(rst_publication_left(publication, &left), 0);
     CHECK(left.count == 0 && left.consumed == 0 && left.joined == -1);
-    const rsti_log_left_t told = {3, 4096, 8192};
+    const rsti_log_left_t told = {3, 4096, 8192, 0};
     RSTI_MAILBOX_WRITE(&log->file.log.metadata->ext.left, &told);
     CHECK_EQ(rst_publication_left(publication, &left), 0);
     CHECK(left.count == 3 && left.consumed == 4096 && left.joined == 8192);

@@ -2,6 +2,7 @@
  * when it looks only now and then. */
 #include "tests/driver/harness.h"
 
+#include "driver/base/reader_left.h"
 #include "logbuffer/appender.h"
 
 #define READER "127.0.0.1:24400"
@@ -179,6 +180,34 @@ TEST(in_shared_memory_the_next_one_goes_on)
     harness_close(h);
 }
 
+/* It says why before it leaves, or its rejection is told afterwards. */
+TEST(why_it_left)
+{
+    harness_t *h = harness_open();
+    (void)add(h, RSTI_CMD_ADD_PUBLICATION, "aeron:ipc", STREAM);
+    const int64_t first = add(h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron:ipc", STREAM);
+    rsti_publication_t *base = h->driver->conductor->ipc_publications.items[0];
+    rsti_log_left_why_t why;
+    rsti_reader_left_why(base, "soon", 4);
+    CHECK(RSTI_MAILBOX_READ(&base->file.log.metadata->ext.left_why, &why) > 0);
+    CHECK_EQ(why.count, 1);
+    CHECK_STR(why.text, "soon");
+    (void)take_away(h, RSTI_CMD_REMOVE_SUBSCRIPTION, first);
+    CHECK_EQ(left(base).count, 1);
+    CHECK_EQ(left(base).left_ms, h->driver->epoch.now_ms);
+    char longer[400];
+    memset(longer, 'x', sizeof longer);
+    rsti_reader_left_why(base, longer, sizeof longer);
+    CHECK(RSTI_MAILBOX_READ(&base->file.log.metadata->ext.left_why, &why) > 0);
+    CHECK_EQ(why.count, 1);
+    CHECK_EQ(strlen(why.text), sizeof why.text - 1);
+    (void)add(h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron:ipc", STREAM);
+    rsti_reader_left_why(base, "again", 5);
+    CHECK(RSTI_MAILBOX_READ(&base->file.log.metadata->ext.left_why, &why) > 0);
+    CHECK_EQ(why.count, 2);
+    harness_close(h);
+}
+
 CHECK_MAIN(RUN(a_reader_that_says_goodbye), RUN(a_reader_that_another_one_replaces),
     RUN(a_stranger_that_falls_silent_has_not_left), RUN(of_a_group_the_last_one),
-    RUN(in_shared_memory_the_next_one_goes_on))
+    RUN(in_shared_memory_the_next_one_goes_on), RUN(why_it_left))

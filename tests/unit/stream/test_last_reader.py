@@ -1,0 +1,67 @@
+"""A publisher without readers, and the tools, say that the last reader left, when and why."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from rstream import metrics, stream
+from rstream.cli import _stat
+from rstream.errors import NotConnected
+from tests.support import free_port, until
+
+
+@pytest.fixture(params=["ipc", "udp"])
+def channel(request):
+    return "aeron:ipc" if request.param == "ipc" else f"aeron:udp?endpoint=127.0.0.1:{free_port()}"
+
+
+def of(driver_dir, name):
+    return next(state for state in metrics.publications(driver_dir) if state.name == name)
+
+
+def lines_of(driver_dir, name):
+    return "\n".join(_stat.publication_lines([of(driver_dir, name)], driver_dir))
+
+
+def test_no_reader_has_come_yet(driver_dir, name, channel):
+    with stream.publisher(name, channel=channel, dir=driver_dir, connect_timeout_s=0.1) as pub:
+        assert (of(driver_dir, name).left_ms, of(driver_dir, name).is_alone) == (0, True)
+        assert "left" not in lines_of(driver_dir, name)
+        with pytest.raises(NotConnected) as raised:
+            pub.send(1)
+        assert "left" not in str(raised.value)
+
+
+def test_a_reader_that_closed(driver_dir, name, channel):
+    text = r"the last reader left [0-9] s ago"
+    options = {"channel": channel, "dir": driver_dir}
+    with stream.publisher(name, **options, linger_s=0, connect_timeout_s=0.2) as pub:
+        with stream.subscriber(name, **options) as sub:
+            pub.send(1)
+            assert sub.get(timeout_s=10) == 1
+            assert (of(driver_dir, name).left_ms, of(driver_dir, name).is_alone) == (0, False)
+            begin_ms = time.time() * 1000
+        until(lambda: not pub.is_connected)
+        state = of(driver_dir, name)
+        assert begin_ms - 2000 <= state.left_ms <= time.time() * 1000
+        assert state.left_why == ""
+        assert "waits: no subscriber any more: the last reader left" in lines_of(driver_dir, name)
+        with pytest.raises(NotConnected, match=text):
+            pub.send(2)
+            pub.wait_consumed()
+        with stream.subscriber(name, **options):
+            until(lambda: pub.is_connected)
+            assert of(driver_dir, name).left_ms == 0  # another one is there
+
+
+def test_a_reader_that_failed(driver_dir, name, channel):
+    reader = stream.reader(name, channels=[channel], dir=driver_dir, hold=True)
+    with stream.publisher(name, channel=channel, dir=driver_dir, linger_s=0) as pub:
+        pub.send(1)
+        until(lambda: reader.poll(1))
+        reader.fail(ValueError("no \x1b[1m use"))
+        until(lambda: of(driver_dir, name).left_why)
+        assert of(driver_dir, name).left_why == "ValueError: no \x1b[1m use"
+        assert r": ValueError: no \x1b[1m use" in lines_of(driver_dir, name)
