@@ -15,7 +15,7 @@ import json
 from typing import Any, Final
 
 #: Names of types whose rows have one shape, before the number of a version.
-OF_ONE_SHAPE: Final = ("ray.data.arrow_tensor", "arrow.fixed_shape_tensor")
+OF_ONE_SHAPE: Final = "ray.data.arrow_tensor"
 OF_MANY_SHAPES: Final = "ray.data.arrow_variable_shaped_tensor"
 
 
@@ -32,7 +32,7 @@ def to_frame(table: Any) -> Any:
     lists = {
         field.name: list(found)
         for field, column in zip(table.schema, table.columns, strict=True)
-        if not _is_extension(field.type) and (found := tensor_of(field, column)) is not None
+        if not _is_of_python(field.type) and (found := tensor_of(field, column)) is not None
     }
     frame = table.to_pandas()
     for name, arrays in lists.items():
@@ -42,29 +42,40 @@ def to_frame(table: Any) -> Any:
 
 def tensor_of(field: Any, column: Any) -> Any:
     """The array of a tensor column; None: it is none, or rows are null."""
-    is_extension = _is_extension(field.type)
-    if is_extension:
+    if column.null_count:
+        return None
+    array = column.combine_chunks()
+    if _is_arrows_own(field.type):
+        order = field.type.permutation or range(len(field.type.shape))
+        values = _values(array.storage.flatten()).reshape(len(array), *field.type.shape)
+        return values.transpose(0, *(place + 1 for place in order))
+    if _is_of_python(field.type):
         name, text = field.type.extension_name, field.type.__arrow_ext_serialize__()
+        array = array.storage
     else:
         metadata = field.metadata or {}
         name = metadata.get(b"ARROW:extension:name", b"").decode()
         text = metadata.get(b"ARROW:extension:metadata", b"")
-    is_one_shape = name.startswith(OF_ONE_SHAPE)
-    if column.null_count or not (is_one_shape or name == OF_MANY_SHAPES):
+    if name == OF_MANY_SHAPES:
+        return _of_many_shapes(array)
+    if not name.startswith(OF_ONE_SHAPE):
         return None
-    array = column.combine_chunks()
-    storage = array.storage if is_extension else array
-    if not is_one_shape:
-        return _of_many_shapes(storage)
     given = json.loads(text)
     shape = given["shape"] if isinstance(given, dict) else given
-    return _values(storage.flatten()).reshape(len(storage), *shape)
+    return _values(array.flatten()).reshape(len(array), *shape)
 
 
-def _is_extension(type: Any) -> bool:
+def _is_arrows_own(type: Any) -> bool:
     import pyarrow
 
-    return isinstance(type, pyarrow.BaseExtensionType)
+    return isinstance(type, pyarrow.FixedShapeTensorType)
+
+
+def _is_of_python(type: Any) -> bool:
+    """Whether a package such as Ray has made the type; others have no such methods."""
+    import pyarrow
+
+    return isinstance(type, pyarrow.ExtensionType)
 
 
 def _of_many_shapes(storage: Any) -> Any:

@@ -176,6 +176,34 @@ def test_rows_that_wait_for_a_batch_survive_an_error_of_the_stream(driver_dir, n
             assert list(next(iter_batches(sub, batch_size=4))["x"]) == [0, 1, 2, 3]
 
 
+@pytest.mark.parametrize("permutation", [None, [1, 0]])
+@pytest.mark.parametrize("dtype", ["float32", "bool"])
+def test_tensor_columns_of_arrow_are_arrays_too(permutation, dtype):
+    pandas = pytest.importorskip("pandas")
+    given = np.arange(5 * 6).reshape(5, 2, 3).astype(dtype)
+    value_type = pa.from_numpy_dtype(given.dtype)
+    column = pa.ExtensionArray.from_storage(
+        pa.fixed_shape_tensor(value_type, [2, 3], permutation=permutation),
+        pa.array(given.reshape(5, 6).tolist(), pa.list_(value_type, 6)),
+    )
+    expected = given if permutation is None else given.transpose(0, 2, 1)
+    table = pa.table({"x": column, "id": range(5)})
+    sliced = list(Rebatched([table.slice(0, 2), table.slice(2)], 4))
+    arrays = [in_format("numpy")(one)["x"] for one in sliced]
+    assert [one.dtype for one in arrays] == [given.dtype] * 2
+    assert np.array_equal(np.concatenate(arrays), expected)
+    frame = pandas.concat([in_format("pandas")(one) for one in sliced])
+    assert np.array_equal(np.stack(list(frame["x"])), expected)
+    assert in_format("numpy")(table.slice(0, 0))["x"].shape == (0, *expected.shape[1:])
+
+
+def test_other_extension_columns_are_what_arrow_makes_of_them():
+    column = pa.ExtensionArray.from_storage(pa.uuid(), pa.array([b"\1" * 16], pa.binary(16)))
+    table = pa.table({"x": column})
+    assert in_format("numpy")(table)["x"].tolist() == [b"\1" * 16]
+    assert in_format("pandas")(table).shape == (1, 1)
+
+
 @pytest.mark.filterwarnings("default")  # Ray Data's own
 @pytest.mark.parametrize("is_registered", [True, False])
 @pytest.mark.parametrize("dtype", ["float32", "bool"])
