@@ -62,6 +62,9 @@ class Condition(_Lock):
 
     def notify_all(self) -> None:
         """End all waits. Under the lock."""
-        sleepers, self._sleepers = self._sleepers, []
-        for bell in sleepers:
-            bell.release()
+        if not self._sleepers:
+            return
+        for bell in self._sleepers:
+            if bell.locked():
+                bell.release()
+        self._sleepers = []  # last: who was left out by an interrupt is woken by the next call

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
+from contextlib import suppress
 
 import pytest
 
+from rstream import _condition
 from rstream._condition import Condition
-from tests.interrupts import at_each_place
+from tests.interrupts import Interrupter, at_each_place
 from tests.support import in_thread, until
 
 
@@ -75,6 +77,39 @@ def test_an_interrupt_anywhere_leaves_the_lock_free() -> None:
 
     assert at_each_place(use, after) >= 8
     at_each_place(use, after, below=True)
+
+
+def test_who_was_not_woken_by_an_interrupted_notice_is_woken_by_the_next() -> None:
+    condition = Condition()
+    woken_ones: list[bool] = []
+
+    def sleep() -> None:
+        with condition:
+            woken_ones.append(condition.wait(10))
+
+    def notify() -> None:
+        woken_ones.clear()
+        threads[:] = [in_thread(sleep) for _ in range(3)]
+        until(lambda: len(condition._sleepers) == 3)
+        with Interrupter(number[0], package=str(_condition.__file__)) as interrupter:
+            try:
+                with condition:
+                    condition.notify_all()
+            finally:
+                raised[0] = interrupter.raised
+
+    threads: list[threading.Thread] = []
+    raised, number = [1], [0]
+    while raised[0]:
+        number[0] += 1
+        with suppress(KeyboardInterrupt):
+            notify()
+        with condition:
+            condition.notify_all()
+        for thread in threads:
+            thread.join(15)
+        assert woken_ones == [True] * 3, number
+    assert number[0] >= 4
 
 
 def test_an_interrupt_in_the_sleep_leaves_the_lock_free() -> None:
