@@ -392,6 +392,14 @@ class Subscription:
         """Image events lost because the bounded queue was full; normally 0."""
     def poll(self, limit: int, bytes_max: int = 0, /) -> Batch: ...
     def poll_demanded(self, limit: int, bytes_max: int = 0, /) -> Batch: ...
+    @property
+    def is_taken(self) -> bool:
+        """Whether the lease of the last :meth:`take` is open."""
+    def take(self, limit: int, bytes_max: int = 0, /) -> Batch:
+        """As :meth:`poll`; but until the lease of the last one has ended, that batch again, also
+        when its object is gone. A close leaves to the next reader what was not consumed of it.
+        """
+    def take_demanded(self, limit: int, bytes_max: int = 0, /) -> Batch: ...
     def poll_bounded(self, image_id: int, limit_position: int, limit: int, /) -> Batch: ...
     def poll_block(self, bytes_max: int, /) -> Batch:
         """A batch of one block of raw frames, or an empty one."""
@@ -445,6 +453,27 @@ class Subscription:
         left this reader behind; 0: another reason. ``"skipped"``: a message that came in parts is
         not handed out; ``message_length`` is its length, ``skip_reason`` a ``rst_skip_reason_t``.
         """
+    def peek_event(
+        self,
+    ) -> (
+        tuple[
+            Literal["available", "unavailable", "gap", "skipped"],
+            int,
+            int,
+            int,
+            int | None,
+            int,
+            str,
+            int,
+            int,
+            int,
+            int,
+            int,
+        ]
+        | None
+    ):
+        """As :meth:`next_event`; the same one until :meth:`drop_event`."""
+    def drop_event(self) -> None: ...
     def close(self) -> None: ...
 
 @final
@@ -524,6 +553,17 @@ class Batch:
 
         Raises BufferError while views are alive.
         """
+    def unread(self, first: int, /) -> None:
+        """End the lease. What was not consumed is read again from this message on: by the next
+        poll, or after a close by the next reader. Views that are alive stay valid.
+        """
+    @property
+    def consumed(self) -> bool:
+        """Whether the lease has ended. Set it to move the position over so many messages; -1: over
+        all, as :meth:`keep` does. No signal handler runs between that and the next instruction.
+        """
+    @consumed.setter
+    def consumed(self, count: int) -> None: ...
     def __enter__(self) -> Self: ...
     def __exit__(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import functools
 import os
 import threading
@@ -58,6 +59,23 @@ def park_at_exit() -> None:
     if not threading.main_thread().is_alive() and threading.current_thread().daemon:
         while True:
             time.sleep(_LONG_S)
+
+
+_before_exit: list[Callable[[], None]] = []
+
+
+def before_exit(call: Callable[[], None]) -> None:
+    """Have something called at the end of the program, while its clients and drivers still run."""
+    _before_exit.append(call)
+
+
+def run_before_exit() -> None:
+    """Call what :func:`before_exit` was given, once."""
+    while _before_exit:
+        _before_exit.pop()()
+
+
+atexit.register(run_before_exit)
 
 
 def quiet_at_exit(call: Callable[P, R]) -> Callable[P, R]:

@@ -37,6 +37,7 @@ from rstream import _core
 from rstream._checks import check_timeout
 from rstream._keywords import unknown_keyword
 from rstream._pickling import refuse_pickling
+from rstream._process import run_before_exit
 from rstream._unclosed import call_site, warn_unclosed
 from rstream.config import DriverConfig, DriverSettings
 from rstream.errors import (
@@ -309,6 +310,7 @@ def _close_all() -> None:
     """At exit: stop the loops that read in the background, then close the clients that they use,
     and at last the drivers that serve those.
     """
+    run_before_exit()
     loops = list(_open_loops)
     for loop in loops:
         loop.stop()

@@ -9,85 +9,72 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
+    from rstream import _core
     from rstream.stream._input import Input
 
 T = TypeVar("T")
 
 
 class Cut(Generic[T]):
-    """What was not handed out yet of one batch. The thread that polls uses it.
+    """What was not handed out yet of one batch. The thread that polls uses it, and removes what it
+    has taken.
 
     Attributes:
-        source: holds the batch, until the last object and the last error of it are taken.
+        source: where the batch was read.
+        batch: it, until the last object and the last error of it are taken.
+        items: the objects left.
+        indexes: the message of each in the batch.
+        errors: message and error, the last one first.
 
     Args:
-        items: the objects of the batch.
-        indexes: the message of each object in the batch.
-        errors: message and error, in any order.
+        items, indexes: as the attributes; no indexes: the objects are of all messages, in order.
+        errors: in any order.
     """
 
     def __init__(
         self,
         source: Input,
+        batch: _core.Batch,
         items: list[T],
-        indexes: list[int],
+        indexes: list[int] | None,
         errors: list[tuple[int, Exception]],
     ) -> None:
         self.source = source
-        self._items = items
-        self._indexes = indexes
-        self._errors: list[tuple[int, Exception]] = sorted(errors, key=itemgetter(0), reverse=True)
+        self.batch = batch
+        self.items: list[T] = items
+        self.indexes: list[int] = list(range(len(items))) if indexes is None else indexes
+        self.errors: list[tuple[int, Exception]] = sorted(errors, key=itemgetter(0), reverse=True)
 
     @property
     def is_used_up(self) -> bool:
         """Whether everything was taken."""
-        return not self._items and not self._errors
+        return not self.items and not self.errors
 
     @property
-    def _is_error_next(self) -> bool:
-        errors = self._errors
-        return bool(errors) and not (self._items and self._indexes[0] < errors[-1][0])
+    def is_error_next(self) -> bool:
+        """Whether an error stands before the next object."""
+        errors = self.errors
+        return bool(errors) and not (self.items and self.indexes[0] < errors[-1][0])
 
     def is_ready(self, demand: int | None) -> bool:
         """Whether a poll with this demand (None: any) would take something."""
-        return demand != 0 or self._is_error_next
+        return demand != 0 or self.is_error_next
 
-    def take_error(self) -> Exception | None:
-        """Take the error that stands before the next object; its message counts as consumed."""
-        if not self._is_error_next:
-            return None
-        index, error = self._errors.pop()
-        self.source.hold_part([], None if self.is_used_up else index + 1)
-        self.source.release()
-        return error
+    def error_end(self) -> int:
+        """How many messages of the batch count as consumed with the next error; -1: all."""
+        is_last = not self.items and len(self.errors) == 1
+        return -1 if is_last else self.errors[-1][0] + 1
 
-    def take(self, limit: int) -> list[T]:
-        """Take the next objects, at most ``limit``; the source holds what they were made of."""
-        errors = self._errors
-        end = bisect_left(self._indexes, errors[-1][0]) if errors else len(self._items)
-        end = min(end, limit)
-        items, indexes = self._items[:end], self._indexes[:end]
-        if end:
-            # Nothing here may refer to objects that were handed out: a view holds its publisher.
-            del self._items[:end], self._indexes[:end]
-            self.source.hold_part(indexes, None if self.is_used_up else indexes[-1] + 1)
-        return items
+    def count(self, limit: int) -> int:
+        """How many objects come before the next error, at most ``limit``."""
+        errors = self.errors
+        end = bisect_left(self.indexes, errors[-1][0]) if errors else len(self.items)
+        return min(end, limit)
 
-
-def cut_of(
-    source: Input,
-    batch: Any,
-    items: list[T],
-    indexes: list[int] | None,
-    errors: list[tuple[int, Exception]],
-) -> Cut[T]:
-    """Hold a batch, and cut it at its errors.
-
-    Args:
-        indexes: the message of each object; None: all, in order.
-    """
-    source.hold(batch, 0, [])
-    return Cut(source, items, list(range(len(items))) if indexes is None else indexes, errors)
+    def end(self, count: int) -> int | None:
+        """How many messages count as consumed with so many objects; None: all."""
+        is_last = count == len(self.items) and not self.errors
+        return None if is_last else self.indexes[count - 1] + 1

@@ -37,6 +37,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+class _Refusal(Exception):
+    """The codec cannot decode something; the cause says why."""
+
+
 class Decoder(Generic[T]):
     """Decodes the batches of one reader. One thread at a time.
 
@@ -48,6 +52,10 @@ class Decoder(Generic[T]):
     Attributes:
         indexes: which messages of the last batch the objects were made of; None: all, in order.
         errors: message of the last batch, and the error that a poll raises in its place.
+        moved: publishers of the last batch, and how far it brings each.
+
+    A handler may interrupt the decoding, and the same batch is decoded again. So what it changes of
+    a publisher is the same twice, and the caller moves the positions when it has the objects.
     """
 
     def __init__(self, report: Report, codec: Codec[T], directory: str) -> None:
@@ -62,30 +70,29 @@ class Decoder(Generic[T]):
         self._maps_blocks: bool = getattr(codec, "maps_blocks", False)
         self.indexes: list[int] | None = None
         self.errors: list[tuple[int, Exception]] = []
+        self.moved: list[tuple[Peer, int]] = []
         self._at = 0  # the message of a batch that is looked at
+        self._position = 0  # behind it
         self._name_hash = _core.name_hash(report.name) if report.name else 0
-
-    def take_errors(self) -> list[tuple[int, Exception]]:
-        """Remove and return the errors of the last batch."""
-        errors, self.errors = self.errors, []
-        return errors
 
     def decode(self, source: Input, batch: _core.Batch, payloads: Sequence[Buffer]) -> list[T]:
         """The objects of a batch, in order.
 
         Args:
-            source: where the batch was read; its peers' positions move on.
+            source: where the batch was read.
             batch: at least one message.
             payloads: its messages, as bytes or as views.
         """
         self.indexes = None
+        if self.errors:
+            self.errors = []
         peers = source.peers.by_session
         if len(peers) == 1 and batch.common_header == self._expected:
             # The common case: one publisher, data only. Its session need not be looked up.
             (peer,) = peers.values()
             end_position = batch.end_position
             if peer.is_rstream and not peer.again_until and end_position is not None:
-                peer.position = end_position
+                self.moved = [(peer, end_position)]
                 return self._decode(source, batch, payloads, None)
         return self._decode_mixed(source, batch, payloads)
 
@@ -95,6 +102,7 @@ class Decoder(Generic[T]):
         payloads: list[Buffer] = []
         places: list[tuple[int, int]] = []
         self.indexes = []
+        moved: dict[int, tuple[Peer, int]] = {}
         session_ids = batch.session_ids()
         positions = batch.positions()
         for index, header in enumerate(batch.headers()):
@@ -102,7 +110,8 @@ class Decoder(Generic[T]):
             peer = source.peers.get(session_id)
             if position <= peer.again_until:
                 continue  # handed out before this reader joined again
-            peer.position, peer.again_until = position, 0
+            moved[session_id] = peer, position
+            self._position = position
             if header == self._expected:
                 peer.is_rstream = True
             else:
@@ -120,6 +129,7 @@ class Decoder(Generic[T]):
             payloads.append(payload)
             self.indexes.append(index)
             places.append((session_id, position))
+        self.moved = list(moved.values())
         return self._decode(source, batch, payloads, places)
 
     def _content_of(self, source: Input, note: Buffer) -> Buffer:
@@ -142,8 +152,10 @@ class Decoder(Generic[T]):
             self._refuse_once(session_id, peer, self._name_error(source, session_id, name_hash))
             return False
         if kind == KIND_COMPLETE:
+            if not peer.is_done:
+                event = Completed(session_id=session_id, position=self._position)
+                self._report.events.append(event)
             source.peers.done(session_id)
-            self._report.events.append(Completed(session_id=session_id, position=peer.position))
             return False
         if kind == KIND_ERROR:
             self._on_failed(source, session_id, peer, bytes(payload))
@@ -151,7 +163,7 @@ class Decoder(Generic[T]):
         text = "" if value == self._block else self._unreadable(kind, flags, codec_id)
         if text:
             where = self._report.where(source, session_id)
-            error = CodecError(f"{where}, position {peer.position}: {text}")
+            error = CodecError(f"{where}, position {self._position}: {text}")
             self._refuse_once(session_id, peer, error)
             return False
         return True
@@ -172,11 +184,11 @@ class Decoder(Generic[T]):
 
     def _refuse_once(self, session_id: int, peer: Peer, error: Exception) -> None:
         """Skip a message; as all of this publisher are like it, report only the first."""
-        if peer.is_refused:
+        if peer.refused_at not in (0, self._position):
             self._report.refused += 1
             return
-        peer.is_refused = True
-        self._refuse(session_id, peer, peer.position, error)
+        self._refuse(session_id, peer, self._position, error)
+        peer.refused_at = self._position
 
     def _refuse(self, session_id: int, peer: Peer, position: int, error: Exception) -> None:
         """Skip a message, and report it."""
@@ -199,11 +211,11 @@ class Decoder(Generic[T]):
             channel=source.channel,
             stream_id=self._report.stream_id,
             session_id=session_id,
-            position=peer.position,
+            position=self._position,
         )
         event = Failed(
             session_id=session_id,
-            position=peer.position,
+            position=self._position,
             source=peer.source,
             reason=sent.text,
             error=error,
@@ -235,15 +247,31 @@ class Decoder(Generic[T]):
         if not payloads:
             return []
         try:
-            items = self._decode_many(payloads)
+            items = self._try_decode(payloads)
             count = len(items)
-        except Exception:  # also what a codec did not foresee, such as RecursionError
+        except _Refusal:  # also what a codec did not foresee, such as RecursionError
             return self._decode_singly(source, payloads, places or _places_of(batch))
         if count != len(payloads):
             # Nothing tells which object belongs to which message.
             self._refuse_all(source, places or _places_of(batch), self._miscount(count, payloads))
             return []
         return items
+
+    def _try_decode(self, payloads: Sequence[Buffer]) -> list[T]:
+        """Decode; a failure counts when it comes twice. Else a signal handler raised the error,
+        such as a limit of time, and the same batch is decoded again when the program goes on.
+
+        Raises:
+            _Refusal: with the error of the codec as its cause.
+        """
+        try:
+            return self._decode_many(payloads)
+        except Exception as error:
+            try:
+                self._decode_many(payloads)
+            except Exception as again:
+                raise _Refusal from again
+            raise error
 
     def _miscount(self, count: int, messages: Sequence[Buffer]) -> str:
         codec = self._codec
@@ -275,12 +303,13 @@ class Decoder(Generic[T]):
         for index, payload, (session_id, position) in zip(indexes, payloads, places, strict=True):
             self._at = index
             try:
-                decoded = self._decode_many([payload])
+                decoded = self._try_decode([payload])
                 if len(decoded) != 1:
                     raise CodecError(self._miscount(len(decoded), [payload]))
                 items += decoded
                 self.indexes.append(index)
-            except Exception as error:
+            except (_Refusal, CodecError) as refused:
+                error = refused.__cause__ if isinstance(refused, _Refusal) else refused
                 what = str(error) if isinstance(error, CodecError) else repr(error)
                 refusal = CodecError(
                     f"{self._report.where(source, session_id)}, position {position}: {what}"

@@ -50,16 +50,16 @@ class Gaps(Generic[T]):
         self._report = report
         self._on_gap = on_gap
         self._gaps: deque[tuple[Gap, MessagesLost]] = deque()
-        self._snapshot: deque[T] = deque()  # what the user's function returned
+        self.snapshot: list[T] = []  # what the user's function returned
 
     @property
     def is_waiting(self) -> bool:
         """Whether the next poll has to handle a gap, or to hand out a snapshot."""
-        return bool(self._gaps or self._snapshot)
+        return bool(self._gaps or self.snapshot)
 
     def is_ready(self, demand: int | None) -> bool:
         """Whether a poll with this demand (None: any) would handle something."""
-        return bool((self._gaps and not self._snapshot) or (self._snapshot and demand != 0))
+        return bool((self._gaps and not self.snapshot) or (self.snapshot and demand != 0))
 
     def on_overrun(
         self, source: Input, session_id: int, from_position: int, to_position: int
@@ -141,15 +141,24 @@ class Gaps(Generic[T]):
             self._gaps.append((gap, error))
 
     def handle(self, limit: int) -> list[T]:
-        """Deal with the gaps, and return at most ``limit`` objects of the snapshots.
+        """Deal with the gaps, and return at most ``limit`` objects of the snapshots. The caller
+        removes them from ``snapshot`` when it has them.
 
         Raises:
             MessagesLost: ``on_gap="raise"``; once for each gap.
-            Exception: what the user's function raises.
+            Exception: what the user's function raises. After an interrupt it gets the gap again.
         """
-        while self._gaps and not self._snapshot:
-            gap, error = self._gaps.popleft()
+        gaps = self._gaps
+        while gaps and not self.snapshot:
+            gap, error = gaps[0]
             if not callable(self._on_gap):
+                del gaps[0]
                 raise error
-            self._snapshot.extend(self._on_gap(gap) or ())
-        return [self._snapshot.popleft() for _ in range(min(limit, len(self._snapshot)))]
+            try:
+                snapshot = list(self._on_gap(gap) or ())
+            except Exception:
+                del gaps[0]
+                raise
+            self.snapshot = snapshot
+            del gaps[0]
+        return self.snapshot[:limit]

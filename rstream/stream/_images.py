@@ -241,7 +241,19 @@ class Images:
         received_position: int,
     ) -> None:
         """A publisher has gone; this reader had consumed up to ``position``."""
-        peer = source.peers.by_session.pop(session_id, None) or Peer()
+        peers = source.peers.by_session
+        peer = peers.get(session_id) or Peer()
+        self._tell_gone(source, session_id, peer, (position, end_position, received_position))
+        peers.pop(session_id, None)  # at last: an interrupt may come before, and this call again
+
+    def _tell_gone(
+        self,
+        source: Input,
+        session_id: int,
+        peer: Peer,
+        positions: tuple[int, int | None, int],
+    ) -> None:
+        position, end_position, received_position = positions
         self._drop_tail(session_id)
         events = self._report.events
         events.append(

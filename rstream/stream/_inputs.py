@@ -54,7 +54,7 @@ class Inputs:
         completed_count: publishers that had completed on subscriptions left since.
         rejoins: how often it has joined again by another driver.
         is_closing: the reader is being closed.
-        tally: of every subscription, :attr:`Input.tally`.
+        tally: says what counts as consumed; None: nothing waits in a queue behind the reader.
     """
 
     def __init__(
@@ -89,9 +89,7 @@ class Inputs:
         add = client._add_subscription  # pyright: ignore[reportPrivateUsage] - under a lock
         added = add(channel, self._report.stream_id, True)
         added.core.take_parts(self._name_hash, self._length_max)
-        source = Input(added.core, channel, chunk_of(self._prefetch), self._takes_views)
-        source.tally = self.tally
-        return source
+        return Input(added.core, channel, chunk_of(self._prefetch), self._takes_views)
 
     def _join(self) -> None:
         self.waiter = self.link.client.core.waiter()

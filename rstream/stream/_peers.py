@@ -34,7 +34,8 @@ class Peer:
         initial_term_id: of its stream; None: not known.
         is_rstream: a message with rstream's header came from it.
         is_done: it said complete, or error.
-        is_refused: a name or codec that does not fit was reported once.
+        refused_at: the position of the message whose name or codec does not fit and that was
+            reported; 0: none.
         is_warned: a message of it that cannot be used was reported.
     """
 
@@ -44,7 +45,7 @@ class Peer:
     initial_term_id: int | None = None
     is_rstream: bool = False
     is_done: bool = False
-    is_refused: bool = False
+    refused_at: int = 0
     is_warned: bool = False
 
 
@@ -68,6 +69,7 @@ class Peers:
         """Note that a peer has ended its stream; ``counts``: as one that has completed."""
         peer = self.get(session_id)
         if not peer.is_done:
+            # No signal handler runs between the two.
             peer.is_done = True
             self.completed_count += counts
 

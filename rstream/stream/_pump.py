@@ -62,6 +62,7 @@ def batches(
         try:
             items = source.take_rest(source.prefetch)
             if not items:
+                # What it returns is handed out: no signal handler runs before the yield.
                 items = source.poll_held(None if limit is None else limit())
             if not items:
                 if source.is_ended if is_ended is None else is_ended():
@@ -99,8 +100,9 @@ def items(
             source.drop_used_rest()
             del rest
             try:
-                polled = source.poll_held(None if limit is None else limit())
-                if not polled:
+                source.fill(None if limit is None else limit())
+                rest = source.rest
+                if length_hint(rest) == 0:
                     if source.is_ended if is_ended is None else is_ended():
                         return
                     source.wait(wait_s)
@@ -109,8 +111,6 @@ def items(
                 if is_stopped():
                     return
                 raise
-            rest = source.set_rest(polled)
-            del polled
         part = part or max(1, min(PART_FIRST, length_hint(rest) // PART_GROWTH, source.part_most))
         counted_s = monotonic()
         # In this generator, not in one below it, which would cost 20 ns for each item.

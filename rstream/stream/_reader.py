@@ -20,14 +20,23 @@ lost, a message in parts is skipped) are found by the next poll, which raises th
 anything new. So an error never overtakes an object of its session, and never waits behind more than
 one poll.
 
-One lock, ``_lock``, is held by the thread inside ``poll``, ``wait`` or ``close``; a second thread
+One turn, ``_turn``, is held by the thread inside ``poll``, ``wait`` or ``close``; a second thread
 in ``poll`` or ``wait`` gets ConcurrentUseError at once and does not wait. So everything above
-belongs to one thread at a time. Without the lock another thread only wakes the waiter, raises the
+belongs to one thread at a time. Without the turn another thread only wakes the waiter, raises the
 demand of the first subscription, and takes events out of the report.
 
-A signal handler runs in the thread that it interrupts, perhaps in the middle of a poll. So the lock
-is reentrant, and ``_is_inside`` says that a call is under way: another poll gets the same error,
-and ``close`` leaves the handles to the call that it interrupted.
+A signal handler runs in the thread that it interrupts, perhaps in the middle of a poll. Another
+poll there gets the same error, and ``close`` leaves the handles to the call that it interrupted.
+
+The handler may raise, and then the poll ends where it is. CPython runs handlers where a function
+begins, where a loop jumps back, and after a call, and at no other instruction. So what belongs
+together is set side by side, without a call between:
+
+* A batch belongs to the transport until it was decoded (``Subscription.take`` gives it again). Then
+  its objects become the rest, with all that is to be counted for them.
+* What is handed out is taken from the rest by the last instructions before ``return``. How much of
+  the rest is left says what the program was given, and only that is counted as consumed.
+* An event of the transport is there until it was noted; an error, until it is raised.
 
 ``_eviction.py`` and ``_inputs.py`` join again: one subscription when the driver has let this
 reader go, all of them when the driver was lost. That may take as long as a driver needs to start.
@@ -38,16 +47,19 @@ from __future__ import annotations
 
 import logging
 import os
-import threading
 import time
+import weakref
 from contextlib import suppress
-from typing import TYPE_CHECKING, Generic, TypeVar
+from itertools import islice
+from operator import length_hint
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
+from rstream import _core
 from rstream._checks import check_timeout
 from rstream._facts import fullest
 from rstream._greenlets import check_may_wait
 from rstream._neighbours import hint_for_reader
-from rstream._process import park_at_exit
+from rstream._process import before_exit, park_at_exit
 from rstream._unclosed import call_site
 from rstream.abc import UNBOUNDED
 from rstream.errors import (
@@ -58,7 +70,7 @@ from rstream.errors import (
     RStreamError,
 )
 from rstream.stream import _session
-from rstream.stream._cut import Cut, cut_of
+from rstream.stream._cut import Cut
 from rstream.stream._decoding import Decoder
 from rstream.stream._eviction import evicted, slow_consumer
 from rstream.stream._gaps import EVICTED, Gaps, OnGap
@@ -67,7 +79,8 @@ from rstream.stream._inputs import RETURN_S, Inputs
 from rstream.stream._options import PREFETCH
 from rstream.stream._parts import MESSAGE_LENGTH
 from rstream.stream._report import Report
-from rstream.stream._subscriber import WAIT_FOREVER_S, Subscriber
+from rstream.stream._subscriber import NOTHING, WAIT_FOREVER_S, Subscriber
+from rstream.stream._tally import Lot, Tally
 from rstream.stream._views import COPIED_BELOW, Views, takes_views
 
 if TYPE_CHECKING:
@@ -75,20 +88,21 @@ if TYPE_CHECKING:
 
     from typing_extensions import Buffer
 
-    from rstream import _core
     from rstream.codecs import Codec
     from rstream.policy import Evict
     from rstream.stream._events import StreamEvent
     from rstream.stream._input import Input
     from rstream.stream._options import Prefetch
+    from rstream.stream._peers import Peer
     from rstream.stream._report import OnLost
-    from rstream.stream._tally import Tally
 
 __all__ = ("Reader",)
 
 log = logging.getLogger("rstream")
 
 T = TypeVar("T")
+
+_HeldBatch: TypeAlias = "tuple[Input, _core.Batch, int, list[int] | None, int | None]"
 
 #: How often a wait looks whether it was closed.
 WAIT_SLICE_S = 0.5
@@ -100,6 +114,8 @@ NOTICE_RARELY_S = 60.0
 #: Most bytes that one transport batch copies, unless its first message has more: memory for more
 #: would be fresh each time, and its pages cost more than the copies.
 COPIED_MAX = 1 << 20
+#: How often a close looks whether another thread has left poll.
+LEAVE_PAUSE_S = 0.001
 #: Most messages of one transport batch.
 LIMIT_MAX = 65_536
 
@@ -112,6 +128,7 @@ class Reader(Subscriber[T], Generic[T]):
     kept.
     """
 
+    _has_left: bool = True
     #: Seconds that a wait looks, and yields, before it sleeps. For who expects an answer soon.
     look_s: float = 0.0
 
@@ -143,13 +160,13 @@ class Reader(Subscriber[T], Generic[T]):
         self._evict = evict
         self._failure: Exception | None = None  # evicted: the stream was left for good
         self._demand: int | None = None  # of the last poll, if it was a reactive one
-        self._lock = threading.RLock()  # held by the thread inside poll, wait or close
-        self._is_inside = self._has_left = False  # both under the lock
         self._reason: str | None = None  # why it leaves, for publishers
         self._messages = self._polls = 0
         self._next = 0
-        self._is_holding = False  # the poll under way keeps its batches
-        self._held: list[Input] = []  # whose batches the last poll keeps, in the order of objects
+        # Of the last poll, in the order of objects: source, batch, number of objects, the message
+        # of each (None: all, in order), and how many messages are consumed then (None: all).
+        self._held: Sequence[_HeldBatch] = ()
+        self._polled: list[T] | None = None  # the objects of the last poll, if all are left
         self._cut: Cut[T] | None = None  # the rest of a batch that has errors between its objects
         self.made_at: str = call_site()
         self._pid = os.getpid()
@@ -170,7 +187,9 @@ class Reader(Subscriber[T], Generic[T]):
             max_message_length=max_message_length,
             takes_views=self._views is not None,
         )
-        self._closed = False
+        self._turn = _core.Turn(repr(self))  # held by the thread inside poll, wait or close
+        self._closed = self._has_left = False  # the second one under the turn
+        _open_readers.add(self)
 
     def __repr__(self) -> str:
         channels = ", ".join(source.channel for source in self._inputs.joined)
@@ -209,6 +228,8 @@ class Reader(Subscriber[T], Generic[T]):
         if self._gaps.is_waiting or self._images.is_missing_some or self.has_rest():
             return False
         inputs = self._inputs
+        if not self._held and any(source.core.is_taken for source in inputs.joined):
+            return False  # the poll that took it was interrupted
         return inputs.all_completed_count > 0 and all(
             source.peers.open_count == 0 for source in inputs.joined
         )
@@ -221,12 +242,9 @@ class Reader(Subscriber[T], Generic[T]):
         return max((source.core.demand for source in self._inputs.joined), default=0)
 
     def events(self) -> list[StreamEvent]:
-        if self._lock.acquire(blocking=False):  # else the reading thread collects them
-            try:
-                if not self._is_inside:
-                    self._collect_events()
-            finally:
-                self._lock.release()
+        with suppress(ConcurrentUseError), self._turn:  # else the reading thread collects them
+            if not self._closed:
+                self._collect_events()
         return self.taken_events()
 
     def taken_events(self) -> list[StreamEvent]:
@@ -265,52 +283,97 @@ class Reader(Subscriber[T], Generic[T]):
 
     # ---- reading ----
 
-    def _enter(self) -> None:
-        is_free = self._lock.acquire(False)  # a keyword costs 0.2 µs, a tenth of a poll
-        if is_free and not (self._is_inside or self._closed):
-            self._is_inside = True
-            return
-        if is_free:
-            self._lock.release()
-        if self._closed:
-            raise self._closed_error()
-        raise ConcurrentUseError(f"{self!r}: another thread is reading; one thread at a time")
-
     def _closed_error(self) -> ClosedError:
         return ClosedError(f"{self._report.title}: this reader is closed")
 
     def poll(self, limit: int | None = None) -> list[T]:
-        self._demand = None
         limit = min(limit or self.prefetch, LIMIT_MAX)
-        return self.take_rest(limit) or self._poll(limit, self._hold)
+        self._demand = None
+        if self._closed or length_hint(self._rest) == 0:
+            self._fill(limit)
+        return self._hand_out(limit) if self._hold else self._hand_over(limit)
 
     def poll_held(self, limit: int | None) -> list[T]:
+        limit = min(limit or self.prefetch, LIMIT_MAX)
         self._demand = None
-        return self._poll(min(limit or self.prefetch, LIMIT_MAX), True)
+        if self._closed or length_hint(self._rest) == 0:
+            self._fill(limit)
+        return self._hand_out(limit)
+
+    def fill(self, limit: int | None) -> None:
+        self._demand = None
+        self._fill(min(limit or self.prefetch, LIMIT_MAX))
+        self._polled = None  # a view that a loop was given would live until the next poll
+
+    def _hand_out(self, limit: int) -> list[T]:
+        """Take objects from the rest; :meth:`consume` counts them, or the next poll."""
+        polled = self._polled
+        if polled is not None and len(polled) <= limit:
+            self._polled, self._rest = None, NOTHING
+            return polled
+        base = self._rest_end - length_hint(self._rest)
+        chosen = islice(self._rest, limit)
+        self._base, self._polled = base, None
+        return [*chosen]
+
+    def _hand_over(self, limit: int) -> list[T]:
+        """Take objects from the rest, which count as consumed."""
+        held = self._held
+        left = length_hint(self._rest)
+        if not held or len(held) > 1 or limit < left:
+            self._count(self._rest_end - max(left - limit, 0))
+            return self._hand_out(limit)
+        source, batch, _, _, end = held[0]
+        source.tell_demand()
+        polled, chosen = self._polled, islice(self._rest, limit)
+        self._polled = None
+        if polled is not None:
+            self._rest = NOTHING
+            batch.consumed = -1 if end is None else end
+            return polled
+        rest = [*chosen]
+        batch.consumed = -1 if end is None else end
+        return rest
 
     def consume(self, count: int) -> None:
-        if self._inputs.tally is not None:
-            self._inputs.tally.returned(count)
-            return
-        for source in self._held:
-            source.consume(count)
-            count -= source.held_count
+        tally = self._inputs.tally
+        if tally is not None:
+            tally.returned(count)
+        else:
+            self._count(self._base + count)
+
+    def _count(self, count: int) -> None:
+        """Count the first objects of the last poll as consumed."""
+        for source, batch, held_count, indexes, end in self._held:
+            if count >= held_count:
+                batch.consumed = -1 if end is None else end
+                if source.chunk is not None:
+                    source.tell_demand()
+            elif count > 0 and not source.takes_views:  # no part of a view's memory can go
+                batch.consumed = count if indexes is None else indexes[count - 1] + 1
+            count -= held_count
+            if count < 0:
+                return
 
     def lend_to(self, tally: Tally) -> bool:
         if self._closed:
             return False
         tally.polled = tally.base
         self._inputs.tally = tally
-        for source in self._inputs.joined:
-            source.tally = tally
-        self._lend()
+        self._lend(tally)
         return True
 
-    def _lend(self) -> None:
+    def _lend(self, tally: Tally) -> None:
         """Hand what the last poll holds to the tally."""
-        for source in self._held:
-            source.release()
-        self._held.clear()
+        for source, batch, count, indexes, end in self._held:
+            if source.takes_views:
+                batch.consumed = -1 if end is None else end
+                continue
+            tally.add(Lot(batch, tally.polled, count, indexes, end))
+            tally.polled += count
+            if end is None:
+                batch.set_aside()
+        self._held = ()
 
     def must_let_go(self, parts: int) -> bool:
         fill = fullest(self.subscriptions)
@@ -323,136 +386,177 @@ class Reader(Subscriber[T], Generic[T]):
         the thread that polls.
         """
         places: list[tuple[int, int]] = []
-        for source in self._held:
-            batch = source.held
-            if batch is not None:
-                all_places = list(zip(batch.session_ids(), batch.positions(), strict=True))
-                indexes = source.held_indexes
-                places += all_places if indexes is None else [all_places[i] for i in indexes]
-        return places
+        for _, batch, _, indexes, _ in self._held:
+            all_places = list(zip(batch.session_ids(), batch.positions(), strict=True))
+            places += all_places if indexes is None else [all_places[i] for i in indexes]
+        return places[self._base : self._rest_end - length_hint(self._rest)]
 
-    def _poll(self, limit: int, hold: bool) -> list[T]:
-        self._enter()
-        self._is_holding = hold
-        self._rest_end = 0
+    def _fill(self, limit: int) -> None:
+        """Poll, when nothing is left, and make what came the rest.
+
+        Raises:
+            RStreamError: as :meth:`poll`, if nothing came.
+        """
         try:
-            try:
+            with self._turn:
+                if self._closed:
+                    raise self._closed_error()
                 tally = self._inputs.tally
-                if tally is None:
-                    self._lend()  # all of the last poll was handed out
-                else:
+                if tally is not None:
                     tally.begin_poll()
                     for source in self._inputs.joined:
                         source.tell_demand()
+                elif self._held:
+                    self._count(self._rest_end)  # all of it was handed out
+                self._held = ()
                 if self._views is not None and self._cut is None:
                     self._views.look(self._inputs.joined)
                 self._polls += 1
                 if self._failure is not None:
                     raise self._failure
-                items = self._poll_inputs(limit)
+                self._poll_inputs(limit)
                 if tally is not None:
                     tally.base = tally.polled
-                    self._lend()
-                    tally.polled = tally.base + len(items)
-            finally:
-                self._is_inside = False
-                self._lock.release()
-                if self._closed:
-                    self._let_go()
+                    self._lend(tally)
+                    tally.polled = tally.base + length_hint(self._rest)
         except ClosedError:
             park_at_exit()
             raise
-        if items:
-            self._messages += len(items)
-        elif self._report.errors:
-            raise self._report.errors.popleft()
-        elif self._failure is not None:
+        except ConcurrentUseError:
+            if not self._closed:
+                raise
+            raise self._closed_error() from None
+        finally:
+            if self._closed:
+                self._let_go()
+        if length_hint(self._rest) > 0:
+            return
+        errors = self._report.errors
+        if errors:
+            error = errors[0]
+            del errors[0]
+            raise error
+        if self._failure is not None:
             raise self._failure
-        return items
 
-    def _poll_inputs(self, limit: int) -> list[T]:
+    def _poll_inputs(self, limit: int) -> None:
         try:
             self._collect_events()
             joined = self._inputs.joined
             if self._report.errors or self._failure is not None or self._joins:
-                return []
+                return
             if self._cut is not None:
-                return self._take_cut(self._cut, limit if self._demand is None else self._demand)
-            if self._gaps.is_waiting:  # everything before the gap was handed out
-                return self._gaps.handle(limit if self._demand is None else self._demand)
-            if not joined:
+                self._take_cut(self._cut, limit if self._demand is None else self._demand)
+            elif self._gaps.is_waiting:  # everything before the gap was handed out
+                items = self._gaps.handle(limit if self._demand is None else self._demand)
+                rest, count, snapshot = iter(items), len(items), self._gaps.snapshot
+                self._rest, self._rest_end, self._base = rest, count, 0
+                del snapshot[:count]
+            elif not joined:
                 raise DriverLost("not joined")  # an earlier attempt to join again has failed
-            if len(joined) == 1:
-                return self._take(joined[0], limit)
-            items: list[T] = []
-            # The next poll begins with another channel, so that a busy one starves none.
-            self._next = (self._next + 1) % len(joined)
-            for source in joined[self._next :] + joined[: self._next]:
-                items += self._take(source, limit - len(items))
-                if len(items) >= limit or self._cut is not None:
-                    break
-            return items
+            elif len(joined) == 1:
+                self._take(joined, limit)
+            else:
+                # The next poll begins with another channel, so that a busy one starves none.
+                self._next = (self._next + 1) % len(joined)
+                self._take(joined[self._next :] + joined[: self._next], limit)
         except ClientTimedOut as error:
             # Stopped for longer than the driver waits for any client: the policy decides.
             if self._evict is not None:
                 self._on_timed_out(self._evict, error)
             else:
                 self._rejoin(error)
-            return []
         except DriverLost as error:
             self._rejoin(error)
-            return []
 
-    def _take(self, source: Input, limit: int) -> list[T]:
+    def _take(self, sources: Sequence[Input], limit: int) -> None:
+        """Take from each source up to the limit, and make it the rest."""
+        items: list[T] = []
+        held: list[_HeldBatch] = []
+        noted: list[tuple[Input, int, list[tuple[Peer, int]]]] = []
+        for source in sources:
+            batch = self._batch_of(source, limit - len(items))
+            if batch is None:
+                continue
+            decoder = self._decoder
+            payloads: Sequence[Buffer] = (
+                batch.to_list() if self._views is None else batch.views(COPIED_BELOW)
+            )
+            if self._evict is not None and not batch.is_intact:
+                batch.consumed = -1
+                continue  # evicted while it was read: the driver may have changed the bytes
+            found = decoder.decode(source, batch, payloads)
+            noted.append((source, len(batch), decoder.moved))
+            if decoder.errors:
+                if items:
+                    noted.pop()  # the next poll takes the batch again
+                else:
+                    self._begin_cut(
+                        Cut(source, batch, found, decoder.indexes, decoder.errors), noted, limit
+                    )
+                    return
+                break
+            held.append((source, batch, len(found), decoder.indexes, None))
+            items = items + found if items else found
+            if len(items) >= limit:
+                break
+        rest, count = iter(items), len(items)
+        self._polled, self._held = items, held
+        self._rest, self._rest_end, self._base = rest, count, 0
+        self._messages += count
+        for source, taken, moved in noted:
+            if source.chunk is not None:
+                source.chunk.outstanding -= taken
+            for peer, position in moved:
+                peer.position, peer.again_until = position, 0
+        if not items:
+            self._count(0)  # messages that are none of the program's
+
+    def _batch_of(self, source: Input, limit: int) -> _core.Batch | None:
         core = source.core
         bytes_max = COPIED_MAX if self._views is None else self._views.bytes_max
-        poll = core.poll_demanded if self._is_demanded else core.poll
-        batch = poll(limit, bytes_max)
+        take = core.take_demanded if self._is_demanded else core.take
+        batch = take(limit, bytes_max)
         count = len(batch)
         chunk = source.chunk
         if count == 0:
             source.note_wait(0)
-            return []
-        if chunk is not None:  # here and not in a function: a poll of one message takes 2 us
-            if chunk.is_waiting:
-                source.note_wait(count)
-            chunk.outstanding -= count
-        payloads: Sequence[Buffer] = (
-            batch.to_list() if self._views is None else batch.views(COPIED_BELOW)
-        )
-        if self._evict is not None and not batch.is_intact:
-            batch.release()
-            return []  # evicted while it was read: the driver may have changed the bytes
-        items = self._decoder.decode(source, batch, payloads)
-        if self._decoder.errors:
-            decoder = self._decoder
-            errors = decoder.take_errors()
-            self._cut = cut = cut_of(source, batch, items, decoder.indexes, errors)
-            return self._take_cut(cut, limit)
-        if self._is_holding and items:
-            source.hold(batch, len(items), self._decoder.indexes)
-            self._held.append(source)
-        else:
-            source.let_go(batch)
-            if chunk is not None and chunk.outstanding <= chunk.renew_at:
-                source.tell_demand()
-        return items
+            return None
+        if chunk is not None and chunk.is_waiting:
+            source.note_wait(count)
+        return batch
 
-    def _take_cut(self, cut: Cut[T], limit: int) -> list[T]:
+    def _begin_cut(
+        self, cut: Cut[T], noted: list[tuple[Input, int, list[tuple[Peer, int]]]], limit: int
+    ) -> None:
+        self._cut = cut
+        for source, taken, moved in noted:
+            if source.chunk is not None:
+                source.chunk.outstanding -= taken
+            for peer, position in moved:
+                peer.position, peer.again_until = position, 0
+        self._take_cut(cut, limit)
+
+    def _take_cut(self, cut: Cut[T], limit: int) -> None:
         """Take the next error of a batch into the report, or else its objects up to an error."""
-        error = cut.take_error()
-        items: list[T] = []
-        if error is not None:
-            self._report.errors.append(error)
-        else:
-            items = cut.take(limit)
+        if cut.is_error_next:
+            end, errors = cut.error_end(), self._report.errors
+            cut.batch.consumed = end
+            errors += (cut.errors[-1][1],)
+            del cut.errors[-1]
+        elif count := cut.count(limit):
+            items = cut.items[:count]
+            part = cut.source, cut.batch, count, cut.indexes[:count], cut.end(count)
+            rest = iter(items)
+            self._held = (part,)
+            self._rest, self._rest_end, self._base = rest, count, 0
+            self._messages += count
+            # Nothing here may refer to objects that were handed out: a view holds its publisher.
+            del cut.items[:count], cut.indexes[:count]
         if cut.is_used_up:
             self._cut = None
-        if items and self._is_holding:
-            self._held.append(cut.source)
-        elif items:
-            cut.source.release()
-        return items
+            if not self._held:
+                cut.source.tell_demand()
 
     def _collect_events(self) -> None:
         if self._joins or self._cut is not None:  # what a cut still has came before
@@ -461,27 +565,33 @@ class Reader(Subscriber[T], Generic[T]):
         if images.is_missing_some:
             images.report_missing(time.monotonic())
         for source in list(inputs.joined):
-            while (event := source.core.next_event()) is not None:
-                if event[0] == "gap":
-                    images.on_skipped(event[1], event[3], event[4], event[5])
-                    continue
-                if event[0] == "skipped":
-                    images.on_message_skipped(source, event)
-                    continue
-                if event[0] != "available" and not inputs.link.is_alive:
-                    continue  # its publisher may live: the rejoin reports the gap
-                kind, session_id, _, position, end_position, received_position, origin = event[:7]
-                if event[7] and self._evict is not None:
-                    self._on_evicted(source, self._evict, event[7])
-                    break  # the source is closed
-                if event[8]:
-                    images.on_overrun(source, session_id, position, event[8])
-                elif kind == "available":
-                    images.on_available(source, session_id, position, origin, event[11], event[2])
-                else:
-                    images.on_unavailable(
-                        source, session_id, position, end_position, received_position
-                    )
+            while (event := source.core.peek_event()) is not None:
+                if self._on_event(source, event):
+                    break
+                source.core.drop_event()  # an event whose noting was interrupted is noted again
+
+    def _on_event(self, source: Input, event: tuple[Any, ...]) -> bool:
+        """Note an event of the transport; True: the driver has let this reader go."""
+        images = self._images
+        if event[0] == "gap":
+            images.on_skipped(event[1], event[3], event[4], event[5])
+            return False
+        if event[0] == "skipped":
+            images.on_message_skipped(source, event)
+            return False
+        if event[0] != "available" and not self._inputs.link.is_alive:
+            return False  # its publisher may live: the rejoin reports the gap
+        kind, session_id, _, position, end_position, received_position, origin = event[:7]
+        if event[7] and self._evict is not None:
+            self._on_evicted(source, self._evict, event[7])
+            return True  # the source is closed
+        if event[8]:
+            images.on_overrun(source, session_id, position, event[8])
+        elif kind == "available":
+            images.on_available(source, session_id, position, origin, event[11], event[2])
+        else:
+            images.on_unavailable(source, session_id, position, end_position, received_position)
+        return False
 
     # ---- eviction ----
 
@@ -525,23 +635,22 @@ class Reader(Subscriber[T], Generic[T]):
         return bool(self._joins)
 
     def join_again(self) -> None:
-        self._enter()
         try:
-            while self._joins:
-                try:
-                    self._joins.pop(0)()
-                except DriverLost as error:
-                    self._inputs.rejoin(error)
+            with self._turn:
+                while self._joins:
+                    try:
+                        self._joins[0]()
+                    except DriverLost as error:
+                        self._inputs.rejoin(error)
+                    del self._joins[0]
         finally:
-            self._is_inside = False
-            self._lock.release()
             if self._closed:
                 self._let_go()
 
     # ---- waiting ----
 
     def is_ready(self) -> bool:
-        if self.has_rest() or any(source.is_used_up() for source in self._held):
+        if self.has_rest() or self._is_used_up():
             return True
         return bool(
             self._closed
@@ -550,6 +659,12 @@ class Reader(Subscriber[T], Generic[T]):
             or self._joins
             or not self._inputs.joined
             or self._gaps.is_ready(self._demand)
+        )
+
+    def _is_used_up(self) -> bool:
+        """Whether publishers may make nothing more before a held batch counts as consumed."""
+        return any(
+            source.core.demand == 0 and not batch.consumed for source, batch, *_ in self._held
         )
 
     @property
@@ -573,20 +688,23 @@ class Reader(Subscriber[T], Generic[T]):
         if self.has_rest():
             return True
         deadline_s = time.monotonic() + (WAIT_FOREVER_S if timeout_s is None else timeout_s)
-        self._enter()
         try:
-            try:
-                return self._wait(timeout_s, deadline_s)
-            finally:
-                self._is_inside = False
-                self._lock.release()
+            with self._turn:
                 if self._closed:
-                    self._let_go()
+                    raise self._closed_error()
+                return self._wait(timeout_s, deadline_s)
         except DriverLost:
             return True  # the next poll joins again
         except ClosedError:
             park_at_exit()
             raise
+        except ConcurrentUseError:
+            if not self._closed:
+                raise
+            raise self._closed_error() from None
+        finally:
+            if self._closed:
+                self._let_go()
 
     def _wait(self, timeout_s: float | None, deadline_s: float) -> bool:
         inputs = self._inputs
@@ -648,8 +766,11 @@ class Reader(Subscriber[T], Generic[T]):
             missing = min(demand, self._demand_most) - core.demand
             if missing > 0:
                 core.request(missing)
-        self._demand = min(demand, self.prefetch)
-        return self._poll(self.prefetch, True)
+        self._demand = limit = min(demand, self.prefetch)
+        if self._closed or length_hint(self._rest) == 0:
+            limit = self.prefetch
+            self._fill(limit)
+        return self._hand_out(limit)
 
     # ---- life ----
 
@@ -661,41 +782,45 @@ class Reader(Subscriber[T], Generic[T]):
         seconds (Aeron's rejection), so this is for a reader with an address of its own.
         """
         if not (self._closed or self.forget_inherited()):
-            self._leave(reason_of(error))
+            self._reason = reason_of(error)
+            self._leave()
 
     def close(self) -> None:
-        if not (self._closed or self.forget_inherited()):
-            self._leave(None)
+        if not (self._has_left or self.forget_inherited()):
+            self._leave()
 
-    def _leave(self, reason: str | None) -> None:
-        self._reason = reason
+    def _leave(self, timeout_s: float = _session.REJOIN_TIMEOUT_S) -> None:
         self._closed = self._inputs.is_closing = True
         self._inputs.waiter.wake()
         # A thread inside wait or poll leaves within WAIT_SLICE_S; only then may the handles go.
-        if not self._let_go(_session.REJOIN_TIMEOUT_S):
+        if not self._let_go(timeout_s):
             log.error("%r: another thread does not leave poll; it frees this reader then", self)
 
-    def _let_go(self, timeout_s: float = -1) -> bool:
+    def _let_go(self, timeout_s: float = 0.0) -> bool:
         """Free the handles, once, or leave that to the call that this thread is inside.
 
         Args:
-            timeout_s: how long another thread may stay inside; -1: as long as it takes.
+            timeout_s: how long another thread may stay inside.
         Returns:
             False: it is still inside.
         """
-        if not self._lock.acquire(timeout=timeout_s):
-            return False
-        try:
-            if not (self._is_inside or self._has_left):
-                self._has_left = True
-                self._free()
-        finally:
-            self._lock.release()
+        until_s = time.monotonic() + timeout_s
+        while not (self._has_left or self._turn.is_mine):
+            try:
+                with self._turn:
+                    self._free()
+            except ConcurrentUseError:
+                if time.monotonic() >= until_s:
+                    return False
+                time.sleep(LEAVE_PAUSE_S)
         return True
 
     def _free(self) -> None:
+        """Each step may be done twice: an interrupt may come between, and then close() again."""
+        if self._has_left:
+            return
         try:
-            self.consume(self.handed_out() - self.in_hand)
+            self._give_back()
             if self._inputs.tally is not None:
                 self._inputs.tally.close()
             if self._reason is not None:
@@ -706,8 +831,51 @@ class Reader(Subscriber[T], Generic[T]):
             self._inputs.leave()
             if self._views is not None:
                 self._views.look_at_the_end(left)
-        finally:
+        except Exception:
+            self._has_left = True
             _session.release(self._inputs.link)
+            raise
+        self._has_left = True
+        _session.release(self._inputs.link)
+
+    def _give_back(self) -> None:
+        """Count what the program was given; the rest is for the next reader."""
+        self.consume(self.handed_out() - self.in_hand)
+        count = self._base + self.handed_out() - self.in_hand
+        for _, batch, held_count, indexes, _ in self._held:
+            if count < held_count:
+                first = max(count, 0)
+                batch.unread(first if indexes is None or first == 0 else indexes[first - 1] + 1)
+            count = max(count - held_count, 0)
+        self._held = ()
+        for _ in self._rest:  # a loop hands nothing more out
+            pass
+
+    def _count_at_exit(self) -> None:
+        # Daemon threads may use it still; they find its client closed.
+        if not (self._closed or self.is_inherited or self._turn.is_mine):
+            with suppress(RStreamError), self._turn:
+                self.consume(self.handed_out() - self.in_hand)
+
+    def __del__(self) -> None:
+        super().__del__()
+        if not (self._has_left or self.is_inherited):
+            with suppress(RStreamError):
+                self._leave(0.0)
+
+
+_open_readers: weakref.WeakSet[Reader[Any]] = weakref.WeakSet()
+
+
+def _count_at_exit() -> None:
+    """A script that ends in a loop, by an error for one: what the loop was given is consumed, and
+    the rest is for the next reader. The clients are closed after this.
+    """
+    for reader in list(_open_readers):
+        reader._count_at_exit()  # pyright: ignore[reportPrivateUsage] - same file
+
+
+before_exit(_count_at_exit)
 
 
 def reason_of(error: BaseException | str) -> str:

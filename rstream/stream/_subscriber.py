@@ -30,7 +30,7 @@ WAIT_FOREVER_S = 3600.0
 #: Seconds after which an event loop looks again, should a wake-up ever be lost.
 LOOK_AGAIN_S = 10.0
 
-_NOTHING: Final[Iterator[Any]] = iter(())
+NOTHING: Final[Iterator[Any]] = iter(())
 
 
 @refuses_async_with(
@@ -56,10 +56,11 @@ class Subscriber(ABC, Generic[T]):
     _closed: bool = True
     #: Where it was opened, for the warning about one that was not closed.
     made_at: str = "?"
-    # What a loop has polled and not handed out yet; it stays when the loop is left. And how many
-    # objects that poll had.
-    _rest: Iterator[Any] = _NOTHING
+    # What was polled and not handed out yet; it stays when a loop is left, or a poll interrupted.
+    # How many objects that poll had, and how many of them were handed out before the last call.
+    _rest: Iterator[Any] = NOTHING
     _rest_end: int = 0
+    _base: int = 0
     #: Whether a poll that finds the driver lost joins again itself. False: it returns nothing, and
     #: the owner, who must not block, has a thread call :meth:`join_again` while ``must_join``.
     joins_in_poll: bool = True
@@ -147,9 +148,14 @@ class Subscriber(ABC, Generic[T]):
         interrupted. Idempotent. In a forked child it does nothing: the stream is the parent's.
         """
 
+    @property
+    def is_inherited(self) -> bool:
+        """Whether another process made it, and this one is a forked child."""
+        return is_inherited(self._pid)
+
     def forget_inherited(self) -> bool:
         """In a forked child: closed from now on, and nothing else. False: this process made it."""
-        if not is_inherited(self._pid):
+        if not self.is_inherited:
             return False
         self._closed = True
         return True
@@ -175,6 +181,10 @@ class Subscriber(ABC, Generic[T]):
 
     def get(self, *, timeout_s: float | None = None) -> T:
         """Wait for the next object and return it; ``for`` and :meth:`batches` cost less.
+
+        What it returned belongs to the program and counts as consumed, even if a signal handler
+        raises before the program has assigned it. After a handler that raised inside, the object
+        comes with the next call. So it is with :meth:`poll`.
 
         Args:
             timeout_s: most seconds to wait; None: as long as it takes. 0: only what is there.
@@ -250,14 +260,22 @@ class Subscriber(ABC, Generic[T]):
 
     # ---- for the read loop (_pump.py) ----
 
+    def fill(self, limit: int | None) -> None:
+        """Poll, when nothing is left, and leave the objects in :attr:`rest`. They count as consumed
+        with :meth:`consume`, or at the next poll.
+        """
+        self.set_rest(self.poll_held(limit))
+
     def poll_held(self, limit: int | None) -> list[T]:
         """As :meth:`poll`, but the objects count as consumed with :meth:`consume`, or at the next
-        poll.
+        poll. A caller that is interrupted before it has them gets them from the next call.
         """
         return self.poll(limit)
 
     def consume(self, count: int) -> None:
-        """Count the first objects of the last :meth:`poll_held` as consumed. Idempotent."""
+        """Count the first objects of the last :meth:`poll_held`, :meth:`take_rest` or :meth:`fill`
+        as consumed. Idempotent.
+        """
 
     def lend_to(self, tally: Tally) -> bool:
         """From now on the tally says what counts as consumed (_tally.py). False: that cannot be.
@@ -272,37 +290,37 @@ class Subscriber(ABC, Generic[T]):
 
     @property
     def rest(self) -> Iterator[T]:
-        """What a loop has polled and not handed out."""
+        """What was polled and not handed out."""
         return self._rest
 
     def set_rest(self, items: list[T]) -> Iterator[T]:
         """Note what a loop has polled, before it hands out the first object."""
-        self._rest = rest = iter(items)
-        self._rest_end = len(items)
+        rest, end = iter(items), self._base + len(items)
+        self._rest, self._rest_end = rest, end
         return rest
 
     def has_rest(self) -> bool:
-        """Whether a loop has left something."""
+        """Whether something was polled and not handed out."""
         return length_hint(self._rest) > 0
 
     def drop_used_rest(self) -> None:
         """Forget the objects of the last poll if a loop has handed out all of them."""
         if not self.has_rest():
-            self._rest = _NOTHING
+            self._rest = NOTHING
 
     def handed_out(self) -> int:
-        """How many objects of the last poll of a loop were handed out."""
-        return self._rest_end - length_hint(self._rest)
+        """How many objects a loop has handed out since the last call of those above."""
+        return self._rest_end - self._base - length_hint(self._rest)
 
     def take_rest(self, limit: int) -> list[T]:
-        """Take from what a loop left over, before anything else is read."""
-        if self._rest is _NOTHING or self._closed:
+        """Take from what is left, before anything else is read."""
+        if self._rest is NOTHING or self._closed:
             return []
-        items = list(islice(self._rest, limit))
         self.consume(self.handed_out())
-        if len(items) < limit:
-            self._rest = _NOTHING
-        return items
+        base = self._rest_end - length_hint(self._rest)
+        chosen = islice(self._rest, limit)
+        self._base = base
+        return [*chosen]  # no signal handler runs before the return
 
     def __reduce__(self) -> NoReturn:
         refuse_pickling(

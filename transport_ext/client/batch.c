@@ -297,15 +297,28 @@ RST_API void rst_batch_consume(rst_batch_t *batch, int32_t count)
     }
 }
 
-RST_API void rst_batch_give_back(rst_batch_t *batch)
+/* Where the first of these messages begins that is of the image; under the lock. */
+static int64_t unread_from(const rst_batch_t *batch, int32_t lease, int32_t first)
+{
+    int64_t position = batch->leases[lease].begin;
+
+    for (int32_t i = 0; i < first; i++) {
+        if (batch->messages[i].image_index == lease) {
+            position = rsti_max_i64(position, batch->messages[i].position);
+        }
+    }
+    return position;
+}
+
+RST_API void rst_batch_unread(rst_batch_t *batch, int32_t first)
 {
     if (batch == NULL || rsti_is_forked(batch->generation) || batch->subscription == NULL) {
-        rst_batch_release(batch);
         return;
     }
     rst_subscription_t *subscription = batch->subscription;
     pthread_mutex_lock(&subscription->lock);
-    for (int32_t i = batch->consumed; i < batch->count; i++) {
+    const int32_t from = rsti_min_i32(rsti_max_i32(first, batch->consumed), batch->count);
+    for (int32_t i = from; i < batch->count; i++) {
         if (batch->messages[i].owner != NULL) {
             rsti_parts_given_back(batch->leases[batch->messages[i].image_index].image,
                 &batch->messages[i]);
@@ -314,12 +327,18 @@ RST_API void rst_batch_give_back(rst_batch_t *batch)
     for (int32_t i = 0; i < batch->lease_count; i++) {
         rst_image_t *image = batch->leases[i].image;
         if (batch->leases[i].next == NULL) { /* no later batch has read on */
-            image->scan_position = batch->leases[i].begin;
-            image->delivered_position = batch->leases[i].begin;
+            const int64_t position = unread_from(batch, i, from);
+            image->scan_position = position;
+            image->delivered_position = position;
             rsti_assembler_reset(&image->assembler);
         }
     }
     pthread_mutex_unlock(&subscription->lock);
+}
+
+RST_API void rst_batch_give_back(rst_batch_t *batch)
+{
+    rst_batch_unread(batch, 0);
     rst_batch_release(batch);
 }
 

@@ -313,6 +313,49 @@ static PyObject *batch_give_back(PyObject *object, PyObject *unused)
     Py_RETURN_NONE;
 }
 
+static PyObject *batch_unread(PyObject *object, PyObject *first)
+{
+    rsti_py_batch_t *self = (rsti_py_batch_t *)object;
+    int32_t from;
+
+    if (!rsti_py_get_int32(first, &from)) {
+        return NULL;
+    }
+    if (!self->is_released) {
+        self->subscription->is_taken = true;
+        rsti_py_subscription_unread(self->subscription, from);
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *batch_get_consumed(PyObject *object, void *closure)
+{
+    const rsti_py_batch_t *self = (rsti_py_batch_t *)object;
+
+    (void)closure;
+    return PyBool_FromLong(self->is_released);
+}
+
+/* An attribute, because CPython runs no signal handler after it is set: what stands behind it, such
+ * as the return of the messages, comes for certain. */
+static int batch_set_consumed(PyObject *object, PyObject *value, void *closure)
+{
+    rsti_py_batch_t *self = (rsti_py_batch_t *)object;
+    int64_t wanted;
+
+    (void)closure;
+    if (value == NULL || !rsti_py_get_int64(value, &wanted)) {
+        return -1;
+    }
+    if (wanted < 0) {
+        rsti_py_subscription_keep(self);
+    } else if (!self->is_released && self->exports == 0) {
+        rst_batch_consume(self->subscription->batch,
+            (int32_t)(wanted > self->count ? self->count : wanted));
+    }
+    return 0;
+}
+
 static PyObject *batch_exit(PyObject *object, PyObject *const *args, Py_ssize_t count)
 {
     (void)args;
@@ -331,6 +374,8 @@ static void batch_dealloc(PyObject *object)
 
     if (self->aside != NULL) {
         rsti_py_batch_end_aside(self, true);
+    } else if (!self->is_released && self->subscription->is_taken) {
+        self->subscription->current = NULL; /* take() makes another object of the same lease */
     } else if (!self->is_released) {
         /* every view holds a reference: none is left */
         (void)rsti_py_subscription_release(self->subscription);
@@ -361,6 +406,9 @@ static PyMethodDef batch_methods[] = {
         "Move the position over the first messages; the rest stays leased."},
     {"give_back", batch_give_back, METH_NOARGS,
         "Release; the next poll reads what consume() has not counted again."},
+    {"unread", batch_unread, METH_O,
+        "unread($self, first, /)\n--\n\n"
+        "End the lease; what is not consumed from this message on is read again."},
     {"__enter__", rsti_py_self, METH_NOARGS, "The batch itself."},
     {"__exit__", RSTI_PY_FASTCALL(batch_exit), METH_FASTCALL,
         "__exit__($self, exc_type, exc, tb, /)\n--\n\nRelease."},
@@ -373,6 +421,10 @@ static PyGetSetDef batch_getset[] = {
         NULL},
     {"end_position", batch_get_end_position, NULL,
         "The position after the last message; None: there is none.", NULL},
+    {"consumed", batch_get_consumed, batch_set_consumed,
+        "Whether the lease has ended. Set it to move the position over so many messages; -1: over "
+        "all, which ends the lease.",
+        NULL},
     {"is_intact", batch_get_is_intact, NULL,
         "Whether everything copied so far is as it was written. False: evicted.", NULL},
     {NULL, NULL, NULL, NULL, NULL},

@@ -17,10 +17,26 @@ bool rsti_py_subscription_release(rsti_py_subscription_t *self)
         batch->is_released = true;
         batch->messages = NULL;
         self->current = NULL;
+    }
+    if (batch != NULL || self->is_taken) {
+        self->is_taken = false;
         rst_batch_release(self->batch);
         rsti_py_large_drain(self);
     }
     return true;
+}
+
+void rsti_py_subscription_unread(rsti_py_subscription_t *self, int32_t first)
+{
+    if (!self->is_taken) {
+        return;
+    }
+    rst_batch_unread(self->batch, first);
+    if (self->current == NULL || self->current->exports == 0) {
+        (void)rsti_py_subscription_release(self);
+    } else {
+        rsti_py_subscription_keep(self->current);
+    }
 }
 
 static bool use_spare(rsti_py_subscription_t *self)
@@ -73,6 +89,7 @@ void rsti_py_subscription_keep(rsti_py_batch_t *batch)
     batch->is_released = true;
     batch->messages = NULL;
     self->current = NULL;
+    self->is_taken = false;
     self->batch = NULL;
     if (!batch->has_log_views) {
         rst_batch_keep_owned(batch->kept);
@@ -102,6 +119,7 @@ bool rsti_py_subscription_set_aside(rsti_py_batch_t *batch)
     batch->is_released = true;
     batch->messages = NULL;
     self->current = NULL;
+    self->is_taken = false;
     return true;
 }
 

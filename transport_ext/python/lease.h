@@ -16,6 +16,9 @@ typedef struct rsti_py_subscription_t {
     rst_batch_t *spare; /* one that its views have kept, of the same capacity; or NULL */
     int32_t capacity;
     rsti_py_batch_t *current; /* borrowed: the open lease, or NULL */
+    bool is_taken;            /* the lease is of take(): it outlives the object of its batch */
+    bool has_event;           /* `event` is the one that peek_event() shows */
+    rst_image_event_t event;
     int64_t released; /* atomic: a list of memory that C has let go of; see large.h */
 } rsti_py_subscription_t;
 
@@ -44,6 +47,9 @@ void rsti_py_subscription_keep(rsti_py_batch_t *batch);
 bool rsti_py_subscription_set_aside(rsti_py_batch_t *batch);
 /* Ends a loan that was set aside. */
 void rsti_py_batch_end_aside(rsti_py_batch_t *batch, bool is_given_back);
+/* Ends the lease of take() at a close: what was not consumed is for the next reader. Living views
+ * keep their memory. `first`: messages before it count as consumed. */
+void rsti_py_subscription_unread(rsti_py_subscription_t *subscription, int32_t first);
 /* The C batch for the next poll. NULL with an exception. */
 rst_batch_t *rsti_py_subscription_reserve(rsti_py_subscription_t *subscription, int32_t limit);
 /* Counts a view that was made (1) or released (-1). */

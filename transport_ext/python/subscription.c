@@ -23,13 +23,17 @@ static void detach(rsti_py_handle_t *handle, rst_waiter_t *waiter)
 
 static void release(rsti_py_handle_t *handle)
 {
-    (void)rsti_py_subscription_release((rsti_py_subscription_t *)handle);
+    rsti_py_subscription_t *self = (rsti_py_subscription_t *)handle;
+
+    rsti_py_subscription_unread(self, 0);
+    (void)rsti_py_subscription_release(self);
 }
 
 static void destroy(rsti_py_handle_t *handle)
 {
     rsti_py_subscription_t *self = (rsti_py_subscription_t *)handle;
 
+    rsti_py_subscription_unread(self, 0);
     (void)rsti_py_subscription_release(self);
     rst_batch_destroy(self->batch);
     rst_batch_destroy(self->spare);

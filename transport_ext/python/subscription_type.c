@@ -89,6 +89,47 @@ static PyObject *subscription_poll_demanded(PyObject *object, PyObject *const *a
         rst_subscription_poll_demanded(self->subscription, limit, bytes_max, self->batch));
 }
 
+/* Reads on only when the lease of the last take() has ended; else it gives that batch again, so
+ * that a caller who was interrupted loses nothing. */
+static PyObject *take(PyObject *object, PyObject *const *args, Py_ssize_t count,
+    int (*poll)(rst_subscription_t *, int32_t, int64_t, rst_batch_t *))
+{
+    rsti_py_subscription_t *self = (rsti_py_subscription_t *)object;
+    PyObject *batch;
+    int32_t limit;
+    int64_t bytes_max;
+    int result;
+
+    if (!get_limits(args, count, &limit, &bytes_max)) {
+        return NULL;
+    }
+    if (self->is_taken && !self->handle.is_closed) {
+        return self->current != NULL ? rsti_py_self((PyObject *)self->current, NULL)
+                                     : rsti_py_batch_make(self);
+    }
+    if (!prepare(self, limit)) {
+        return NULL;
+    }
+    result = poll(self->subscription, limit, bytes_max, self->batch);
+    if (result < 0) {
+        return rsti_py_raise_at(&self->handle, result, NULL);
+    }
+    batch = rsti_py_batch_make(self);
+    self->is_taken = batch != NULL && result > 0;
+    return batch;
+}
+
+static PyObject *subscription_take(PyObject *object, PyObject *const *args, Py_ssize_t count)
+{
+    return take(object, args, count, rst_subscription_poll);
+}
+
+static PyObject *subscription_take_demanded(PyObject *object, PyObject *const *args,
+    Py_ssize_t count)
+{
+    return take(object, args, count, rst_subscription_poll_demanded);
+}
+
 static PyObject *subscription_poll_bounded(PyObject *object, PyObject *const *args,
     Py_ssize_t count)
 {
@@ -185,21 +226,40 @@ static PyObject *event_tuple(const rst_image_event_t *event)
     return NULL;
 }
 
-static PyObject *subscription_next_event(PyObject *object, PyObject *unused)
+static PyObject *subscription_peek_event(PyObject *object, PyObject *unused)
 {
     rsti_py_subscription_t *self = (rsti_py_subscription_t *)object;
-    rst_image_event_t event;
     int result;
 
     (void)unused;
     if (self->handle.is_closed) {
         Py_RETURN_NONE;
     }
-    result = rst_subscription_next_event(self->subscription, &event);
-    if (result < 0) {
-        return rsti_py_raise_at(&self->handle, result, NULL);
+    if (!self->has_event) {
+        result = rst_subscription_next_event(self->subscription, &self->event);
+        if (result < 0) {
+            return rsti_py_raise_at(&self->handle, result, NULL);
+        }
+        self->has_event = result > 0;
     }
-    return result == 0 ? rsti_py_self(Py_None, NULL) : event_tuple(&event);
+    return self->has_event ? event_tuple(&self->event) : rsti_py_self(Py_None, NULL);
+}
+
+static PyObject *subscription_drop_event(PyObject *object, PyObject *unused)
+{
+    (void)unused;
+    ((rsti_py_subscription_t *)object)->has_event = false;
+    Py_RETURN_NONE;
+}
+
+static PyObject *subscription_next_event(PyObject *object, PyObject *unused)
+{
+    PyObject *event = subscription_peek_event(object, unused);
+
+    if (event != NULL) {
+        ((rsti_py_subscription_t *)object)->has_event = false;
+    }
+    return event;
 }
 
 static PyObject *subscription_get_is_connected(PyObject *object, void *closure)
@@ -261,6 +321,12 @@ static PyObject *subscription_get_demand(PyObject *object, void *closure)
     return PyLong_FromLongLong(self->handle.is_closed
             ? 0
             : rst_subscription_demand(self->subscription));
+}
+
+static PyObject *subscription_get_is_taken(PyObject *object, void *closure)
+{
+    (void)closure;
+    return PyBool_FromLong(((rsti_py_subscription_t *)object)->is_taken);
 }
 
 static PyObject *subscription_get_fill(PyObject *object, void *closure)
@@ -335,6 +401,11 @@ static PyMethodDef subscription_methods[] = {
     {"poll_demanded", RSTI_PY_FASTCALL(subscription_poll_demanded), METH_FASTCALL,
         "poll_demanded($self, limit, bytes_max=0, /)\n--\n\n"
         "As poll(), but no more than requested and not yet delivered."},
+    {"take", RSTI_PY_FASTCALL(subscription_take), METH_FASTCALL,
+        "take($self, limit, bytes_max=0, /)\n--\n\n"
+        "As poll(); but until the lease of the last one has ended, that batch again."},
+    {"take_demanded", RSTI_PY_FASTCALL(subscription_take_demanded), METH_FASTCALL,
+        "take_demanded($self, limit, bytes_max=0, /)\n--\n\nAs take(), and poll_demanded()."},
     {"poll_bounded", RSTI_PY_FASTCALL(subscription_poll_bounded), METH_FASTCALL,
         "poll_bounded($self, image_id, limit_position, limit, /)\n--\n\n"
         "As poll(), from one image, and only messages that begin below limit_position."},
@@ -361,6 +432,9 @@ static PyMethodDef subscription_methods[] = {
         "Put messages together that come in parts; call it once, before the first poll."},
     {"wait", rsti_py_handle_wait, METH_O,
         "wait($self, timeout_s, /)\n--\n\nWait for messages, image events or the end."},
+    {"peek_event", subscription_peek_event, METH_NOARGS,
+        "The next image event, or None; the same one until drop_event()."},
+    {"drop_event", subscription_drop_event, METH_NOARGS, "Go on to the event behind it."},
     {"next_event", subscription_next_event, METH_NOARGS, "The next image event, or None."},
     {"close", rsti_py_handle_close_method, METH_NOARGS,
         "Close. Idempotent. Memory stays valid while views of it are alive."},
@@ -379,6 +453,7 @@ static PyGetSetDef subscription_getset[] = {
     {"channel_status", subscription_get_channel_status, NULL,
         "-1 errored, 0 initialising, 1 active, 2 closing.", NULL},
     {"demand", subscription_get_demand, NULL, "Requested and not yet delivered.", NULL},
+    {"is_taken", subscription_get_is_taken, NULL, "The lease of the last take() is open.", NULL},
     {"held", subscription_get_held, NULL,
         "(bytes from the oldest lease on, window) of the image that is held most, and the largest "
         "MTU of all.",
