@@ -98,6 +98,7 @@ class Batches(Generic[T]):
         if not items:
             raise StopAsyncIteration
         self._polls, self._count = self._feed.polls, len(items)
+        self._feed.source.is_given = True
         return items
 
     def _consume(self) -> None:

@@ -73,6 +73,7 @@ def batches(
             if is_stopped():
                 return
             raise
+        source.is_given = True
         try:
             yield items
         finally:  # also when the loop is left: it was given all of them

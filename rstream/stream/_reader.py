@@ -303,17 +303,18 @@ class Reader(Subscriber[T], Generic[T]):
     def fill(self, limit: int | None) -> None:
         self._demand = None
         self._fill(min(limit or self.prefetch, LIMIT_MAX))
-        self._polled = None  # a view that a loop was given would live until the next poll
+        # A view that a loop was given would live until the next poll.
+        self._polled, self.is_given = None, True
 
     def _hand_out(self, limit: int) -> list[T]:
         """Take objects from the rest; :meth:`consume` counts them, or the next poll."""
         polled = self._polled
         if polled is not None and len(polled) <= limit:
-            self._polled, self._rest = None, NOTHING
+            self._polled, self._rest, self.is_given = None, NOTHING, False
             return polled
         base = self._rest_end - length_hint(self._rest)
         chosen = islice(self._rest, limit)
-        self._base, self._polled = base, None
+        self._base, self._polled, self.is_given = base, None, False
         return [*chosen]
 
     def _hand_over(self, limit: int) -> list[T]:
@@ -840,8 +841,9 @@ class Reader(Subscriber[T], Generic[T]):
 
     def _give_back(self) -> None:
         """Count what the program was given; the rest is for the next reader."""
-        self.consume(self.handed_out() - self.in_hand)
-        count = self._base + self.handed_out() - self.in_hand
+        count = self.handed_out() - self.in_hand if self.is_given else 0
+        self.consume(count)
+        count += self._base
         for _, batch, held_count, indexes, _ in self._held:
             if count < held_count:
                 first = max(count, 0)
@@ -855,7 +857,7 @@ class Reader(Subscriber[T], Generic[T]):
         # Daemon threads may use it still; they find its client closed.
         if not (self._closed or self.is_inherited or self._turn.is_mine):
             with suppress(RStreamError), self._turn:
-                self.consume(self.handed_out() - self.in_hand)
+                self.consume(self.handed_out() - self.in_hand if self.is_given else 0)
 
     def __del__(self) -> None:
         super().__del__()

@@ -61,6 +61,9 @@ class Subscriber(ABC, Generic[T]):
     _rest: Iterator[Any] = NOTHING
     _rest_end: int = 0
     _base: int = 0
+    #: Whether what was handed out since then is consumed at a close. A caller of :meth:`poll_held`
+    #: says itself what is: with :meth:`consume`, or by setting this.
+    is_given: bool = True
     #: Whether a poll that finds the driver lost joins again itself. False: it returns nothing, and
     #: the owner, who must not block, has a thread call :meth:`join_again` while ``must_join``.
     joins_in_poll: bool = True
@@ -296,7 +299,7 @@ class Subscriber(ABC, Generic[T]):
     def set_rest(self, items: list[T]) -> Iterator[T]:
         """Note what a loop has polled, before it hands out the first object."""
         rest, end = iter(items), self._base + len(items)
-        self._rest, self._rest_end = rest, end
+        self._rest, self._rest_end, self.is_given = rest, end, True
         return rest
 
     def has_rest(self) -> bool:

@@ -301,8 +301,8 @@ RST_API void rst_batch_consume(rst_batch_t *batch, int32_t count);
  * rest again; after a close, the next reader does. A message that came in parts does not come
  * again, because the position has passed its first parts: it is told as RST_IMAGE_SKIPPED. */
 RST_API void rst_batch_give_back(rst_batch_t *batch);
-/* As rst_batch_give_back, but the memory stays on loan, and the messages before number `first` count
- * as consumed with the release. The batch must not be consumed further. */
+/* As rst_batch_give_back, but the memory stays on loan, and the messages before number `first`
+ * count as consumed with the release. The batch must not be consumed further. */
 RST_API void rst_batch_unread(rst_batch_t *batch, int32_t first);
 /* Moves the positions as rst_batch_release does, but the data of messages with RST_MESSAGE_OWNED
  * stays valid until the release. That of the others, also of those that came in parts, must not be
