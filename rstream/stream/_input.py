@@ -51,6 +51,9 @@ class Input:
             return
         if self.is_telling:
             chunk.outstanding = self.core.demand
+            if chunk.outstanding > chunk.renew_at:  # it was told, and not noted any more
+                self.is_telling = False
+                return
         self.is_telling = True
         self.core.tell_demand(chunk.request(monotonic_ns()))
         self.is_telling = False
