@@ -539,7 +539,7 @@ class Sender(PublisherFacts[T]):
             return self._storage_error(needed, usable)
         held_by = self._held_by_readers()
         more, hint = HELD_TEXTS.get(held_by, HELD_TEXTS[HeldBy.WINDOW])
-        reader = self.slowest_reader()
+        reader = self._holder(is_report=False)
         whose = "" if reader is None else f"; the slowest reader is {reader.name}"
         error = BackPressured(
             f"{self._where()}: no room; the readers have consumed up to "
