@@ -72,13 +72,14 @@ void rsti_life_remove(const char *dir, int64_t client_id)
 
 /* ---- driver ---- */
 
-bool rsti_life_read(const char *dir, int64_t client_id, rsti_process_t *told)
+bool rsti_life_read(const char *dir, int64_t client_id, rsti_process_t *told, bool *is_dead)
 {
     char path[RSTI_PATH_MAX];
     const int fd = life_path(path, dir, client_id) == 0 ? open_life(path, O_RDONLY) : -1;
-    const bool is_told = fd >= 0 && read(fd, told, sizeof *told) == (ssize_t)sizeof *told;
+    const ssize_t length = fd >= 0 ? read(fd, told, sizeof *told) : -1;
     rsti_fd_close(fd);
-    return is_told;
+    *is_dead = length == 0; /* who holds it could write into it */
+    return length == (ssize_t)sizeof *told;
 }
 
 int rsti_death_watch_open(rsti_death_watch_t *watch)

@@ -36,8 +36,8 @@ typedef enum rsti_watched_t {
 
 int rsti_death_watch_open(rsti_death_watch_t *watch);
 void rsti_death_watch_close(rsti_death_watch_t *watch);
-/* What the client wrote into its FIFO. False: nothing is there. */
-bool rsti_life_read(const char *dir, int64_t client_id, rsti_process_t *told);
+/* What the client wrote into its FIFO. False: nothing is there. *is_dead: nobody holds it. */
+bool rsti_life_read(const char *dir, int64_t client_id, rsti_process_t *told, bool *is_dead);
 /* Watches the client; removes the name of its FIFO, which is not needed any more. told comes from
  * shared memory and may be anything. *fd: to be given to rsti_death_watch_remove, or -1. */
 rsti_watched_t rsti_death_watch_add(rsti_death_watch_t *watch, const char *dir, int64_t client_id,

@@ -125,6 +125,7 @@ static void watch(rst_driver_t *driver, rsti_driver_client_t *client,
     const rsti_heartbeat_ext_t *ext)
 {
     rsti_process_t told;
+    bool is_dead = false;
     if (ext != NULL) {
         told = (rsti_process_t){
             .pid = rsti_load_relaxed_i64(&ext->pid),
@@ -132,7 +133,12 @@ static void watch(rst_driver_t *driver, rsti_driver_client_t *client,
             .pid_namespace = rsti_load_relaxed_i64(&ext->pid_namespace),
         };
     } else if (driver->conductor->now_ns > client->made_ns + MARK_WAIT_NS
-        || !rsti_life_read(driver->dir, client->client_id, &told)) {
+        || !rsti_life_read(driver->dir, client->client_id, &told, &is_dead)) {
+        if (is_dead) {
+            client->is_asked = true;
+            rsti_life_remove(driver->dir, client->client_id);
+            mark_dead(driver->conductor, client);
+        }
         return;
     }
     client->is_asked = true;

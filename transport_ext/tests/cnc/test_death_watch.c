@@ -191,17 +191,23 @@ TEST(a_dead_client_with_a_living_child_is_dead)
     int fd;
     make_dir(dir, sizeof dir, "left");
     CHECK_EQ(rsti_death_watch_open(&watch), 0);
-    CHECK(!rsti_life_read(dir, CLIENT, &told));
+    bool is_dead = true;
+    CHECK(!rsti_life_read(dir, CLIENT, &told, &is_dead));
+    CHECK(!is_dead); /* it has no FIFO */
     child_t parent;
     start_child(&parent, NULL);
     const int held = rsti_life_hold(dir, CLIENT, &parent.process); /* as its child does */
     CHECK(held >= 0);
-    CHECK(rsti_life_read(dir, CLIENT, &told));
+    CHECK(rsti_life_read(dir, CLIENT, &told, &is_dead));
+    CHECK(!is_dead);
     CHECK_MEM(&told, &parent.process, sizeof told);
     kill_child(&parent);
     CHECK_EQ(rsti_death_watch_add(&watch, dir, CLIENT, &told, &fd), RSTI_WATCHED_DEAD);
     CHECK_EQ(fd, -1);
     rsti_fd_close(held);
+    close(rsti_life_hold(dir, CLIENT, &parent.process));
+    CHECK(!rsti_life_read(dir, CLIENT, &told, &is_dead));
+    CHECK(is_dead); /* what was written has gone with its holder */
     rsti_death_watch_close(&watch);
 }
 

@@ -106,6 +106,22 @@ TEST(a_client_killed_before_its_mark_is_removed)
     harness_close(h);
 }
 
+/* Likewise without a child: what it wrote into its FIFO went with it. */
+TEST(a_client_killed_before_its_mark_leaves_a_fifo_that_nobody_holds)
+{
+    harness_t *h = harness_open();
+    const rsti_process_t process = rsti_process_self();
+    const int held = rsti_life_hold(h->dir, CLIENT_ID, &process);
+    CHECK(held >= 0);
+    close(held);
+    const int64_t pub = add(h, RSTI_CMD_ADD_PUBLICATION, "aeron:ipc", STREAM);
+    CHECK(answer(h, RSTI_RSP_PUBLICATION_READY, pub) != NULL);
+    advance(h, 100 * MS, 5 * MS);
+    CHECK_EQ(client_count(h), 0);
+    CHECK_EQ(counter(h, RSTI_SYSTEM_CLIENT_TIMEOUTS), 1);
+    harness_close(h);
+}
+
 #define OTHER 78
 
 static int64_t add_as(harness_t *h, int64_t client_id, int32_t type)
@@ -296,7 +312,8 @@ TEST(a_closed_client_is_not_counted_as_dead)
 }
 
 CHECK_MAIN(RUN(a_killed_client_is_removed_without_a_time_out),
-    RUN(a_client_killed_before_its_mark_is_removed), RUN(the_claim_of_a_killed_process_is_skipped),
-    RUN(the_port_of_a_killed_reader_is_free_soon),
+    RUN(a_client_killed_before_its_mark_is_removed),
+    RUN(a_client_killed_before_its_mark_leaves_a_fifo_that_nobody_holds),
+    RUN(the_claim_of_a_killed_process_is_skipped), RUN(the_port_of_a_killed_reader_is_free_soon),
     RUN(the_last_commands_of_a_dead_client_are_carried_out_first), RUN(others_keep_the_time_out),
     RUN(a_closed_client_is_not_counted_as_dead))
