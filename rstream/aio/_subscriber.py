@@ -12,6 +12,7 @@ from rstream.aio._feed import Feed
 from rstream.aio._iterators import Batches, Items
 from rstream.aio._turns import turns_here
 from rstream.errors import ReadTimeout, StreamEnded
+from rstream.stream._subscriber import hint_of_timeout
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -163,7 +164,7 @@ class Subscriber(Generic[T]):
             )
         raise ReadTimeout(
             f"{self!r}: no message within {timeout_s:g} s",
-            hint="`rstream stat` shows whether a publisher sends to this reader",
+            hint=hint_of_timeout(self._source, timeout_s or 0.0),
         )
 
     async def wait(self, timeout_s: float | None = None) -> bool:

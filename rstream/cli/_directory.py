@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import shlex
 import sys
-from typing import Final
 
 from rstream import _core
-from rstream._other_drivers import ALIVE, other_drivers
+from rstream._other_drivers import ALIVE, NAMED_MAX, nearest, other_drivers
 from rstream.errors import RStreamError
 
 __all__ = ("ALIVE", "tell_missing", "why_unusable")
-
-#: Directories of other drivers that are named, of the living and of the dead; more are counted.
-NAMED_MAX: Final = 3
 
 
 def tell_missing(driver_dir: str) -> int:
@@ -59,13 +54,10 @@ def _others(driver_dir: str) -> list[str]:
 
 
 def _named(driver_dir: str, found: list[str], state: str, command: str) -> list[str]:
-    name = os.path.basename(driver_dir)
-
-    def likeness(path: str) -> float:
-        return difflib.SequenceMatcher(None, name, os.path.basename(path)).ratio()
-
-    nearest = sorted(found, key=likeness, reverse=True)[:NAMED_MAX]
-    lines = [f"  {state}: {path}   ({command} {shlex.quote(path)})" for path in nearest]
+    lines = [
+        f"  {state}: {path}   ({command} {shlex.quote(path)})"
+        for path in nearest(driver_dir, found)
+    ]
     if len(found) > NAMED_MAX:
         parents = dict.fromkeys(os.path.dirname(path) for path in found)
         where = " ".join(shlex.quote(parent) + "/*/cnc.dat" for parent in parents)

@@ -16,6 +16,7 @@ from rstream._neighbours import (
     hint_for_reader,
     tell_last_reader,
 )
+from rstream._other_drivers import tell_others
 from rstream.cli._directory import tell_missing
 from rstream.cli._live_options import goes_on, interval_s
 from rstream.cli._stat_json import report
@@ -96,6 +97,9 @@ def screen(
     waiting = [state for state in metrics.subscriptions(driver_dir) if state.images == 0]
     lines += ["", *image_lines(metrics.images(driver_dir), published)]
     lines += waiting_lines(waiting, driver_dir)
+    if waiting or any(state.is_alone for state in published):
+        others = tell_others(driver_dir)
+        lines += ["", f"{others} (rstream stat --dir DIR)"] if others else []
     lines += ["", "counters: number: value - label"]
     for counter in counters:
         if counter.value == 0 and not show_all:
@@ -180,14 +184,16 @@ def _stream(state: metrics.PublicationState | metrics.ImageState) -> str:
 
 
 def _hint_lines(
-    hint_for: Callable[[str, str, str], str],
+    hint_for: Callable[..., str],
     driver_dir: str,
     state: metrics.PublicationState | metrics.SubscriptionState,
     is_alone: bool,
 ) -> list[str]:
     """The line on a reader or publisher that this one may mean."""
     name = name_of(state.channel)
-    hint = hint_for(driver_dir, name, state.channel) if is_alone and name is not None else ""
+    if not is_alone or name is None:
+        return []
+    hint = hint_for(driver_dir, name, state.channel, stream_id=state.stream_id)
     return [f"    {hint}"] if hint else []
 
 

@@ -13,6 +13,8 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from rstream import _core
+from rstream._neighbours import hint_for_publisher
+from rstream._other_drivers import tell_others
 from rstream.errors import (
     BackPressured,
     ClosedError,
@@ -189,8 +191,11 @@ class Line:
     def refused(self, reason: int, waited_s: float) -> Exception:
         """The error of a request that could not be sent in time."""
         if reason == _core.NOT_CONNECTED:
+            address = self.place.ask_name, self.place.channel
+            told = (hint_for_publisher(self.directory, *address), tell_others(self.directory))
             return NoServer(
-                f"{self.where}: nobody serves it in {self.directory}; waited {waited_s:.3g} s",
+                f"{self.where}: nobody serves it in {self.directory}; waited {waited_s:.3g} s"
+                + "".join(f"; {one}" for one in told if one),
                 hint="start the server: same name, channel and driver directory; `rstream stat` "
                 "lists the readers",
                 channel=self.place.channel,

@@ -18,6 +18,7 @@ from rstream._neighbours import (
     last_reader,
     tell_last_reader,
 )
+from rstream._other_drivers import tell_others
 from rstream._pickling import refuse_pickling
 from rstream._process import is_inherited
 from rstream._publication import wanted_elements
@@ -557,14 +558,15 @@ class PublisherFacts(_core.SendPath, Generic[T]):
 
     def _why_alone(self) -> str:
         """When and with what error the last reader left; and the reader that it may mean, if one
-        waits here under another name.
+        waits here under another name; and the other drivers of this host.
         """
         directory = self._link.directory
         left = tell_last_reader(*last_reader(directory, self._core.registration_id))
         if self._reader_error and self._reader_error not in left:
             left = left or f"the last one: {self._reader_error}"
-        hint = hint_for_publisher(directory, self.name, self.channel) if self.name else ""
-        return "".join(f"; {text}" for text in (left, hint) if text)
+        address = self.name, self.channel, self.stream_id
+        hint = hint_for_publisher(directory, *address) if self.name else ""
+        return "".join(f"; {text}" for text in (left, hint, tell_others(directory)) if text)
 
     def _log(self, text: str, *arguments: object) -> None:
         log.log(self._log_level, text, *arguments)

@@ -58,7 +58,8 @@ from rstream import _core
 from rstream._checks import check_timeout
 from rstream._facts import fullest
 from rstream._greenlets import check_may_wait
-from rstream._neighbours import hint_for_reader
+from rstream._neighbours import hint_for_reader, why_quiet
+from rstream._other_drivers import tell_others
 from rstream._process import before_exit, park_at_exit
 from rstream._unclosed import call_site
 from rstream.abc import UNBOUNDED
@@ -170,6 +171,7 @@ class Reader(Subscriber[T], Generic[T]):
         self._cut: Cut[T] | None = None  # the rest of a batch that has errors between its objects
         self.made_at: str = call_site()
         self._pid = os.getpid()
+        self._has_told_others = False
         self._alone_since_s: float | None = time.monotonic()  # None: nothing to notice any more
         self._notice_after_s = NOTICE_EVERY_S
         self._joins: list[Callable[[], None]] = []  # for join_again
@@ -735,12 +737,21 @@ class Reader(Subscriber[T], Generic[T]):
         hint = hint_for_reader(self._inputs.link.directory, self.name, *channels)
         if hint:
             self._alone_since_s = None
+        elif not self._has_told_others:
+            self._has_told_others = True
+            hint = tell_others(self._inputs.link.directory)
+        if hint:
             self._report.log(
                 "%s on %s: waits for a publisher; %s",
                 self._report.title,
                 ", ".join(channels),
                 hint,
             )
+
+    def _hint_of_timeout(self, timeout_s: float) -> str:
+        """What to look at when no message came; of a short wait only the directory is told."""
+        channels = () if self.is_connected or timeout_s < 0.5 else self._inputs.channels
+        return why_quiet(self._inputs.link.directory, self.name, *channels)
 
     def wake(self) -> None:
         if not self._closed:

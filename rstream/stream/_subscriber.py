@@ -123,6 +123,9 @@ class Subscriber(ABC, Generic[T]):
             False: nothing within ``timeout_s``.
         """
 
+    def _hint_of_timeout(self, timeout_s: float) -> str:
+        return "`rstream stat` shows whether a publisher sends to this reader"
+
     @abstractmethod
     def wake(self) -> None:
         """End a :meth:`wait` under way; any thread."""
@@ -208,7 +211,7 @@ class Subscriber(ABC, Generic[T]):
             if left_s is not None and left_s <= 0:
                 raise ReadTimeout(
                     f"{self!r}: no message within {timeout_s:g} s",
-                    hint="`rstream stat` shows whether a publisher sends to this reader",
+                    hint=self._hint_of_timeout(timeout_s or 0.0),
                 )
             self.wait(left_s)
         return items[0]
@@ -346,3 +349,8 @@ class Subscriber(ABC, Generic[T]):
     def __del__(self) -> None:
         if not (self._closed or self.forget_inherited()):
             warn_unclosed(self, self.made_at)
+
+
+def hint_of_timeout(subscriber: Subscriber[Any], timeout_s: float) -> str:
+    """What to look at when no message came; of a short wait only the directory is told."""
+    return subscriber._hint_of_timeout(timeout_s)  # pyright: ignore[reportPrivateUsage] - same file

@@ -16,12 +16,12 @@ with a head: the lane, its number on the lane from 1 on, and how often it was se
 from __future__ import annotations
 
 import struct
-import zlib
 from dataclasses import dataclass, field
 from typing import Final
 
 from rstream._channel_uri import ChannelUri
 from rstream._checks import is_whole
+from rstream._neighbours import work_stream_id
 from rstream.errors import ChannelError, ConfigError, NotSupported
 from rstream.stream._names import check_name
 
@@ -107,18 +107,14 @@ class Report:
         return f"{who} at {self.endpoint}" if self.endpoint else who
 
 
-def _stream_id(kind: str, name: str) -> int:
-    return (zlib.crc32(f"{kind} {name}".encode()) & 0x7FFF_FFFF) or 1
-
-
 def hello_id(name: str) -> int:
     """The stream id on which publishers show themselves."""
-    return _stream_id("work hello", name)
+    return work_stream_id("hello", name)
 
 
 def reports_id(name: str) -> int:
     """The stream id of the reports."""
-    return _stream_id("work reports", name)
+    return work_stream_id("reports", name)
 
 
 def check_address(name: object, channel: object) -> tuple[str, str]:

@@ -28,10 +28,12 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, Self, TypeVar
 from rstream._checks import check_seconds, check_timeout
 from rstream._condition import Condition
 from rstream._later_log import LaterLog
+from rstream._neighbours import hint_for_publisher
+from rstream._other_drivers import tell_others
 from rstream._pickling import refuse_pickling
 from rstream._process import holds, is_inherited, raise_interrupt
 from rstream._unclosed import call_site, warn_unclosed
-from rstream.driver import watch_loop
+from rstream.driver import resolve_dir, watch_loop
 from rstream.errors import (
     BackPressured,
     ClosedError,
@@ -44,7 +46,7 @@ from rstream.errors import (
 from rstream.stream._end import linger_after
 from rstream.stream._events import EVENTS_MAX
 from rstream.work._desk import Desk, Message, Seat
-from rstream.work._protocol import HEAD
+from rstream.work._protocol import HEAD, hello_id
 from rstream.work._readers import Readers
 from rstream.work._seating import named
 
@@ -387,12 +389,19 @@ class Publisher(Generic[T]):
         text = f"; the last one that came was refused: {readers.refusal}" if readers.refusal else ""
         if readers.last_lost:
             text += f"; {readers.last_lost}"
-        return f"{text}; {self._last_given_up}" if self._last_given_up else text
+        directory = resolve_dir(self._chosen.dir)
+        told = (
+            self._last_given_up,
+            hint_for_publisher(directory, self.name, self._chosen.uri, hello_id(self.name)),
+            tell_others(directory),
+        )
+        return text + "".join(f"; {one}" for one in told if one)
 
     def _alone_error(self, waited_s: float) -> NotConnected:
         return NotConnected(
             f"{self!r}: no reader for {waited_s:g} s{self._why_alone()}",
-            hint=f'open one: rstream.work.subscriber("{self.name}"), with the same channel',
+            hint=f'open one: rstream.work.subscriber("{self.name}"), with the same channel and '
+            f"driver directory ({resolve_dir(self._chosen.dir)})",
             channel=self._chosen.uri,
         )
 

@@ -26,11 +26,13 @@ from typing import TYPE_CHECKING, Generic, NoReturn, Self, TypeVar
 from rstream import stream
 from rstream._channel_uri import ChannelUri
 from rstream._checks import check_timeout
+from rstream._neighbours import why_quiet
 from rstream._pickling import refuse_pickling
 from rstream._process import holds, is_inherited, raise_interrupt
 from rstream._unclosed import call_site, warn_unclosed
 from rstream.channel import Channel
 from rstream.codecs import raw
+from rstream.driver import resolve_dir
 from rstream.errors import (
     ClosedError,
     CodecError,
@@ -42,7 +44,7 @@ from rstream.errors import (
 from rstream.stream._inner import inner_reader
 from rstream.stream._names import new_stream_id
 from rstream.work._ledger import Ledger
-from rstream.work._protocol import HEAD
+from rstream.work._protocol import HEAD, hello_id
 from rstream.work._reporter import Reporter
 
 if TYPE_CHECKING:
@@ -215,7 +217,10 @@ class Subscriber(Generic[T]):
             return ClosedError(f"{self!r}: closed")
         if self._is_over:
             return StreamEnded(f"{self!r}: every publisher has completed")
-        return ReadTimeout(f"{self!r}: no job within {timeout_s} s")
+        directory, uris = resolve_dir(self._chosen.dir), self._chosen.uris
+        address = (directory, self.name, *(() if self._source.is_connected else uris))
+        hint = why_quiet(*address, stream_id=hello_id(self.name))
+        return ReadTimeout(f"{self!r}: no job within {timeout_s} s", hint=hint)
 
     def _poll(self) -> Job[T] | None:
         """For the faces: the next job, if one is here. It never waits.

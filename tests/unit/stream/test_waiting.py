@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import logging
+import os
+import tempfile
 import time
 
 import pytest
 
-from rstream import HeldBy, metrics, stream
+import rstream
+from rstream import HeldBy, metrics, stream, work
 from rstream._neighbours import hint_for_reader
 from rstream.cli import _stat
-from rstream.errors import BackPressured, NotConnected
+from rstream.errors import BackPressured, NoServer, NotConnected, ReadTimeout
 from rstream.testing import TestSubscriber
+from rstream.work._protocol import hello_id
 from tests.support import free_port, until
 
 
@@ -138,10 +142,119 @@ def test_a_reader_logs_once_that_it_may_mean_another_publisher(
         stream.subscriber(f"{name}tick", dir=driver_dir) as sub,
     ):
         assert not sub.wait(0.05)
-        assert "waits for a publisher" not in caplog.text
+        assert "did you mean" not in caplog.text
         with stream.publisher(f"{name}ticks", dir=driver_dir, linger_s=0):
-            until(lambda: sub.wait(0.03) or "waits for a publisher" in caplog.text)
+            until(lambda: sub.wait(0.03) or "did you mean" in caplog.text)
             assert not sub.wait(0.1)
-    notices = [r.getMessage() for r in caplog.records if "waits for a publisher" in r.getMessage()]
+    notices = [r.getMessage() for r in caplog.records if "did you mean" in r.getMessage()]
     assert len(notices) == 1
-    assert f"did you mean '{name}ticks'?" in notices[0]
+    assert f"waits for a publisher; a publisher of '{name}ticks' is here: did" in notices[0]
+
+
+# ---- one name, two kinds of stream ----
+
+
+@pytest.fixture(params=["ipc", "udp"])
+def channel(request):
+    return "aeron:ipc" if request.param == "ipc" else f"aeron:udp?endpoint=127.0.0.1:{free_port()}"
+
+
+def test_a_plain_reader_of_a_name_of_shared_work(driver_dir, name, channel):
+    hint = "a publisher of shared work with this name is here: read with rstream.work.subscriber"
+    with (
+        work.publisher(name, channel=channel, dir=driver_dir),
+        stream.subscriber(name, dir=driver_dir) as sub,
+    ):
+        assert until(lambda: hint_for_reader(driver_dir, name, "aeron:ipc")) == hint
+        assert hint in stat(driver_dir)
+        with pytest.raises(ReadTimeout) as raised:
+            sub.get(timeout_s=0.5)
+        assert hint in raised.value.hint
+        assert driver_dir in raised.value.hint
+
+
+def test_a_plain_publisher_of_a_name_of_shared_work(driver_dir, name):
+    hint = "a reader of shared work with this name is here: send with rstream.work.publisher"
+    with (
+        work.subscriber(name, dir=driver_dir),
+        stream.publisher(name, dir=driver_dir, connect_timeout_s=0.1) as pub,
+        pytest.raises(NotConnected) as raised,
+    ):
+        pub.send(1)
+    assert hint in str(raised.value)
+
+
+def test_a_reader_of_shared_work_of_a_plain_name(driver_dir, name):
+    hint = "a publisher of a plain stream with this name is here: read with rstream.subscriber"
+    with (
+        stream.publisher(name, dir=driver_dir, linger_s=0),
+        work.subscriber(name, dir=driver_dir) as worker,
+    ):
+        with pytest.raises(ReadTimeout) as raised:
+            worker.get(timeout_s=0.05)
+        assert hint in raised.value.hint
+        assert hint in stat(driver_dir)
+
+
+def test_a_publisher_of_shared_work_of_a_plain_name(driver_dir, name, channel):
+    hint = "a reader of a plain stream with this name is here: send with rstream.publisher"
+    with (
+        stream.subscriber(name, dir=driver_dir),
+        work.publisher(name, channel=channel, dir=driver_dir, connect_timeout_s=0.1) as pub,
+    ):
+        with pytest.raises(NotConnected) as raised:
+            pub.send(1)
+        assert hint in str(raised.value)
+        assert driver_dir in raised.value.hint
+        assert hint in stat(driver_dir)
+
+
+def test_both_sides_of_shared_work_give_no_hint(driver_dir, name):
+    with (
+        work.publisher(name, dir=driver_dir) as pub,
+        work.subscriber(name, dir=driver_dir) as worker,
+    ):
+        pub.send(1)
+        assert worker.get(timeout_s=10).item == 1
+        assert hint_for_reader(driver_dir, name, "aeron:ipc", stream_id=hello_id(name)) == ""
+        assert "with this name is here" not in section(stat(driver_dir), name)
+
+
+def test_a_request_to_a_plain_name_and_a_reader_of_a_service(driver_dir, name):
+    asked = "a reader of a plain stream with this name is here: send with rstream.publisher"
+    with stream.subscriber(name, dir=driver_dir), pytest.raises(NoServer) as raised:
+        rstream.request(name, 1, dir=driver_dir, timeout_s=0.1)
+    assert asked in str(raised.value)
+    with (
+        rstream.serve(name, dir=driver_dir)(lambda n: n),
+        stream.publisher(name, dir=driver_dir, connect_timeout_s=0.1) as pub,
+        pytest.raises(NotConnected) as raised,
+    ):
+        pub.send(1)
+    assert "a service with this name is here: ask it with rstream.request" in str(raised.value)
+
+
+# ---- two directories ----
+
+
+def test_other_drivers_are_named_where_nothing_arrives(driver_dir, name, caplog, monkeypatch):
+    monkeypatch.setattr("rstream.stream._reader.NOTICE_EVERY_S", 0.02)
+    with tempfile.TemporaryDirectory(prefix=os.path.basename(driver_dir), dir="/dev/shm") as folder:
+        other = os.path.join(folder, f"one-of-two-{name}-2")
+        beside = os.path.join(folder, f"one-of-two-{name}-1")
+        with rstream.Driver(dir=other), rstream.Driver(dir=beside):
+            text = f"other drivers of this host live in {other}"  # the most similar name first
+            with stream.publisher(name, dir=beside, connect_timeout_s=0.1) as pub:
+                with pytest.raises(NotConnected) as raised:
+                    pub.send(1)
+                assert text in str(raised.value)
+                assert beside in raised.value.hint
+                assert text in stat(beside)
+            with (
+                caplog.at_level(logging.WARNING, "rstream"),
+                stream.subscriber(name, dir=beside) as sub,
+            ):
+                with pytest.raises(ReadTimeout) as raised:
+                    sub.get(timeout_s=0.5)
+                assert text in raised.value.hint
+            assert caplog.text.count(text) == 1
