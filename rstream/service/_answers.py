@@ -133,6 +133,7 @@ class AnswerStream(Generic[A]):
         self.close()
 
     def __del__(self) -> None:
-        if not self._call.is_over:
+        call = getattr(self, "_call", None)  # None: its constructor was interrupted
+        if call is not None and not call.is_over:
             with suppress(Exception):  # at the end of the interpreter
                 self.close()

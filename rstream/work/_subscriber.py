@@ -230,7 +230,7 @@ class Subscriber(Generic[T]):
         self._leave_current(is_done=True)
         ready = self._ready
         while True:
-            while ready:
+            while ready and not self._arrived:  # else the last call was interrupted
                 key = next(iter(ready))
                 job = self._open_job(*key, *ready[key])
                 del ready[key]
