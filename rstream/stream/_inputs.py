@@ -102,17 +102,24 @@ class Inputs:
             self.leave()
             raise
 
-    def reject(self, reason: str) -> None:
+    def reject(self, reason: str, *, is_rejection: bool = True) -> None:
         """Tell every publisher why this reader leaves. What it still holds does not count as
         consumed. Takes ``REJECT_S`` at most.
+
+        Args:
+            is_rejection: False: it is a word for people, which fails no publisher.
         """
         deadline_s = time.monotonic() + REJECT_S
         for source in self.joined:
             for image_id, *_ in source.core.images():
+                tell = source.core.reject if is_rejection else source.core.say_why
                 try:
-                    source.core.reject(image_id, reason, max(0.0, deadline_s - time.monotonic()))
+                    tell(image_id, reason, max(0.0, deadline_s - time.monotonic()))
                 except RStreamError as error:  # the publisher, or the driver, has just gone
-                    self._report.log("%s: a publisher was not told: %s", self._report.title, error)
+                    if is_rejection:
+                        self._report.log(
+                            "%s: a publisher was not told: %s", self._report.title, error
+                        )
 
     def leave(self) -> None:
         """Close the waiter and every subscription."""

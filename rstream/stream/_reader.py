@@ -162,6 +162,7 @@ class Reader(Subscriber[T], Generic[T]):
         self._failure: Exception | None = None  # evicted: the stream was left for good
         self._demand: int | None = None  # of the last poll, if it was a reactive one
         self._reason: str | None = None  # why it leaves, for publishers
+        self._is_rejection = False  # which fails them
         self._messages = self._polls = 0
         self._next = 0
         # Of the last poll, in the order of objects: source, batch, number of objects, the message
@@ -794,8 +795,12 @@ class Reader(Subscriber[T], Generic[T]):
         seconds (Aeron's rejection), so this is for a reader with an address of its own.
         """
         if not (self._closed or self.forget_inherited()):
-            self._reason = reason_of(error)
+            self._reason, self._is_rejection = reason_of(error), True
             self._leave()
+
+    def _note_failure(self, error: BaseException | None) -> None:
+        if isinstance(error, Exception) and self._reason is None:
+            self._reason = reason_of(error)
 
     def close(self) -> None:
         if not (self._has_left or self.forget_inherited()):
@@ -836,7 +841,7 @@ class Reader(Subscriber[T], Generic[T]):
             if self._inputs.tally is not None:
                 self._inputs.tally.close()
             if self._reason is not None:
-                self._inputs.reject(self._reason)
+                self._inputs.reject(self._reason, is_rejection=self._is_rejection)
             left = [] if self._is_complete else self._inputs.joined.copy()
             self._cut = None  # its objects may be views
             self._images.close()

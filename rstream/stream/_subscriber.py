@@ -344,7 +344,11 @@ class Subscriber(ABC, Generic[T]):
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        self._note_failure(exc)
         self.close()
+
+    def _note_failure(self, error: BaseException | None) -> None:
+        """Note why it leaves, for people."""
 
     def __del__(self) -> None:
         if not (self._closed or self.forget_inherited()):

@@ -189,8 +189,8 @@ static int64_t image_position(rst_subscription_t *subscription, int64_t correlat
     return position;
 }
 
-RST_API int64_t rst_subscription_reject_image(rst_subscription_t *subscription,
-    int64_t image_correlation_id, const char *reason)
+static int64_t tell(rst_subscription_t *subscription, int32_t type, int64_t image_correlation_id,
+    const char *reason)
 {
     const int checked = check_subscription(subscription);
     if (checked < 0) {
@@ -213,12 +213,24 @@ RST_API int64_t rst_subscription_reject_image(rst_subscription_t *subscription,
         return -RST_ENOMEM;
     }
     const rsti_command_t command = {
-        .type = RSTI_CMD_REJECT_IMAGE,
+        .type = type,
         .registration_id = image_correlation_id,
         .position = position,
         .channel = {.text = reason, .length = (int32_t)length},
     };
     return rsti_client_ask(subscription->client, pending, &command);
+}
+
+RST_API int64_t rst_subscription_reject_image(rst_subscription_t *subscription,
+    int64_t image_correlation_id, const char *reason)
+{
+    return tell(subscription, RSTI_CMD_REJECT_IMAGE, image_correlation_id, reason);
+}
+
+RST_API int64_t rst_subscription_say_why(rst_subscription_t *subscription,
+    int64_t image_correlation_id, const char *reason)
+{
+    return tell(subscription, RSTI_CMD_SAY_WHY, image_correlation_id, reason);
 }
 
 /* ---- session ids ---- */

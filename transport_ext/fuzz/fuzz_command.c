@@ -28,7 +28,8 @@ static void check_command(int32_t type, const uint8_t *data, size_t size)
 {
     rsti_command_t command;
     int result = rsti_command_decode(type, data, size, &command);
-    FUZZ_CHECK(result == 0 || result == ((type >= 1 && type <= 0x12) || type == 0x7301 ? 7 : 6));
+    FUZZ_CHECK(result == 0
+        || result == ((type >= 1 && type <= 0x12) || type == 0x7301 || type == 0x7302 ? 7 : 6));
     FUZZ_CHECK(command.type == type);
     bool has_ids = size >= 16;
     FUZZ_CHECK((uint64_t)command.client_id == (has_ids ? fuzz_read(data, 8) : 0));

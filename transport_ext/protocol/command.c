@@ -79,6 +79,7 @@ static const layout_t command_layouts[] = {
 
 static const layout_t own_layouts[] = {
     [RSTI_CMD_SET_RATE - RSTI_CMD_OURS] = DESTINATION_LAYOUT,
+    [RSTI_CMD_SAY_WHY - RSTI_CMD_OURS] = DESTINATION_LAYOUT,
 };
 
 #define RESPONSE_BASE 0x0F00

@@ -32,6 +32,7 @@ enum {
     RSTI_CMD_NEXT_SESSION_ID = 0x12,
     RSTI_CMD_OURS = 0x7300, /* … 0x73FF: an Aeron driver answers that it does not know them */
     RSTI_CMD_SET_RATE = 0x7301, /* channel: the text of rs-rate */
+    RSTI_CMD_SAY_WHY = 0x7302, /* of an image that is left next; channel: the error, for people */
 
     RSTI_RSP_ON_ERROR = 0x0F01,
     RSTI_RSP_AVAILABLE_IMAGE = 0x0F02,

@@ -5,7 +5,8 @@
 
 #define IMAGES_MAX 4096 /* the list ends here */
 
-PyObject *rsti_py_subscription_reject(PyObject *object, PyObject *const *args, Py_ssize_t count)
+static PyObject *tell(PyObject *object, PyObject *const *args, Py_ssize_t count, const char *name,
+    int64_t (*say)(rst_subscription_t *subscription, int64_t image_id, const char *reason))
 {
     rsti_py_subscription_t *self = (rsti_py_subscription_t *)object;
     int64_t timeout_ns;
@@ -13,20 +14,30 @@ PyObject *rsti_py_subscription_reject(PyObject *object, PyObject *const *args, P
     int64_t id;
     const char *reason;
 
-    if (!rsti_py_check_count("reject", count, 3, 3) || !rsti_py_get_int64(args[0], &image_id)
+    if (!rsti_py_check_count(name, count, 3, 3) || !rsti_py_get_int64(args[0], &image_id)
         || !rsti_py_get_timeout_ns(args[2], &timeout_ns)
-        || !rsti_py_handle_check_open(&self->handle, "reject() after close()")) {
+        || !rsti_py_handle_check_open(&self->handle, "a word to a publisher after close()")) {
         return NULL;
     }
     reason = rsti_py_get_text(self->handle.state, args[1]);
     if (reason == NULL) {
         return NULL;
     }
-    id = rst_subscription_reject_image(self->subscription, image_id, reason);
+    id = say(self->subscription, image_id, reason);
     if (rsti_py_client_await(self->handle.client, id, timeout_ns) < 0) {
         return NULL;
     }
     Py_RETURN_NONE;
+}
+
+PyObject *rsti_py_subscription_reject(PyObject *object, PyObject *const *args, Py_ssize_t count)
+{
+    return tell(object, args, count, "reject", rst_subscription_reject_image);
+}
+
+PyObject *rsti_py_subscription_say_why(PyObject *object, PyObject *const *args, Py_ssize_t count)
+{
+    return tell(object, args, count, "say_why", rst_subscription_say_why);
 }
 
 static PyObject *end_or_none(int64_t position)

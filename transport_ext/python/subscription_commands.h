@@ -5,6 +5,7 @@
 #include "lease.h"
 
 PyObject *rsti_py_subscription_reject(PyObject *self, PyObject *const *args, Py_ssize_t count);
+PyObject *rsti_py_subscription_say_why(PyObject *self, PyObject *const *args, Py_ssize_t count);
 PyObject *rsti_py_subscription_images(PyObject *self, PyObject *unused);
 
 #endif

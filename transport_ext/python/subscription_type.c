@@ -421,6 +421,9 @@ static PyMethodDef subscription_methods[] = {
     {"reject", RSTI_PY_FASTCALL(rsti_py_subscription_reject), METH_FASTCALL,
         "reject($self, image_id, reason, timeout_s, /)\n--\n\n"
         "Refuse a publisher's session, and tell it why."},
+    {"say_why", RSTI_PY_FASTCALL(rsti_py_subscription_say_why), METH_FASTCALL,
+        "say_why($self, image_id, reason, timeout_s, /)\n--\n\n"
+        "Before close: the error with which it leaves a publisher in shared memory."},
     {"images", rsti_py_subscription_images, METH_NOARGS, "A tuple for each image; see the stub."},
     {"request", subscription_request, METH_O,
         "request($self, n, /)\n--\n\nAdd to the demand; saturates. Any thread."},

@@ -8,7 +8,7 @@ import pytest
 
 from rstream import metrics, stream
 from rstream.cli import _stat
-from rstream.errors import NotConnected
+from rstream.errors import CodecError, NotConnected
 from tests.support import free_port, until
 
 
@@ -65,3 +65,19 @@ def test_a_reader_that_failed(driver_dir, name, channel):
         until(lambda: of(driver_dir, name).left_why)
         assert of(driver_dir, name).left_why == "ValueError: no \x1b[1m use"
         assert r": ValueError: no \x1b[1m use" in lines_of(driver_dir, name)
+
+
+def test_a_reader_in_shared_memory_that_left_its_block_with_an_error(driver_dir, name):
+    with stream.publisher(name, dir=driver_dir, linger_s=0, connect_timeout_s=0.2) as pub:
+        with pytest.raises(CodecError), stream.subscriber(name, int, dir=driver_dir) as sub:
+            pub.send("no number")
+            next(iter(sub))
+        until(lambda: not pub.is_connected)
+        assert of(driver_dir, name).left_why.startswith("CodecError: ")
+        assert "ago: CodecError: " in lines_of(driver_dir, name)
+        with pytest.raises(NotConnected, match=r"the last reader left . s ago: CodecError: "):
+            pub.wait_consumed(pub.position + 1)
+        with stream.subscriber(name, dir=driver_dir) as sub:
+            until(lambda: pub.is_connected)
+        until(lambda: not pub.is_connected)
+        assert of(driver_dir, name).left_why == ""  # this one said none

@@ -269,6 +269,9 @@ static bool dispatch(rst_driver_t *driver, const rsti_command_t *command)
     case RSTI_CMD_REJECT_IMAGE:
         rsti_on_reject_image(driver, command);
         break;
+    case RSTI_CMD_SAY_WHY:
+        rsti_on_say_why(driver, command);
+        break;
     case RSTI_CMD_TERMINATE_DRIVER:
         on_terminate(driver, command);
         break;

@@ -3,6 +3,7 @@
 
 #include "driver/base/driver_state.h"
 #include "driver/base/proxies.h"
+#include "driver/base/reader_left.h"
 #include "driver/conductor/image.h"
 #include "driver/conductor/image_create.h"
 #include "driver/conductor/image_limits.h"
@@ -250,6 +251,22 @@ void rsti_on_reject_image(rst_driver_t *driver, const rsti_command_t *command)
         }
     }
     respond_no_image(driver, command);
+}
+
+/* Of one reader among several it says nothing: the publisher has others. Over UDP the publisher's
+ * driver is not told. */
+void rsti_on_say_why(rst_driver_t *driver, const rsti_command_t *command)
+{
+    const rsti_ptr_array_t *publications = &driver->conductor->ipc_publications;
+    for (size_t i = 0; i < publications->count; i++) {
+        rsti_ipc_publication_t *publication = publications->items[i];
+        if (publication->base.registration_id == command->registration_id
+            && publication->base.subscribers.count == 1) {
+            rsti_reader_left_why(&publication->base, command->channel.text,
+                command->channel.length);
+        }
+    }
+    rsti_respond_ok(driver, command->correlation_id);
 }
 
 void rsti_images_rebuild(rst_driver_t *driver, int64_t now_ns, int64_t *next_deadline_ns)

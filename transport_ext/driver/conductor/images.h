@@ -15,6 +15,8 @@ void rsti_on_create_image(rst_driver_t *driver, const rsti_agent_command_t *comm
 void rsti_on_resume_image(rst_driver_t *driver, const rsti_agent_command_t *command);
 /* Rejects an image or an IPC publication. Answers the command with a result or with an error. */
 void rsti_on_reject_image(rst_driver_t *driver, const rsti_command_t *command);
+/* Notes why the only reader of an IPC publication is about to leave. */
+void rsti_on_say_why(rst_driver_t *driver, const rsti_command_t *command);
 /* Rebuild pass over all images. */
 void rsti_images_rebuild(rst_driver_t *driver, int64_t now_ns, int64_t *next_deadline_ns);
 /* Lifecycle pass over all images. Frees those that are done. */

@@ -451,6 +451,11 @@ RST_API int64_t rst_subscription_remove_destination_by_id(rst_subscription_t *su
  * sends the reason to the publisher, at most 1023 bytes. Returns a correlation id. */
 RST_API int64_t rst_subscription_reject_image(rst_subscription_t *subscription,
     int64_t image_correlation_id, const char *reason);
+/* Says the error with which the subscription is about to be closed, for people: the tools and the
+ * publisher of an image in shared memory tell it when no other reader is there. Returns a
+ * correlation id. */
+RST_API int64_t rst_subscription_say_why(rst_subscription_t *subscription,
+    int64_t image_correlation_id, const char *reason);
 RST_API bool rst_subscription_is_closed(const rst_subscription_t *subscription);
 RST_API void rst_subscription_close(rst_subscription_t *subscription);
 /* The fill of the fullest image: bytes received and not consumed, and its window. */
