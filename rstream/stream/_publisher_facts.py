@@ -561,7 +561,10 @@ class PublisherFacts(_core.SendPath, Generic[T]):
         waits here under another name; and the other drivers of this host.
         """
         directory = self._link.directory
-        left = tell_last_reader(*last_reader(directory, self._core.registration_id))
+        left_ms, why = last_reader(directory, self._core.registration_id)
+        if why and self._reader_error.startswith(why):
+            why = self._reader_error  # the log holds its beginning
+        left = tell_last_reader(left_ms, why)
         if self._reader_error and self._reader_error not in left:
             left = left or f"the last one: {self._reader_error}"
         address = self.name, self.channel, self.stream_id
