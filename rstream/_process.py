@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import functools
 import os
+import sys
 import threading
 import time
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
+S = TypeVar("S")
 
 _LONG_S = 3600.0
 
@@ -48,6 +50,21 @@ def is_inherited(pid: int) -> bool:
     object. Closing it here changes nothing: it belongs to the parent.
     """
     return pid != os.getpid()
+
+
+def quiet_when_torn_down(delete: Callable[[S], None]) -> Callable[[S], None]:
+    """A ``__del__`` that is silent about modules that have gone: at the end of the interpreter
+    their names are None, and there is nothing left to free. Every ``__del__`` of the package.
+    """
+
+    def quiet(one: S, is_ending: Callable[[], bool] = sys.is_finalizing) -> None:
+        try:
+            delete(one)
+        except (AttributeError, ImportError, NameError, TypeError):
+            if not is_ending():
+                raise
+
+    return functools.wraps(delete)(quiet)
 
 
 def park_at_exit() -> None:

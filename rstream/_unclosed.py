@@ -23,5 +23,5 @@ def call_site() -> str:
 def warn_unclosed(one: object, made_at: str) -> None:
     """Warn that ``one`` goes without having been closed; for its ``__del__`` alone."""
     warnings.warn(
-        f"{one!r} was not closed; made at {made_at}", ResourceWarning, stacklevel=3, source=one
+        f"{one!r} was not closed; made at {made_at}", ResourceWarning, stacklevel=4, source=one
     )

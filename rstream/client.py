@@ -43,7 +43,7 @@ from rstream._handles import (
     reason_name,
 )
 from rstream._pickling import refuse_pickling
-from rstream._process import quiet_at_exit
+from rstream._process import quiet_at_exit, quiet_when_torn_down
 from rstream._publication import Publication
 from rstream._subscription import Subscription
 from rstream._unclosed import call_site, warn_unclosed
@@ -337,6 +337,7 @@ class Client:
     ) -> None:
         self.close()
 
+    @quiet_when_torn_down
     def __del__(self) -> None:
         # In a forked child this is the parent's client.
         if getattr(self, "_open_pid", 0) == os.getpid():

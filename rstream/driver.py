@@ -37,7 +37,7 @@ from rstream import _core
 from rstream._checks import check_timeout
 from rstream._keywords import unknown_keyword
 from rstream._pickling import refuse_pickling
-from rstream._process import run_before_exit
+from rstream._process import quiet_when_torn_down, run_before_exit
 from rstream._unclosed import call_site, warn_unclosed
 from rstream.config import DriverConfig, DriverSettings
 from rstream.errors import (
@@ -435,6 +435,7 @@ class Driver:
     ) -> None:
         self.close()
 
+    @quiet_when_torn_down
     def __del__(self) -> None:
         # In a forked child this is the parent's driver.
         if getattr(self, "_open_pid", 0) == os.getpid():

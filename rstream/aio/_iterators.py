@@ -10,6 +10,8 @@ from itertools import islice
 from operator import length_hint
 from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
+from rstream._process import quiet_when_torn_down
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -73,6 +75,7 @@ class Items(Generic[T]):
         self._polls = feed.polls
         self._part = islice(rest, feed.parts.begin())
 
+    @quiet_when_torn_down
     def __del__(self) -> None:
         if self._polls and self._feed.is_latest(self._polls):
             source = self._feed.source
@@ -106,5 +109,6 @@ class Batches(Generic[T]):
             self._feed.source.consume(self._count)
         self._count = 0
 
+    @quiet_when_torn_down
     def __del__(self) -> None:
         self._consume()

@@ -16,6 +16,7 @@ import anyio.lowlevel
 
 from rstream._checks import check_timeout
 from rstream._core import NOT_CONNECTED
+from rstream._process import quiet_when_torn_down
 from rstream._with_hints import refuses_with
 from rstream.aio._thread_call import ThreadCall
 from rstream.errors import RStreamError
@@ -373,6 +374,7 @@ class AnswerStream(Generic[A]):
     ) -> None:
         self._drop()
 
+    @quiet_when_torn_down
     def __del__(self) -> None:
         with suppress(Exception):  # at the end of the interpreter
             self._drop()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 from anyio.lowlevel import RunVar
 
 from rstream._keywords import names_keywords
+from rstream._process import quiet_when_torn_down
 from rstream.aio._requester import AnswerStream, Requester
 from rstream.errors import ConfigError
 from rstream.service._caller import OUTSTANDING, PREFETCH, TIMEOUT_S
@@ -30,6 +31,7 @@ class _Kept:
     def __init__(self) -> None:
         self.by_key: dict[tuple[Any, ...], Requester[Any]] = {}
 
+    @quiet_when_torn_down
     def __del__(self) -> None:
         for one in self.by_key.values():
             one.abandon()

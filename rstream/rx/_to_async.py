@@ -8,6 +8,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Final, Generic, Self, TypeVar
 
 from rstream import policy
+from rstream._process import quiet_when_torn_down
 from rstream.errors import ConcurrentUseError
 from rstream.rx._queue import BoundedQueue, check_capacity
 from rstream.rx._subscribing import subscribe_apart, subscribe_into
@@ -161,6 +162,7 @@ class AsyncItemsIterator(AsyncIterator[T], Generic[T]):
         self._queue.dispose()
         self._waker.wake()
 
+    @quiet_when_torn_down
     def __del__(self) -> None:
         if hasattr(self, "_waker"):  # it was made
             self._dispose()

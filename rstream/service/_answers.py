@@ -7,7 +7,7 @@ from collections import deque
 from contextlib import suppress
 from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
-from rstream._process import park_at_exit
+from rstream._process import park_at_exit, quiet_when_torn_down
 from rstream.errors import ClosedError, CodecError, RStreamError
 from rstream.service._caller import check_demand
 from rstream.service._wire import Kind
@@ -132,6 +132,7 @@ class AnswerStream(Generic[A]):
     ) -> None:
         self.close()
 
+    @quiet_when_torn_down
     def __del__(self) -> None:
         call = getattr(self, "_call", None)  # None: its constructor was interrupted
         if call is not None and not call.is_over:

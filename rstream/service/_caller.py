@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, TypeVar
 
 from rstream._checks import is_whole
 from rstream._pickling import refuse_pickling
-from rstream._process import is_inherited, raise_interrupt
+from rstream._process import is_inherited, quiet_when_torn_down, raise_interrupt
 from rstream._unclosed import call_site, warn_unclosed
 from rstream.errors import BackPressured, ClosedError, CodecError, ConfigError, RequestTimeout
 from rstream.service._line import joined
@@ -143,6 +143,7 @@ class Caller(Generic[A]):
     def __repr__(self) -> str:
         return f"<{type(self).__module__}.{type(self).__name__} {self.name!r}>"
 
+    @quiet_when_torn_down
     def __del__(self) -> None:
         if getattr(self, "_closed", True) or self._forget_inherited():
             return

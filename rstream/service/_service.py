@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, Self, TypeVar
 from rstream import abc
 from rstream._checks import check_seconds, is_whole
 from rstream._pickling import refuse_pickling
+from rstream._process import quiet_when_torn_down
 from rstream._unclosed import call_site, warn_unclosed
 from rstream.errors import CodecError, ConfigError, RStreamError
 from rstream.service._desk import Desk
@@ -218,6 +219,7 @@ class Service(Generic[Q, A]):
     def __repr__(self) -> str:
         return f"<rstream.service.Service {self.name!r} on {self.place.channel}>"
 
+    @quiet_when_torn_down
     def __del__(self) -> None:
         thread = getattr(self, "_thread", None)
         if thread is not None and thread.is_alive() and not self.is_closing:

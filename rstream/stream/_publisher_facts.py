@@ -20,7 +20,7 @@ from rstream._neighbours import (
 )
 from rstream._other_drivers import tell_others
 from rstream._pickling import refuse_pickling
-from rstream._process import is_inherited
+from rstream._process import is_inherited, quiet_when_torn_down
 from rstream._publication import wanted_elements
 from rstream._unclosed import call_site, warn_unclosed
 from rstream.errors import MessagesLost, RemoteError
@@ -591,6 +591,7 @@ class PublisherFacts(_core.SendPath, Generic[T]):
             "position": core.position,
         }
 
+    @quiet_when_torn_down
     def __del__(self) -> None:
         if not (getattr(self, "_closed", True) or self._forget_inherited()):
             warn_unclosed(self, self._made_at)

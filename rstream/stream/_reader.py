@@ -60,7 +60,7 @@ from rstream._facts import fullest
 from rstream._greenlets import check_may_wait
 from rstream._neighbours import hint_for_reader, why_quiet
 from rstream._other_drivers import tell_others
-from rstream._process import before_exit, park_at_exit
+from rstream._process import before_exit, park_at_exit, quiet_when_torn_down
 from rstream._unclosed import call_site
 from rstream.abc import UNBOUNDED
 from rstream.errors import (
@@ -875,6 +875,7 @@ class Reader(Subscriber[T], Generic[T]):
             with suppress(RStreamError), self._turn:
                 self.consume(self.handed_out() - self.in_hand if self.is_given else 0)
 
+    @quiet_when_torn_down
     def __del__(self) -> None:
         super().__del__()
         if not (self._has_left or self.is_inherited):

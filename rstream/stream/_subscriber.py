@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, Self, TypeVar
 
 from rstream._checks import check_timeout
 from rstream._pickling import refuse_pickling
-from rstream._process import is_inherited
+from rstream._process import is_inherited, quiet_when_torn_down
 from rstream._unclosed import warn_unclosed
 from rstream._with_hints import refuses_async_with
 from rstream.errors import ReadTimeout, StreamEnded
@@ -44,6 +44,11 @@ class Subscriber(ABC, Generic[T]):
     left and begun again: the next loop, :meth:`poll` or :meth:`get` goes on behind the last item
     that the loop handed out. After the end a new loop ends at once, unless another publisher has
     come.
+
+    The item whose handling raised counts as consumed and never comes again, with or without a
+    ``with`` block. To keep items until they are done, use :mod:`rstream.work` with
+    ``acknowledge="explicit"``. What :meth:`get` and :meth:`poll` returned belongs to the program
+    and counts as consumed, even if a signal handler raises before the program has assigned it.
 
     Thread rule: one thread reads; :meth:`wake` and :meth:`close` from any, and from a signal
     handler of the thread that reads.
@@ -350,6 +355,7 @@ class Subscriber(ABC, Generic[T]):
     def _note_failure(self, error: BaseException | None) -> None:
         """Note why it leaves, for people."""
 
+    @quiet_when_torn_down
     def __del__(self) -> None:
         if not (self._closed or self.forget_inherited()):
             warn_unclosed(self, self.made_at)

@@ -13,10 +13,9 @@ import mmap
 import os
 import struct
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from rstream._process import quiet_when_torn_down
 
 __all__ = ("Tail", "tail_of")
 
@@ -49,9 +48,10 @@ class _Metadata:
         self._address = address
         self.data = (ctypes.c_char * METADATA_LENGTH).from_address(address)
 
-    def __del__(self, unmap: Callable[..., int] = _libc.munmap) -> None:
+    @quiet_when_torn_down
+    def __del__(self) -> None:
         if hasattr(self, "_address"):
-            unmap(self._address, METADATA_LENGTH)
+            _libc.munmap(self._address, METADATA_LENGTH)
 
 
 class Tail:

@@ -11,6 +11,7 @@ import tempfile
 from typing import TYPE_CHECKING, Final, Self, Unpack
 
 from rstream import metrics
+from rstream._process import quiet_when_torn_down
 from rstream._unclosed import call_site, warn_unclosed
 from rstream.driver import Driver
 from rstream.errors import ConfigError
@@ -111,6 +112,7 @@ class LossyLink:
         self._is_closed = True
         self._open.close()
 
+    @quiet_when_torn_down
     def __del__(self) -> None:
         if not getattr(self, "_is_closed", True):
             warn_unclosed(self, self._made_at)

@@ -31,7 +31,7 @@ from rstream._later_log import LaterLog
 from rstream._neighbours import hint_for_publisher
 from rstream._other_drivers import tell_others
 from rstream._pickling import refuse_pickling
-from rstream._process import holds, is_inherited, raise_interrupt
+from rstream._process import holds, is_inherited, quiet_when_torn_down, raise_interrupt
 from rstream._unclosed import call_site, warn_unclosed
 from rstream.driver import resolve_dir, watch_loop
 from rstream.errors import (
@@ -631,6 +631,7 @@ class Publisher(Generic[T]):
         # Nobody was there to take a job, so nobody is there to acknowledge one.
         return 0.0 if isinstance(exc, NotConnected) else linger_after(exc, self._chosen.linger_s)
 
+    @quiet_when_torn_down
     def __del__(self) -> None:
         if self._is_closed or is_inherited(self._pid):
             return

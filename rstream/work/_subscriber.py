@@ -28,7 +28,7 @@ from rstream._channel_uri import ChannelUri
 from rstream._checks import check_timeout
 from rstream._neighbours import why_quiet
 from rstream._pickling import refuse_pickling
-from rstream._process import holds, is_inherited, raise_interrupt
+from rstream._process import holds, is_inherited, quiet_when_torn_down, raise_interrupt
 from rstream._unclosed import call_site, warn_unclosed
 from rstream.channel import Channel
 from rstream.codecs import raw
@@ -406,6 +406,7 @@ class Subscriber(Generic[T]):
         self._leave_current(is_done=exc is None)
         self.close()
 
+    @quiet_when_torn_down
     def __del__(self) -> None:
         if self._has_left or is_inherited(self._pid):
             return

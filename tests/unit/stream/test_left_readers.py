@@ -1,7 +1,8 @@
 """What the next reader gets, for each way in which a reader without a block may end.
 
 A script reads six of 200 numbers and ends. What it was given counts as consumed; the rest is for
-the next reader in shared memory, and over UDP is on its way to nobody.
+the next reader in shared memory. Over UDP it is on its way to nobody: the publisher is told, and
+the next reader gets what is sent after it has joined.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import sys
 import pytest
 
 from rstream import stream
+from rstream.errors import MessagesLost
+from tests.support import free_port, until
 
 COUNT = 200
 GIVEN = 6
@@ -37,13 +40,21 @@ ENDS = {
 }
 
 
-def script(face, end):
-    text = LOOPS[face].replace("END", ENDS[end])
+KILLED = "import os; os.kill(os.getpid(), 9)"
+INTERRUPTED = "import os, time; os.kill(os.getpid(), 2); time.sleep(9)"
+
+
+def script(face, end, channel=None):
+    text = LOOPS[face].replace("END", ENDS.get(end, end))
     if face in ("poll", "get"):
         text = text.replace("break", "pass")
     if end == "collected" and face != "aio":
         text += "\ndel s\nimport gc; gc.collect()"
-    opening = "" if face == "aio" else "s = rstream.subscriber(name, dir=directory, prefetch=64)\n"
+    opening = (
+        ""
+        if face == "aio"
+        else (f"s = rstream.subscriber(name, dir=directory, prefetch=64, channel={channel!r})\n")
+    )
     return (
         "import sys, rstream, rstream.aio\ndirectory, name = sys.argv[1:]\n"
         f"{opening}print('open', flush=True)\n{text}\n"
@@ -71,3 +82,56 @@ def test_the_next_reader_gets_what_the_last_one_was_not_given(name, driver_dir, 
             assert 0 < first < COUNT  # the whole batch was given
         else:
             assert first == GIVEN
+
+
+@pytest.mark.parametrize(
+    ("face", "end", "lowest", "highest"),
+    [
+        ("for", KILLED, 0, GIVEN - 1),
+        ("get", KILLED, GIVEN, GIVEN),
+        ("poll", KILLED, GIVEN, GIVEN),
+        ("batches", KILLED, 0, 0),
+        ("for", INTERRUPTED, GIVEN, GIVEN),
+        ("get", INTERRUPTED, GIVEN, GIVEN),
+    ],
+    ids=lambda value: {KILLED: "killed", INTERRUPTED: "interrupted"}.get(value, str(value)),
+)
+def test_a_signal_that_ends_the_reader(name, driver_dir, face, end, lowest, highest):
+    with stream.publisher(name, dir=driver_dir, linger_s=0) as pub:
+        one = subprocess.Popen(
+            [sys.executable, "-W", "ignore", "-c", script(face, end), driver_dir, name],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        pub.send_many(range(COUNT), timeout_s=20)
+        assert one.wait(timeout=30) < 0  # the signal ended it
+        with stream.subscriber(name, dir=driver_dir) as sub:
+            first = sub.get(timeout_s=5)
+            assert lowest <= first <= highest
+            rest = [sub.get(timeout_s=5) for _ in range(COUNT - first - 1)]
+        assert rest == list(range(first + 1, COUNT))
+
+
+def is_told(pub):
+    try:
+        pub.wait_consumed(timeout_s=0.1)
+    except MessagesLost:
+        return True
+    return False
+
+
+@pytest.mark.parametrize("end", ["error", "break", KILLED], ids=["error", "break", "killed"])
+def test_over_udp_the_publisher_is_told_what_the_reader_was_not_given(name, driver_dir, end):
+    channel = f"aeron:udp?endpoint=127.0.0.1:{free_port()}"
+    with stream.publisher(name, dir=driver_dir, channel=channel, linger_s=0) as pub:
+        one = subprocess.Popen(
+            [sys.executable, "-W", "ignore", "-c", script("for", end, channel), driver_dir, name],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        pub.send_many(range(COUNT), timeout_s=20)
+        one.wait(timeout=30)
+        until(lambda: is_told(pub))
+        with stream.subscriber(name, dir=driver_dir, channel=channel) as sub:
+            pub.send("after it has joined", timeout_s=20)
+            assert sub.get(timeout_s=5) == "after it has joined"
