@@ -94,7 +94,8 @@ def test_ours_and_aerons_drivers_know_each_other(
     ):
         with aerons_driver(kind, aeron_python, settings) as theirs:
             until(lambda: value(driver.dir, NAMES) == value(driver.dir, NEIGHBORS) == 1, STALL_S)
-            until(lambda: value(theirs, NAMES) == value(theirs, NEIGHBORS) == 1, STALL_S)
+            # Our name, and for some seconds the question by which their address is proved.
+            until(lambda: value(theirs, NAMES) == 2 and value(theirs, NEIGHBORS) == 1, STALL_S)
             if who_knows == "ours":
                 until(lambda: value(driver.dir, BOOTSTRAP, f":{their_port}") == 1)
             port = free_port()
