@@ -63,7 +63,7 @@ __all__ = (
     "rstreamd_path",
 )
 
-log = logging.getLogger("rstream")
+log: logging.Logger = logging.getLogger("rstream")
 
 #: Where the default directory is, if it can be written.
 SHARED_MEMORY: Final = "/dev/shm"

@@ -130,6 +130,7 @@ class Reader(Subscriber[T], Generic[T]):
     """
 
     _has_left: bool = True
+    is_given: bool = True
     #: Seconds that a wait looks, and yields, before it sleeps. For who expects an answer soon.
     look_s: float = 0.0
 

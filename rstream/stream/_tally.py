@@ -70,9 +70,9 @@ class Place:
     __slots__ = ("close_disposed", "number", "settle", "tally")
 
     def __init__(self, tally: Tally | None, number: int, settle: Callable[[], None]) -> None:
-        self.tally = tally
-        self.number = number
-        self.settle = settle
+        self.tally: Tally | None = tally
+        self.number: int = number
+        self.settle: Callable[[], None] = settle
         self.close_disposed: Callable[[], None] | None = None
 
 
@@ -138,7 +138,7 @@ class Lot:
         self._begin = begin
         self._indexes = indexes
         self._end = end
-        self.end_number = begin + count
+        self.end_number: int = begin + count
 
     def consume(self, number: int) -> None:
         """Count the objects up to this one."""
@@ -177,7 +177,7 @@ class Tally:
     """
 
     def __init__(self, source: Source, base: Callable[[], int], settle: Callable[[], None]) -> None:
-        self.place = Place(self, 0, settle)
+        self.place: Place = Place(self, 0, settle)
         self._source = source
         self._base_at_first = base
         self._lots: deque[Lot] = deque()
@@ -187,9 +187,10 @@ class Tally:
         self._let_go = 0  # soft marks up to here hold nothing
         self._is_lent: bool | None = None
         self._on_done: Callable[[], None] | None = None
-        self.base = self.polled = 0
-        self.is_ending = False
-        self.counts_waiting = False
+        self.base: int = 0
+        self.polled: int = 0
+        self.is_ending: bool = False
+        self.counts_waiting: bool = False
         self.close_source: Callable[[], None] | None = None
 
     # ---- the thread that reads ----
@@ -345,9 +346,9 @@ class Marks:
     )
 
     def __init__(self, lock: Any, is_soft: bool = False) -> None:
-        self.lock = lock
-        self.is_soft = is_soft
-        self.is_live = True
+        self.lock: Any = lock
+        self.is_soft: bool = is_soft
+        self.is_live: bool = True
         self.waiting: deque[Mark | None] = deque()
         self.given: Mark | None = None
         self.blocked: list[Mark] = []

@@ -57,9 +57,12 @@ void rsti_py_fail_check(int64_t number)
 
 int rsti_py_check_signals(void)
 {
-    if (failing_check > 0 && --failing_check == 0) {
-        PyErr_SetNone(PyExc_KeyboardInterrupt);
-        return -1;
+    if (failing_check > 0) {
+        failing_check--;
+        if (failing_check == 0) {
+            PyErr_SetNone(PyExc_KeyboardInterrupt);
+            return -1;
+        }
     }
     return PyErr_CheckSignals();
 }

@@ -78,7 +78,7 @@ static PyObject *raise_busy(rsti_py_turn_t *self)
         self->title);
 
     if (text != NULL) {
-        (void)rsti_py_raise_text(rsti_py_state_of_type(Py_TYPE(self)), RST_EBUSY,
+        (void)rsti_py_raise_text(rsti_py_state_of_type(Py_TYPE((PyObject *)self)), RST_EBUSY,
             PyUnicode_AsUTF8AndSize(text, NULL));
         Py_DECREF(text);
     }
