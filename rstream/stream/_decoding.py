@@ -37,10 +37,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class _Refusal(Exception):
-    """The codec cannot decode something; the cause says why."""
-
-
 class Decoder(Generic[T]):
     """Decodes the batches of one reader. One thread at a time.
 
@@ -247,9 +243,11 @@ class Decoder(Generic[T]):
         if not payloads:
             return []
         try:
-            items = self._try_decode(payloads)
+            items = self._decode_many(payloads)
             count = len(items)
-        except _Refusal:  # also what a codec did not foresee, such as RecursionError
+        except Exception:  # also what a codec did not foresee, such as RecursionError
+            if self._failure_of(payloads) is None:
+                raise
             return self._decode_singly(source, payloads, places or _places_of(batch))
         if count != len(payloads):
             # Nothing tells which object belongs to which message.
@@ -257,21 +255,15 @@ class Decoder(Generic[T]):
             return []
         return items
 
-    def _try_decode(self, payloads: Sequence[Buffer]) -> list[T]:
-        """Decode; a failure counts when it comes twice. Else a signal handler raised the error,
-        such as a limit of time, and the same batch is decoded again when the program goes on.
-
-        Raises:
-            _Refusal: with the error of the codec as its cause.
+    def _failure_of(self, payloads: Sequence[Buffer]) -> Exception | None:
+        """The error of the codec, which comes a second time too. None: a signal handler raised what
+        came, such as a limit of time; the same batch is decoded again when the program goes on.
         """
         try:
-            return self._decode_many(payloads)
+            self._decode_many(payloads)
         except Exception as error:
-            try:
-                self._decode_many(payloads)
-            except Exception as again:
-                raise _Refusal from again
-            raise error
+            return error
+        return None
 
     def _miscount(self, count: int, messages: Sequence[Buffer]) -> str:
         codec = self._codec
@@ -302,14 +294,19 @@ class Decoder(Generic[T]):
         self.indexes = []
         for index, payload, (session_id, position) in zip(indexes, payloads, places, strict=True):
             self._at = index
+            error = None
             try:
-                decoded = self._try_decode([payload])
-                if len(decoded) != 1:
-                    raise CodecError(self._miscount(len(decoded), [payload]))
+                decoded = self._decode_many([payload])
+            except Exception:
+                decoded, error = [], self._failure_of([payload])
+                if error is None:
+                    raise
+            if error is None and len(decoded) != 1:
+                error = CodecError(self._miscount(len(decoded), [payload]))
+            if error is None:
                 items += decoded
                 self.indexes.append(index)
-            except (_Refusal, CodecError) as refused:
-                error = refused.__cause__ if isinstance(refused, _Refusal) else refused
+            else:
                 what = str(error) if isinstance(error, CodecError) else repr(error)
                 refusal = CodecError(
                     f"{self._report.where(source, session_id)}, position {position}: {what}"

@@ -4,7 +4,7 @@ Theory of operation. One poll goes through these steps:
 
     _images.py    publishers that came or went since the last poll  -> events, gaps, errors
     _gaps.py      a gap is raised, or filled by the user's function
-    _inputs.py    one batch from each transport subscription in turn
+    _inputs.py    one batch, of one transport subscription; the next poll begins with another
     _decoding.py  headers are checked, control messages are taken out, payloads are decoded
     _cut.py       a batch with messages that cannot be used ends at the first one for this poll
     _reader.py    objects are returned, or the oldest error is raised
@@ -94,7 +94,6 @@ if TYPE_CHECKING:
     from rstream.stream._events import StreamEvent
     from rstream.stream._input import Input
     from rstream.stream._options import Prefetch
-    from rstream.stream._peers import Peer
     from rstream.stream._report import OnLost
 
 __all__ = ("Reader",)
@@ -153,7 +152,7 @@ class Reader(Subscriber[T], Generic[T]):
     ) -> None:
         self.name: str = name
         self.stream_id: int = stream_id
-        self.prefetch: int = PREFETCH if prefetch == "auto" else prefetch
+        self.prefetch: int = min(PREFETCH if prefetch == "auto" else prefetch, LIMIT_MAX)
         self._demand_most = UNBOUNDED if prefetch == "auto" else prefetch
         self._is_demanded = is_demanded
         self._stays = stays
@@ -166,9 +165,10 @@ class Reader(Subscriber[T], Generic[T]):
         self._is_rejection = False  # which fails them
         self._messages = self._polls = 0
         self._next = 0
-        # Of the last poll, in the order of objects: source, batch, number of objects, the message
-        # of each (None: all, in order), and how many messages are consumed then (None: all).
-        self._held: Sequence[_HeldBatch] = ()
+        # What the last poll took and does not count as consumed as a whole: source, batch, number
+        # of objects, the message of each (None: all, in order), and how many messages are consumed
+        # then (None: all).
+        self._held: _HeldBatch | None = None
         self._polled: list[T] | None = None  # the objects of the last poll, if all are left
         self._cut: Cut[T] | None = None  # the rest of a batch that has errors between its objects
         self.made_at: str = call_site()
@@ -232,7 +232,7 @@ class Reader(Subscriber[T], Generic[T]):
         if self._gaps.is_waiting or self._images.is_missing_some or self.has_rest():
             return False
         inputs = self._inputs
-        if not self._held and any(source.core.is_taken for source in inputs.joined):
+        if self._held is None and any(source.core.is_taken for source in inputs.joined):
             return False  # the poll that took it was interrupted
         return inputs.all_completed_count > 0 and all(
             source.peers.open_count == 0 for source in inputs.joined
@@ -291,10 +291,15 @@ class Reader(Subscriber[T], Generic[T]):
         return ClosedError(f"{self._report.title}: this reader is closed")
 
     def poll(self, limit: int | None = None) -> list[T]:
-        limit = min(limit or self.prefetch, LIMIT_MAX)
+        if not limit or limit > LIMIT_MAX:
+            limit = LIMIT_MAX if limit else self.prefetch
         self._demand = None
         if self._closed or length_hint(self._rest) == 0:
-            self._fill(limit)
+            # A batch costs as much as twenty objects, so the next polls use the rest of this one.
+            # The views of a batch, however, keep all of its memory.
+            is_exact = limit > self.prefetch or self._hold or self._views is not None
+            if not self._fill(limit if is_exact else self.prefetch):
+                return []
         return self._hand_out(limit) if self._hold else self._hand_over(limit)
 
     def poll_held(self, limit: int | None) -> list[T]:
@@ -323,22 +328,32 @@ class Reader(Subscriber[T], Generic[T]):
 
     def _hand_over(self, limit: int) -> list[T]:
         """Take objects from the rest, which count as consumed."""
-        held = self._held
-        left = length_hint(self._rest)
-        if not held or len(held) > 1 or limit < left:
-            self._count(self._rest_end - max(left - limit, 0))
+        held, polled = self._held, self._polled
+        if held is None:  # the program's function for gaps made them, or a tally counts them
             return self._hand_out(limit)
-        source, batch, _, _, end = held[0]
+        if polled is None or len(polled) > limit:
+            return self._hand_over_part(held, limit)
+        source, batch, _, _, end = held
         source.tell_demand()
-        polled, chosen = self._polled, islice(self._rest, limit)
-        self._polled = None
-        if polled is not None:
-            self._rest = NOTHING
-            batch.consumed = -1 if end is None else end
-            return polled
-        rest = [*chosen]
+        self._rest, self._polled, self._held = NOTHING, None, None
         batch.consumed = -1 if end is None else end
-        return rest
+        return polled
+
+    def _hand_over_part(self, held: _HeldBatch, limit: int) -> list[T]:
+        source, batch, _, indexes, end = held
+        left = length_hint(self._rest)
+        base = self._rest_end - max(left - limit, 0)
+        chosen, consumed = islice(self._rest, limit), 0
+        if limit >= left:
+            source.tell_demand()
+            consumed = -1 if end is None else end
+        elif not source.takes_views:  # no part of a view's memory can go
+            consumed = base if indexes is None else indexes[base - 1] + 1
+        items = [*chosen]
+        self._base, self._polled, self.is_given = base, None, True
+        if consumed:
+            batch.consumed = consumed
+        return items
 
     def consume(self, count: int) -> None:
         tally = self._inputs.tally
@@ -349,16 +364,15 @@ class Reader(Subscriber[T], Generic[T]):
 
     def _count(self, count: int) -> None:
         """Count the first objects of the last poll as consumed."""
-        for source, batch, held_count, indexes, end in self._held:
-            if count >= held_count:
-                batch.consumed = -1 if end is None else end
-                if source.chunk is not None:
-                    source.tell_demand()
-            elif count > 0 and not source.takes_views:  # no part of a view's memory can go
-                batch.consumed = count if indexes is None else indexes[count - 1] + 1
-            count -= held_count
-            if count < 0:
-                return
+        held = self._held
+        if held is None:
+            return
+        source, batch, held_count, indexes, end = held
+        if count >= held_count:
+            batch.consumed = -1 if end is None else end
+            source.tell_demand()
+        elif count > 0 and not source.takes_views:
+            batch.consumed = count if indexes is None else indexes[count - 1] + 1
 
     def lend_to(self, tally: Tally) -> bool:
         if self._closed:
@@ -370,15 +384,18 @@ class Reader(Subscriber[T], Generic[T]):
 
     def _lend(self, tally: Tally) -> None:
         """Hand what the last poll holds to the tally."""
-        for source, batch, count, indexes, end in self._held:
-            if source.takes_views:
-                batch.consumed = -1 if end is None else end
-                continue
+        held = self._held
+        if held is None:
+            return
+        source, batch, count, indexes, end = held
+        if source.takes_views:
+            batch.consumed = -1 if end is None else end
+        else:
             tally.add(Lot(batch, tally.polled, count, indexes, end))
             tally.polled += count
             if end is None:
                 batch.set_aside()
-        self._held = ()
+        self._held = None
 
     def must_let_go(self, parts: int) -> bool:
         fill = fullest(self.subscriptions)
@@ -390,15 +407,19 @@ class Reader(Subscriber[T], Generic[T]):
         The position is behind the object. Nothing of that poll may be consumed yet. Thread rule:
         the thread that polls.
         """
-        places: list[tuple[int, int]] = []
-        for _, batch, _, indexes, _ in self._held:
-            all_places = list(zip(batch.session_ids(), batch.positions(), strict=True))
-            places += all_places if indexes is None else [all_places[i] for i in indexes]
+        if self._held is None:
+            return []
+        _, batch, _, indexes, _ = self._held
+        places = list(zip(batch.session_ids(), batch.positions(), strict=True))
+        if indexes is not None:
+            places = [places[index] for index in indexes]
         return places[self._base : self._rest_end - length_hint(self._rest)]
 
-    def _fill(self, limit: int) -> None:
+    def _fill(self, limit: int) -> bool:
         """Poll, when nothing is left, and make what came the rest.
 
+        Returns:
+            Whether an object came.
         Raises:
             RStreamError: as :meth:`poll`, if nothing came.
         """
@@ -411,9 +432,9 @@ class Reader(Subscriber[T], Generic[T]):
                     tally.begin_poll()
                     for source in self._inputs.joined:
                         source.tell_demand()
-                elif self._held:
+                elif self._held is not None:
                     self._count(self._rest_end)  # all of it was handed out
-                self._held = ()
+                self._held = None
                 if self._views is not None and self._cut is None:
                     self._views.look(self._inputs.joined)
                 self._polls += 1
@@ -435,7 +456,7 @@ class Reader(Subscriber[T], Generic[T]):
             if self._closed:
                 self._let_go()
         if length_hint(self._rest) > 0:
-            return
+            return True
         errors = self._report.errors
         if errors:
             error = errors[0]
@@ -443,6 +464,7 @@ class Reader(Subscriber[T], Generic[T]):
             raise error
         if self._failure is not None:
             raise self._failure
+        return False
 
     def _poll_inputs(self, limit: int) -> None:
         try:
@@ -460,11 +482,13 @@ class Reader(Subscriber[T], Generic[T]):
             elif not joined:
                 raise DriverLost("not joined")  # an earlier attempt to join again has failed
             elif len(joined) == 1:
-                self._take(joined, limit)
+                self._take(joined[0], limit)
             else:
                 # The next poll begins with another channel, so that a busy one starves none.
                 self._next = (self._next + 1) % len(joined)
-                self._take(joined[self._next :] + joined[: self._next], limit)
+                for source in joined[self._next :] + joined[: self._next]:
+                    if self._take(source, limit):
+                        break
         except ClientTimedOut as error:
             # Stopped for longer than the driver waits for any client: the policy decides.
             if self._evict is not None:
@@ -474,73 +498,44 @@ class Reader(Subscriber[T], Generic[T]):
         except DriverLost as error:
             self._rejoin(error)
 
-    def _take(self, sources: Sequence[Input], limit: int) -> None:
-        """Take from each source up to the limit, and make it the rest."""
-        items: list[T] = []
-        held: list[_HeldBatch] = []
-        noted: list[tuple[Input, int, list[tuple[Peer, int]]]] = []
-        for source in sources:
-            batch = self._batch_of(source, limit - len(items))
-            if batch is None:
-                continue
-            decoder = self._decoder
-            payloads: Sequence[Buffer] = (
-                batch.to_list() if self._views is None else batch.views(COPIED_BELOW)
-            )
-            if self._evict is not None and not batch.is_intact:
-                batch.consumed = -1
-                continue  # evicted while it was read: the driver may have changed the bytes
-            found = decoder.decode(source, batch, payloads)
-            noted.append((source, len(batch), decoder.moved))
-            if decoder.errors:
-                if items:
-                    noted.pop()  # the next poll takes the batch again
-                else:
-                    self._begin_cut(
-                        Cut(source, batch, found, decoder.indexes, decoder.errors), noted, limit
-                    )
-                    return
-                break
-            held.append((source, batch, len(found), decoder.indexes, None))
-            items = items + found if items else found
-            if len(items) >= limit:
-                break
-        rest, count = iter(items), len(items)
-        self._polled, self._held = items, held
-        self._rest, self._rest_end, self._base = rest, count, 0
-        self._messages += count
-        for source, taken, moved in noted:
-            if source.chunk is not None:
-                source.chunk.outstanding -= taken
-            for peer, position in moved:
-                peer.position, peer.again_until = position, 0
-        if not items:
-            self._count(0)  # messages that are none of the program's
-
-    def _batch_of(self, source: Input, limit: int) -> _core.Batch | None:
-        core = source.core
+    def _take(self, source: Input, limit: int) -> bool:
+        """Take a batch of up to the limit, and make it the rest. False: there is no object in it,
+        and no error.
+        """
+        core, chunk = source.core, source.chunk
         bytes_max = COPIED_MAX if self._views is None else self._views.bytes_max
         take = core.take_demanded if self._is_demanded else core.take
         batch = take(limit, bytes_max)
-        count = len(batch)
-        chunk = source.chunk
-        if count == 0:
-            source.note_wait(0)
-            return None
-        if chunk is not None and chunk.is_waiting:
-            source.note_wait(count)
-        return batch
-
-    def _begin_cut(
-        self, cut: Cut[T], noted: list[tuple[Input, int, list[tuple[Peer, int]]]], limit: int
-    ) -> None:
-        self._cut = cut
-        for source, taken, moved in noted:
-            if source.chunk is not None:
-                source.chunk.outstanding -= taken
-            for peer, position in moved:
-                peer.position, peer.again_until = position, 0
-        self._take_cut(cut, limit)
+        taken = len(batch)
+        if chunk is not None and chunk.is_waiting != (taken == 0):
+            source.note_wait(taken)
+        if taken == 0:
+            return False
+        payloads: Sequence[Buffer] = (
+            batch.to_list() if self._views is None else batch.views(COPIED_BELOW)
+        )
+        if self._evict is not None and not batch.is_intact:
+            batch.consumed = -1
+            return False  # evicted while it was read: the driver may have changed the bytes
+        decoder = self._decoder
+        items = decoder.decode(source, batch, payloads)
+        rest, count, moved, cut = iter(items), len(items), decoder.moved, None
+        if decoder.errors:
+            cut = Cut(source, batch, items, decoder.indexes, decoder.errors)
+            self._cut = cut
+        else:
+            self._polled, self._held = items, (source, batch, count, decoder.indexes, None)
+            self._rest, self._rest_end, self._base = rest, count, 0
+            self._messages += count
+        if chunk is not None:
+            chunk.outstanding -= taken
+        for peer, position in moved:
+            peer.position, peer.again_until = position, 0
+        if cut is not None:
+            self._take_cut(cut, limit)
+        elif count == 0:
+            self._count(0)  # messages that are none of the program's
+        return cut is not None or count > 0
 
     def _take_cut(self, cut: Cut[T], limit: int) -> None:
         """Take the next error of a batch into the report, or else its objects up to an error."""
@@ -553,14 +548,14 @@ class Reader(Subscriber[T], Generic[T]):
             items = cut.items[:count]
             part = cut.source, cut.batch, count, cut.indexes[:count], cut.end(count)
             rest = iter(items)
-            self._held = (part,)
+            self._held = part
             self._rest, self._rest_end, self._base = rest, count, 0
             self._messages += count
             # Nothing here may refer to objects that were handed out: a view holds its publisher.
             del cut.items[:count], cut.indexes[:count]
         if cut.is_used_up:
             self._cut = None
-            if not self._held:
+            if self._held is None:
                 cut.source.tell_demand()
 
     def _collect_events(self) -> None:
@@ -569,10 +564,11 @@ class Reader(Subscriber[T], Generic[T]):
         inputs, images = self._inputs, self._images
         if images.is_missing_some:
             images.report_missing(time.monotonic())
-        for source in list(inputs.joined):
+        for source in inputs.joined:
             while (event := source.core.peek_event()) is not None:
                 if self._on_event(source, event):
-                    break
+                    self._collect_events()  # of those that are joined now
+                    return
                 source.core.drop_event()  # an event whose noting was interrupted is noted again
 
     def _on_event(self, source: Input, event: tuple[Any, ...]) -> bool:
@@ -668,9 +664,8 @@ class Reader(Subscriber[T], Generic[T]):
 
     def _is_used_up(self) -> bool:
         """Whether publishers may make nothing more before a held batch counts as consumed."""
-        return any(
-            source.core.demand == 0 and not batch.consumed for source, batch, *_ in self._held
-        )
+        held = self._held
+        return held is not None and held[0].core.demand == 0 and not held[1].consumed
 
     @property
     def watched(self) -> _core.Waiter:
@@ -861,12 +856,12 @@ class Reader(Subscriber[T], Generic[T]):
         count = self.handed_out() - self.in_hand if self.is_given else 0
         self.consume(count)
         count += self._base
-        for _, batch, held_count, indexes, _ in self._held:
+        if self._held is not None:
+            _, batch, held_count, indexes, _ = self._held
             if count < held_count:
                 first = max(count, 0)
                 batch.unread(first if indexes is None or first == 0 else indexes[first - 1] + 1)
-            count = max(count - held_count, 0)
-        self._held = ()
+        self._held = None
         for _ in self._rest:  # a loop hands nothing more out
             pass
 

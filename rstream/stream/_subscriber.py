@@ -85,8 +85,9 @@ class Subscriber(ABC, Generic[T]):
 
         It takes longer only when the media driver died: then it starts a driver and joins again.
 
-        Errors keep their place among the objects. What stands behind one is for the polls that
-        follow, so a poll may return fewer objects than have arrived.
+        A poll may return fewer objects than have arrived. What earlier calls of :meth:`get` or a
+        loop have left comes first, and alone. Errors keep their place among the objects, and what
+        stands behind one is for the polls that follow.
 
         Args:
             limit: most objects; None: :attr:`prefetch`.
@@ -204,8 +205,10 @@ class Subscriber(ABC, Generic[T]):
             StreamEnded: every publisher seen has completed or failed.
             RStreamError: as :meth:`poll`.
         """
-        check_timeout(timeout_s)
-        deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
+        deadline_s = None
+        if timeout_s is not None:
+            check_timeout(timeout_s)
+            deadline_s = time.monotonic() + timeout_s
         while not (items := self.poll(1)):
             if self.is_ended:
                 raise StreamEnded(

@@ -262,7 +262,7 @@ def test_a_batch_read_during_the_eviction_is_not_delivered(driver_dir, name):
     with stream.subscriber(name, bytes, dir=driver_dir, on_slow=policy.Evict(1.0)) as sub:
         source = sub._inputs.joined[0]
         real, source.core = source.core, Core()
-        sub._take([source], 10)
+        sub._take(source, 10)
         assert not sub.has_rest()
         source.core = real
 
