@@ -7,6 +7,7 @@ Fixtures:
 * ``driver``: an embedded driver there. ``client``: a client of that driver.
 * ``module_driver_dir``: the directory of one embedded driver for all tests of a module.
 * ``name``: the name of a stream that no other test uses.
+* ``own_threads``: the living threads of this test alone.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import os
 import shutil
 import signal
 import tempfile
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -200,6 +202,22 @@ def client(driver: object, driver_dir: str) -> Iterator[object]:
 
     with Client(driver_dir, start_driver=False) as made:
         yield made
+
+
+@pytest.fixture
+def own_threads(monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[threading.Thread]]:
+    """The living threads that this test has started, or that threads of its own have. Others of
+    the process come and go as they like.
+    """
+    own, start = [threading.current_thread()], threading.Thread.start
+
+    def start_and_note(thread: threading.Thread) -> None:
+        if threading.current_thread() in own:
+            own.append(thread)
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start_and_note)
+    return lambda: [thread for thread in own[1:] if thread.is_alive()]
 
 
 @pytest.fixture

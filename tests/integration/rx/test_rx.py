@@ -46,13 +46,10 @@ def driver_dir(module_driver_dir):
 
 
 @pytest.fixture(autouse=True)
-def no_thread_is_left():
+def no_thread_is_left(own_threads):
     """from_stream's threads keep the program alive, so each test must end its own."""
     yield
-    deadline = time.monotonic() + 5
-    while any(t.name.startswith("rstream-rx") for t in threading.enumerate()):
-        assert time.monotonic() < deadline, threading.enumerate()
-        time.sleep(0.005)
+    until(lambda: not any(t.name.startswith("rstream-rx") for t in own_threads()))
 
 
 def send(name, driver_dir, items):

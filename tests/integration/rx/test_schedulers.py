@@ -50,7 +50,7 @@ def connected(pub, reader):
     until(lambda: (reader.poll(), reader.is_connected and pub.is_connected)[1])
 
 
-def test_in_virtual_time_a_stream_is_read_when_the_clock_moves(driver_dir, name, pub):
+def test_in_virtual_time_a_stream_is_read_when_the_clock_moves(driver_dir, name, pub, own_threads):
     scheduler = TestScheduler()
     reader = stream.subscriber(name, dir=driver_dir)
     connected(pub, reader)
@@ -72,7 +72,7 @@ def test_in_virtual_time_a_stream_is_read_when_the_clock_moves(driver_dir, name,
     assert seen[1:] == [[1, 2, 3], []]
     assert ends == [None]
     assert reader.is_closed
-    assert not any(t.name.startswith("rstream-rx") for t in threading.enumerate())
+    assert not own_threads()
 
 
 def test_the_scheduler_of_subscribe_counts_too(driver_dir, name, pub):
@@ -253,10 +253,9 @@ def test_dispose_on_a_loop_leaves_the_stream(driver_dir, name, pub):
     ],
     ids=["buffer", "limit_rate", "flat_map", "observe_on disposed", "observe_on exit_if_empty"],
 )
-def test_a_program_leaves_no_thread_behind(driver_dir, name, pub, operator, ends):
+def test_a_program_leaves_no_thread_behind(driver_dir, name, pub, own_threads, operator, ends):
     """An EventLoopScheduler has a thread of RxPY, which its owner ends."""
     loop = EventLoopScheduler(exit_if_empty=ends is None)
-    before = set(threading.enumerate())
     counts, done = [], threading.Event()
     rx.from_stream(name, dir=driver_dir).pipe(operator(loop), ops.count()).subscribe(
         counts.append, on_completed=done.set
@@ -267,4 +266,4 @@ def test_a_program_leaves_no_thread_behind(driver_dir, name, pub, operator, ends
     assert counts == [100]
     if ends is not None:
         ends(loop)
-    until(lambda: set(threading.enumerate()) <= before)
+    until(lambda: not own_threads())

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
-import threading
 import time
 
 import anyio
@@ -144,9 +143,8 @@ async def test_a_reader_that_waits_wakes_the_loop_for_nothing(driver_dir, name, 
         assert len(sleeps) <= 3
 
 
-async def test_a_hundred_streams_need_no_thread(driver_dir, name):
+async def test_a_hundred_streams_need_no_thread(driver_dir, name, own_threads):
     received = []
-    threads = set(threading.enumerate())
 
     async def read(sub):
         async for item in sub:
@@ -160,8 +158,7 @@ async def test_a_hundred_streams_need_no_thread(driver_dir, name):
         for number, pub in enumerate(pubs):
             pub.send(number)
         await until_async(lambda: len(received) == 100)
-        new = {thread.name for thread in set(threading.enumerate()) - threads}
-        assert not [one for one in new if "rstream" in one]
+        assert not [thread for thread in own_threads() if "rstream" in thread.name]
         for pub in pubs:
             pub.close(linger_s=0)
     assert sorted(received) == list(range(100))

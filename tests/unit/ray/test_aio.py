@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
 
 import anyio
@@ -34,7 +33,7 @@ def end(driver_dir, name):
     made.close()
 
 
-async def test_it_reads_without_a_thread_until_finish(end, driver_dir, name):
+async def test_it_reads_without_a_thread_until_finish(end, name, own_threads):
     """Writers come and go, and the loop waits for the next one; finish() ends it."""
     received = []
 
@@ -43,15 +42,13 @@ async def test_it_reads_without_a_thread_until_finish(end, driver_dir, name):
             async for item in items:
                 received.append(item)  # noqa: PERF401 - as users write it
 
-    before = {thread.name for thread in threading.enumerate()}
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(read)
         for number in range(3):
             async with end.handle.aio_publisher() as pub:
                 await pub.send(number)
         await until_async(lambda: received == [0, 1, 2])
-        new = {thread.name for thread in threading.enumerate()} - before
-        assert not [one for one in new if name in one]
+        assert not [thread for thread in own_threads() if name in thread.name]
         end.finish()
     assert end.source.is_closed
 

@@ -306,7 +306,9 @@ def test_what_waits_when_the_program_ends_is_delivered(kind):
     assert done.stdout.split() == [*map(str, range(9)), "done"]
 
 
-def test_the_program_does_not_wait_for_a_scheduler_that_has_stopped(monkeypatch, caplog):
+def test_the_program_does_not_wait_for_a_scheduler_that_has_stopped(
+    monkeypatch, caplog, own_threads
+):
     monkeypatch.setattr("rstream.rx._drain.NOTICE_AFTER_S", 0.02)
     scheduler, taken = EventLoopScheduler(), Collector(is_slow=True)
     scheduler.schedule(lambda *_: (taken.is_in.set(), taken.gate.wait(20)))
@@ -316,21 +318,18 @@ def test_the_program_does_not_wait_for_a_scheduler_that_has_stopped(monkeypatch,
         scheduler.dispose()
         until(lambda: "3 items wait, and nobody takes them" in caplog.text)
     taken.gate.set()
-    until(lambda: not any(t.name == "rstream-rx-keep-alive" for t in threading.enumerate()))
+    until(lambda: not any(t.name == "rstream-rx-keep-alive" for t in own_threads()))
 
 
-def test_an_own_thread_ends_when_it_is_idle_and_begins_again(monkeypatch):
+def test_an_own_thread_ends_when_it_is_idle_and_begins_again(monkeypatch, own_threads):
     monkeypatch.setattr("rstream.rx._schedulers.IDLE_S", 0.02)
     subject, taken = Subject(), Collector()
     subject.pipe(rx.limit_rate(4)).subscribe(taken)
 
-    def is_running():
-        return any(t.name == "rstream-rx-limit_rate" for t in threading.enumerate())
-
     for number in range(3):
         subject.on_next(number)
         until(lambda number=number: len(taken.items) == number + 1)
-        until(lambda: not is_running())
+        until(lambda: not own_threads())
     subject.on_completed()
     assert taken.wait().items == [0, 1, 2]
 

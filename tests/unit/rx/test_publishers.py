@@ -74,7 +74,7 @@ def test_a_hot_source_is_subscribed_when_subscribe_returns():
     subscriber.expect_complete()
 
 
-def test_an_endless_source_that_emits_inside_subscribe_ends_with_its_subscription():
+def test_an_endless_source_that_emits_inside_subscribe_ends_with_its_subscription(own_threads):
     counted = itertools.count()
     subscriber = TestSubscriber()
     reactivex.from_iterable(counted).pipe(rx.to_publisher(4)).subscribe(subscriber)
@@ -82,10 +82,7 @@ def test_an_endless_source_that_emits_inside_subscribe_ends_with_its_subscriptio
     subscriber.expect_next(0)
     subscriber.subscription.cancel()
 
-    def is_running():
-        return any(t.name == "rstream-rx-to_publisher" for t in threading.enumerate())
-
-    until(lambda: not is_running())
+    until(lambda: not own_threads())
     assert next(counted) < 10
 
 
