@@ -73,7 +73,8 @@ def test_a_worker_that_ray_restarts_has_its_place_again(ray_session: Any, driver
     import rstream
 
     with rstream.Driver(dir=driver_dir):
-        remote = ray.remote(num_cpus=0, max_restarts=1)(Worker)
+        # The program may hear later than the stream that the actor is back; the retry is its own.
+        remote = ray.remote(num_cpus=0, max_restarts=1, max_task_retries=-1)(Worker)
         worker = remote.remote(driver_dir, die_at=3)
         handle = ray.get(worker.handle.remote())
         with rstream.ray.Group([handle], share="work", connect_timeout_s=60) as pool:
