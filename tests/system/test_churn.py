@@ -26,11 +26,21 @@ from rstream.driver import rstreamd_path
 from tests.support import free_port
 
 COUNT = int(os.environ.get("RSTREAM_CHURN_COUNT", "60"))
-DURATION_S = float(os.environ.get("RSTREAM_CHURN_S", "4"))
+DURATION_S = float(os.environ.get("RSTREAM_CHURN_S", "2"))
 SEED = int(os.environ.get("RSTREAM_SEED", str(int(time.time()))))
 TERM_LENGTHS = (65536, 131072, 262144, 1048576)
+REPLACED_LEAST = 10 * COUNT  # however slow the machine is
 STREAMS_PER_PORT = 20
 MESSAGE_BYTES = 100
+#: With these the allocator of the driver keeps next to nothing of what is freed: its memory shows
+#: what is in use. While pairs come and go that is a matter of luck, for closed ones linger.
+HONEST_MALLOC = {
+    "MALLOC_ARENA_MAX": "1",
+    "MALLOC_MMAP_THRESHOLD_": "2048",
+    "MALLOC_TRIM_THRESHOLD_": "4096",
+    "MALLOC_TOP_PAD_": "0",
+}
+KEPT_KIB = 1024  # by the driver, however many pairs have gone; 500 are usual
 NOISE = 0.01  # of a core
 LOOKS = 3  # the lowest of three measurements counts
 
@@ -159,7 +169,7 @@ def driver_process(directory: str) -> Iterator[subprocess.Popen[bytes]]:
         directory,
         *(f"--{name}={value}" for name, value in options.items()),
     ]
-    process = subprocess.Popen(command)
+    process = subprocess.Popen(command, env=os.environ | HONEST_MALLOC)
     try:
         yield process
     finally:
@@ -201,10 +211,9 @@ def test_churn_leaves_nothing(driver_dir: str) -> None:
         for _ in range(COUNT):
             crowd.add()
         full = Footprint.of(process.pid, driver_dir)
-        steady: Footprint | None = None
         end = time.monotonic() + DURATION_S
         replaced = 0
-        while time.monotonic() < end:
+        while time.monotonic() < end or replaced < REPLACED_LEAST:
             for pair in crowd.pairs:
                 pair.send()
                 pair.receive()
@@ -212,8 +221,6 @@ def test_churn_leaves_nothing(driver_dir: str) -> None:
             crowd.remove(index)
             crowd.add()
             replaced += 1
-            if steady is None and time.monotonic() > end - DURATION_S / 2:
-                steady = Footprint.of(process.pid, driver_dir)
         crowd.await_all_received()
         late = Footprint.of(process.pid, driver_dir)
         while crowd.pairs:
@@ -221,22 +228,20 @@ def test_churn_leaves_nothing(driver_dir: str) -> None:
         after = await_footprint(process.pid, driver_dir, base)
         print(
             f"churn: {COUNT} pairs, {replaced} replaced in {DURATION_S} s; base {base},"
-            f" full {full}, half-way {steady}, late {late}, after {after}"
+            f" full {full}, late {late}, after {after}"
         )
-        assert replaced > 0
-        assert steady is not None
         assert (after.counters, after.files, after.descriptors) == (
             base.counters,
             base.files,
             base.descriptors,
         )
-        # Between half-way and the end only what allocators keep may grow.
-        assert late.resident_kib <= steady.resident_kib * 1.1 + 1024
+        kept_kib = KEPT_KIB + (full.resident_kib - base.resident_kib) // 10
+        assert after.resident_kib <= base.resident_kib + kept_kib
 
 
 def test_idle_cost_grows_no_faster_than_resources(driver_dir: str) -> None:
     steps = (COUNT // 4, COUNT // 2, COUNT)
-    interval_s = min(max(DURATION_S / 4, 1.0), 20.0)
+    interval_s = min(max(DURATION_S / 4, 0.5), 20.0)
     costs: list[float] = []
     with (
         driver_process(driver_dir) as process,
