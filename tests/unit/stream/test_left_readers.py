@@ -25,7 +25,7 @@ LOOPS = {
     "get": "for _ in range(6): s.get(timeout_s=9)\nEND",
     "batches": "for b in s.batches(): END",
     "aio": """
-import asyncio
+import asyncio, rstream.aio
 async def main():
     s = await rstream.aio.subscriber(name, dir=directory)
     async for m in s:
@@ -56,7 +56,7 @@ def script(face, end, channel=None):
         else (f"s = rstream.subscriber(name, dir=directory, prefetch=64, channel={channel!r})\n")
     )
     return (
-        "import sys, rstream, rstream.aio\ndirectory, name = sys.argv[1:]\n"
+        "import sys, rstream\ndirectory, name = sys.argv[1:]\n"
         f"{opening}print('open', flush=True)\n{text}\n"
     )
 
