@@ -21,7 +21,7 @@ import signal
 import tempfile
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import pytest
@@ -84,24 +84,37 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 #: The folders and files with the longest tests begin first, so that no worker has them left at
-#: the end.
-LONGEST = ("test_ctest", "test_sim", "spark", "ray", "system", "interop", "lab", "tck")
+#: the end. The tests of the C side come after what waits most while they are built.
+LONGEST = (
+    *("ray", "spark", "test_examples", "system", "interop", "test_ctest", "test_sim"),
+    *("test_flow_models", "lab", "test_docs_fragments", "tck", "hostile", "binding"),
+)
+#: Their tests share one Ray, one Spark or one built wheel.
+TOGETHER = ("tests/integration/ray/", "tests/integration/spark/", "tests/wheel/")
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What shares a Ray, a Spark or a network runs in one process; the longest tests come first."""
-    for item in items:
-        fixtures = getattr(item, "fixturenames", ())
-        for fixture in ("spark_session", "ray_session"):
-            if fixture in fixtures:
-                item.add_marker(pytest.mark.xdist_group(fixture))
+    """The longest tests come first."""
 
     def place(item: pytest.Item) -> int:
         names = {item.path.stem, item.path.parent.name}
         return next((at for at, name in enumerate(LONGEST) if name in names), len(LONGEST))
 
     items.sort(key=place)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
+    """One process runs a file, whose fixtures are made once then, or a folder that shares more."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Scheduler(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.partition("::")[0]
+            return next((folder for folder in TOGETHER if file.startswith(folder)), file)
+
+    config.option.loadscopereorder = False  # in our order, whatever the number of its tests
+    return Scheduler(config, log)
 
 
 def pytest_sessionfinish() -> None:

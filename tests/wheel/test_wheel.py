@@ -13,8 +13,7 @@ import pytest
 from tests.support import free_port
 from tests.wheel.build import ROOT, build
 
-# One process for all of them: they share one build.
-pytestmark = [pytest.mark.long, pytest.mark.timeout(900), pytest.mark.xdist_group("wheel")]
+pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
 
 OWN_FLOW = Path(__file__).with_name("own_flow.c")
 SEND_ONE = """
