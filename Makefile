@@ -21,8 +21,8 @@ setup:
 demo: setup
 	@$(RUN) $(PY) -m examples.flights $(ARGS)
 
-# What a change can break, on every floor. Two at a time: many tests wait for time to pass.
-WORKERS ?= 2
+# What a change can break, on every floor. Three at a time, on two cores too: many tests wait.
+WORKERS ?= 3
 PYTEST = $(RUN) $(PY) -m pytest -n $(WORKERS)
 
 test: setup
