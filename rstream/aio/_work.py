@@ -199,6 +199,7 @@ class WorkPublisher(Generic[T]):
         traceback: TracebackType | None,
     ) -> None:
         await self.close(linger_s=self._work._linger_after(exc))
+        self._work.check_finished(exc)
 
 
 @refuses_with("`async with rstream.aio.work_subscriber(...) as jobs:`")

@@ -703,3 +703,5 @@ class Group:
         traceback: TracebackType | None,
     ) -> None:
         self.close(linger_s=0 if exc is not None else None)
+        if self._pool is not None:
+            self._pool.check_finished(exc)

@@ -115,7 +115,9 @@ def publisher(
         unacknowledged_max: messages that were sent and are not acknowledged; ``send`` waits beyond.
             They are held in memory.
         connect_timeout_s: seconds that ``send`` waits for a first reader; None: for ever.
-        linger_s: seconds that ``close`` waits until everything is acknowledged.
+        linger_s: seconds that ``close`` waits until everything is acknowledged. If something is
+            not, the ``with`` block raises :class:`MessagesLost`; with 0 it waits for nothing, and
+            does not.
         dir: driver directory; None: the host's shared one.
     Raises:
         ConfigError: an argument cannot be used.

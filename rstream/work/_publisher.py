@@ -39,6 +39,7 @@ from rstream.errors import (
     ClosedError,
     CodecError,
     ForkedError,
+    MessagesLost,
     MessageTooLarge,
     NotConnected,
     RStreamError,
@@ -126,7 +127,7 @@ class Publisher(Generic[T]):
         )
         self._events: deque[Unfinished] = deque(maxlen=EVENTS_MAX)
         self._untold: dict[str, list[Message]] = {}  # by reason: not sent again, and not logged
-        self._sent = self._unfinished = 0
+        self._sent = self._unfinished = self._told = 0  # told: of the unfinished, by events()
         # Who waits for free demand, or for the end, and until when that is believed: one who was
         # interrupted does not say that it waits no more.
         self._senders: dict[object, float] = {}
@@ -181,6 +182,7 @@ class Publisher(Generic[T]):
         with self._changed:
             events = list(self._events)
             self._events.clear()
+            self._told = self._unfinished
             self._tell_unfinished()
             return events
 
@@ -625,11 +627,30 @@ class Publisher(Generic[T]):
         traceback: TracebackType | None,
     ) -> None:
         self.close(linger_s=self._linger_after(exc))
+        self.check_finished(exc)
 
     def _linger_after(self, exc: BaseException | None) -> float:
         """For the faces: seconds that closing waits when this exception left the block."""
         # Nobody was there to take a job, so nobody is there to acknowledge one.
         return 0.0 if isinstance(exc, NotConnected) else linger_after(exc, self._chosen.linger_s)
+
+    def check_finished(self, exc: BaseException | None) -> None:
+        """For the faces, which have closed it: whether a block may end as if all were done.
+
+        Raises:
+            MessagesLost: it ends without another error, and something was not acknowledged that
+                :meth:`events` has not told. Not without a linger: nobody has waited for it.
+        """
+        count = self._unfinished - self._told
+        if exc is not None or count == 0 or not self._chosen.linger_s or is_inherited(self._pid):
+            return
+        first = self._events[0]
+        raise MessagesLost(
+            f"{self!r}: {count} of {self._sent} messages were not acknowledged and are not sent "
+            f"again, the first one is {first.number}: {first.reason}",
+            hint="events() lists them; in the block, before its end, it makes them no error",
+            channel=self._chosen.uri,
+        )
 
     @quiet_when_torn_down
     def __del__(self) -> None:

@@ -14,6 +14,7 @@ from rstream.errors import (
     ClosedError,
     ConcurrentUseError,
     ConfigError,
+    MessagesLost,
     NotConnected,
     ReadTimeout,
     StreamEnded,
@@ -167,6 +168,15 @@ async def test_closing_waits_for_acknowledgements_and_tells_what_is_left(driver_
         assert "closed before it was acknowledged" in event.reason
     with pytest.raises(ClosedError):
         await reader.get()
+
+
+async def test_a_block_does_not_end_as_if_all_were_done(driver_dir, name):
+    async with aio.work_subscriber(name, dir=driver_dir):
+        with pytest.raises(MessagesLost, match="1 of 1 messages were not acknowledged"):
+            async with aio.work_publisher(name, linger_s=0.05, dir=driver_dir) as jobs:
+                await jobs.send("slow")
+        (event,) = jobs.events()
+        assert event.item == "slow"
 
 
 async def test_one_task_at_a_time_takes_jobs(driver_dir, name):

@@ -9,7 +9,7 @@ import time
 import pytest
 
 import rstream
-from rstream.errors import BackPressured, ClosedError, ConfigError, NotConnected
+from rstream.errors import BackPressured, ClosedError, ConfigError, MessagesLost, NotConnected
 from rstream.ray import Group, MemberLost, WorkItem, reader
 from rstream.work import Unfinished
 from tests.support import in_thread, until
@@ -158,6 +158,18 @@ def test_an_item_that_members_fail_with_is_set_aside(members):
         assert (left.item, left.reader_losses) == ("poison", 2)
         assert group.statistics()["unfinished"] == 1
     assert sorted(got) == ["a", "b", "c"]
+
+
+def test_a_block_does_not_end_as_if_all_were_done(members):
+    end = members()
+    gate = threading.Event()
+    end.start(lambda _: gate.wait(20))
+    with pytest.raises(MessagesLost, match="1 of 1 messages"):  # noqa: SIM117
+        with Group([end.handle], share="work", linger_s=0.05) as group:
+            group.send("held")
+    gate.set()
+    (left,) = group.events()
+    assert left.item == "held"
 
 
 def test_a_member_that_is_removed_does_what_it_has(members):

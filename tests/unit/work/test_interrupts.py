@@ -147,6 +147,7 @@ def test_settling_is_made_again(driver_dir, name, acknowledge):
                     taken[-1].ack()
 
         assert at_each_place(settle, after, step=37) >= 4
+        after("the run that came to its end")
 
 
 # What an interrupted constructor had opened is closed by the collector, which says so.

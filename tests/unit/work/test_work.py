@@ -20,6 +20,7 @@ from rstream.errors import (
     ClosedError,
     ConfigError,
     ForkedError,
+    MessagesLost,
     MessageTooLarge,
     NotConnected,
     NotSupported,
@@ -265,6 +266,39 @@ def test_close_tells_what_was_not_acknowledged(ends):
     (event,) = publisher.events()
     assert event.item == "slow"
     assert "closed before it was acknowledged" in event.reason
+
+
+def test_a_block_does_not_end_as_if_all_were_done(ends):
+    ends.subscriber(prefetch=2)
+    with pytest.raises(MessagesLost) as caught, ends.publisher(linger_s=0.05) as publisher:
+        publisher.send_many(["slow", "slower"])
+    text = str(caught.value)
+    assert "2 of 2 messages were not acknowledged" in text
+    assert "the first one is 1: closed before it was acknowledged; events() lists them" in text
+    assert [event.item for event in publisher.events()] == ["slow", "slower"]
+
+
+def test_a_block_ends_in_peace_when_events_has_told_all(ends):
+    reader = ends.subscriber(acknowledge="explicit")
+    with ends.publisher(deliveries_max=1) as publisher:
+        publisher.send("hard")
+        reader.get(timeout_s=5).give_back()
+        assert publisher.wait_acknowledged(timeout_s=5)
+        (event,) = publisher.events()
+    assert event.item == "hard"
+    with pytest.raises(MessagesLost, match="given up after 1 deliveries"):  # noqa: SIM117
+        with ends.publisher(deliveries_max=1) as publisher:
+            publisher.send("harder")
+            reader.get(timeout_s=5).give_back()
+
+
+def test_a_block_that_fails_or_does_not_wait_raises_nothing_else(ends):
+    ends.subscriber(prefetch=2)
+    with pytest.raises(ZeroDivisionError), ends.publisher(linger_s=0.05) as publisher:
+        publisher.send(1)
+        raise ZeroDivisionError
+    with ends.publisher(linger_s=0) as publisher:
+        publisher.offer(2)
 
 
 def test_a_reader_that_stays_waits_for_the_next_publisher(ends):
