@@ -16,13 +16,13 @@ from rstream._with_hints import refuses_with
 from rstream.aio._room import RoomWaiter
 from rstream.aio._thread_call import ThreadCall
 from rstream.aio._turns import Parts, Turns
-from rstream.errors import ClosedError, CodecError, DriverLost, RStreamError
+from rstream.errors import ClosedError, CodecError, DriverLost
 from rstream.stream import _steps
 from rstream.stream._end import is_failure, linger_after
 from rstream.stream._names import KIND_COMPLETE, KIND_ERROR
 from rstream.stream._segments import SegmentSender
 from rstream.stream._sender import CHUNK, SET_RATE_TIMEOUT_S, Waiting, at_hand, length_of
-from rstream.stream._unsendable import NO_BUFFER, add_index
+from rstream.stream._unsendable import add_index
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -132,13 +132,7 @@ class Publisher(SegmentSender[T]):
         """The rest of :meth:`send`."""
         data = encoded[0] if encoded else self._encode_one(obj)
         if self._reached < self._short_way_end:
-            offer = self._offer_parts if type(data) is list else self._offer_one
-            try:
-                position = offer(data, self._header)  # pyright: ignore[reportArgumentType]
-            except RStreamError:
-                raise
-            except NO_BUFFER as error:
-                raise self._buffer_error(data, error) from error
+            position = self._offer_data(data)
             if position > 0:
                 self._note_sent(position)
                 return position

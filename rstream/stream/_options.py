@@ -118,8 +118,8 @@ class SubscriberOptions(TypedDict, total=False):
             publisher that dies or fails, as without it.
         max_message_length: longest message that is put together from its parts, in bytes (1 GiB; at
             most 2 GiB - 1). A longer one is skipped, which counts as a message that this reader
-            cannot use: ``on_lost``. Parts come to memory of their own, one message of each
-            publisher at a time.
+            cannot use: ``on_lost``. One that came whole is handed out. Parts come to memory of
+            their own, one message of each publisher at a time.
         limits: what decoding one message may take (:class:`rstream.codecs.Limits`); a message that
             would become more is one that this reader cannot use: ``on_lost``. None: as the codec
             says, 1 GiB unless set.

@@ -109,7 +109,7 @@ class Publisher(SegmentSender[T]):
         """Log what was said under the lock; without it."""
         with self._lock:
             if self._refusal == 0:
-                self._direct = self._core
+                self._accept()
         self._later.say()
 
     def _wait(self, step: Pause | Room) -> object:

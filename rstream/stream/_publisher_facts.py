@@ -144,7 +144,9 @@ class PublisherFacts(_core.SendPath, Generic[T]):
         self._offer_many: Callable[[list[Buffer], int, int], tuple[int, int]] = (
             self._core.offer_many
         )
-        self._direct = self._core
+        # A message may fit and yet be longer than the user allows: each offer looks.
+        self._is_limited = self.max_message_length < self._core.max_message_length
+        self._direct = None if self._is_limited else self._core
         self._refusal = 0
 
     def _refuse(self, reason: int) -> None:
@@ -196,7 +198,7 @@ class PublisherFacts(_core.SendPath, Generic[T]):
     @property
     def max_message_length(self) -> int:
         """Longest encoded object, in bytes. Without a name: :attr:`max_unparted_length`."""
-        return max(self._parted_length_max, self._core.max_message_length)
+        return self._parted_length_max or self._core.max_message_length
 
     @property
     def max_unparted_length(self) -> int:

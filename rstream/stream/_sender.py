@@ -143,6 +143,8 @@ class Sender(PublisherFacts[T]):
 
     def _offer_data(self, data: Encoded, header: int | None = None) -> int:
         reserved = self._header if header is None else header
+        if self._is_limited:
+            self._is_large(data)
         try:
             if type(data) is list:
                 return self._offer_parts(data, reserved)
@@ -153,6 +155,9 @@ class Sender(PublisherFacts[T]):
             raise self._buffer_error(data, error) from error
 
     def _offer_from(self, messages: list[Buffer], start: int) -> tuple[int, int]:
+        if self._is_limited:
+            position = self._offer_data(messages[start])
+            return int(position > 0), position
         try:
             return self._offer_many(messages, start, self._header)
         except RStreamError:
@@ -580,11 +585,9 @@ class Sender(PublisherFacts[T]):
             MessageTooLarge: it is longer than this publisher may send.
         """
         length_bytes = length_of(data)
-        if length_bytes <= self._core.max_message_length:
-            return False
         if length_bytes > self.max_message_length:
             raise self._too_large(length_bytes)
-        return True
+        return length_bytes > self._core.max_message_length
 
     def _recover_steps(self, reason: int, length_bytes: int) -> Steps[None]:
         """Raise the error of a refused offer, or join again when the driver was lost."""

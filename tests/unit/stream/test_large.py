@@ -191,15 +191,20 @@ def test_progress_is_seen_at_both_ends(driver_dir, name):
         assert sub.statistics()["partial_bytes"] == 0
 
 
-def test_too_long_for_the_publisher(driver_dir, name):
-    with pair(name, driver_dir, max_message_length=300_000) as (sub, pub):
-        assert pub.max_message_length == 300_000
+# The second one would go whole.
+@pytest.mark.parametrize("most", [300_000, 1000])
+def test_too_long_for_the_publisher(driver_dir, name, most):
+    with pair(name, driver_dir, max_message_length=most) as (sub, pub):
+        assert pub.max_message_length == most
         for call in (pub.send, pub.offer, lambda message: pub.send_many([b"x", message])):
-            with pytest.raises(MessageTooLarge, match="300001 bytes; at most 300000"):
-                call(bytes(300_001))
-        sender = in_thread(pub.send, bytes(300_000))
-        assert [len(item) for item in take(sub, 2)] == [1, 300_000]
+            with pytest.raises(MessageTooLarge, match=f"{most + 1} bytes; at most {most} fit"):
+                call(bytes(most + 1))
+        sender = in_thread(pub.send_many, [bytes(most), b"y", b"z"])
+        assert [len(item) for item in take(sub, 4)] == [1, most, 1, 1]
         sender.join(10.0)
+    with pytest.raises(MessageTooLarge):  # noqa: SIM117 - the reader is not missed first
+        with stream.publisher(name, bytes, dir=driver_dir, max_message_length=most) as pub:
+            pub.send(bytes(most + 1))
     with stream.publisher(4242, bytes, dir=driver_dir, linger_s=0) as pub:
         assert pub.max_message_length == pub.max_unparted_length
         with pytest.raises(MessageTooLarge, match="give the stream a name"):
