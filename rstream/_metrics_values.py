@@ -151,6 +151,8 @@ class PublicationState:
         waiting_bytes: bytes of one that waits until readers have consumed earlier ones; 0: none.
         segments: of the newest of them, in order: the position behind it, and the bytes of all
             that were sent before it.
+        job_held_ms: of shared work: since when its reader has had the oldest job that it has not
+            acknowledged (ms since 1970); 0: for less than a second, or it has none.
     """
 
     registration_id: int
@@ -180,6 +182,7 @@ class PublicationState:
     large_bytes: int = 0
     waiting_bytes: int = 0
     segments: tuple[tuple[int, int], ...] = ()
+    job_held_ms: int = 0
 
     @property
     def fill(self) -> float:

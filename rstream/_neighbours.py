@@ -77,6 +77,8 @@ def hint_for_publisher(driver_dir: str, name: str, channel: str, stream_id: int 
     own = _party(name, channel, stream_id, is_publication=True)
     if own is None or not own.is_publisher:
         return "" if own is None else _hint_for_reader(found, own, (channel,))
+    if own.kind == "service":
+        return _hint_for_caller(found, own, channel)
     readers = [one for one in found if not one.is_publisher]
     waiting = [(one.name, one.channel) for one in readers if _is_like(one, own) and one.is_waiting]
     other = _other_name(own.name, waiting)
@@ -128,6 +130,18 @@ def _hint_for_reader(found: list[Party], own: Party, channels: tuple[str, ...]) 
     if uri is not None:
         return f"a publisher of {own.name!r} is here on another channel: {uri}"
     return _other_kind(own, publishers)
+
+
+def _hint_for_caller(found: list[Party], own: Party, channel: str) -> str:
+    servers = [one for one in found if not one.is_publisher]
+    here = [(one.name, one.channel) for one in servers if _is_like(one, own)]
+    other = _other_name(own.name, here)
+    if other is not None:
+        return f"{other!r} is served here: did you mean {other!r}?"
+    uri = _other_channel(own.name, (channel,), here)
+    if uri is not None:
+        return f"{own.name!r} is served here on another channel: {uri}"
+    return _other_kind(own, servers)
 
 
 def _is_like(one: Party, own: Party) -> bool:

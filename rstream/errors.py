@@ -378,8 +378,8 @@ class MessagesLost(TransportError):
 
     A reader raises it when its group went on without it, because it was too slow, or when it comes
     back after the death of its driver and has missed some. ``wait_consumed`` of a publisher raises
-    it when a driver ended, or the last reader left, with messages that it may not have consumed. The
-    block of a publisher of shared work does, at its end, when something was not acknowledged.
+    it when a driver ended, or the last reader left, with messages that it may not have consumed. So
+    does the block of a publisher of shared work at its end, if something was not acknowledged.
 
     Attributes:
         gap: what is lost, as ``events()`` of the reader or publisher tells it; None: not known.

@@ -84,9 +84,10 @@ TYPE_FILL_NAKS = 7306
 TYPE_HEADROOM = 7307
 TYPE_DESTINATION_FAILED = 7312
 TYPE_SUBSCRIPTION = 7313
+TYPE_JOB_HELD = 7315
 #: Half of the least burst of a rate in shared memory: four frames.
 IDLE_BYTES = 2 * 1408
-STREAM_TYPES = frozenset({1, 2, 3, 4, 5, 9, 12, 13, 17, 19, 20, TYPE_SUBSCRIPTION})
+STREAM_TYPES = frozenset({1, 2, 3, 4, 5, 9, 12, 13, 17, 19, 20, TYPE_SUBSCRIPTION, TYPE_JOB_HELD})
 
 
 def losses(dir: str) -> list[Loss]:
@@ -301,7 +302,7 @@ def _as_of_now(state: PublicationState, reader: SlowestReader | None) -> Slowest
 def _publications(found: list[StreamCounter]) -> list[PublicationState]:
     by_id: dict[int, dict[int, StreamCounter]] = {}
     for counter in found:
-        if counter.type_id in (1, 2, 9, 12):
+        if counter.type_id in (1, 2, 9, 12, TYPE_JOB_HELD):
             by_id.setdefault(counter.registration_id, {})[counter.type_id] = counter
     states: list[PublicationState] = []
     for registration_id, types in by_id.items():
@@ -333,6 +334,7 @@ def _publications(found: list[StreamCounter]) -> list[PublicationState]:
                 sender_limit=sender_limit.value if sender_limit else None,
                 consumed=min(readers, default=None),
                 subscribers=len(readers),
+                job_held_ms=types[TYPE_JOB_HELD].value if TYPE_JOB_HELD in types else 0,
             )
         )
     return states

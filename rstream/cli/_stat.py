@@ -18,6 +18,7 @@ from rstream._neighbours import (
 )
 from rstream._other_drivers import tell_others
 from rstream.cli._directory import tell_missing
+from rstream.cli._jobs import with_job
 from rstream.cli._live_options import goes_on, interval_s
 from rstream.cli._stat_json import report
 from rstream.driver import resolve_dir
@@ -92,7 +93,8 @@ def screen(
     pid, age_ms = _core.driver_info(driver_dir)
     lines = [f"{driver_dir}: {DRIVER_STATES[life]}, pid {pid}, last heartbeat {age_ms} ms ago", ""]
     published = metrics.publications(driver_dir)
-    lines += publication_lines(published, driver_dir)
+    lines += publication_lines(published, driver_dir, before, seconds)
+    now |= {-state.registration_id: state.offered_bytes for state in published}  # no counter's id
     lines += destination_lines(counters)
     waiting = [state for state in metrics.subscriptions(driver_dir) if state.images == 0]
     lines += ["", *image_lines(metrics.images(driver_dir), published)]
@@ -112,18 +114,29 @@ def screen(
     return lines, now
 
 
-def publication_lines(states: list[metrics.PublicationState], driver_dir: str = "") -> list[str]:
-    """A few lines for each publication: where it is, whether it flows, and how fast."""
+def publication_lines(
+    states: list[metrics.PublicationState],
+    driver_dir: str = "",
+    before: dict[int, int] | None = None,
+    seconds: float = 0.0,
+) -> list[str]:
+    """A few lines for each publication: where it is, whether it flows, and how fast.
+
+    Args:
+        before: what each had sent at the last print, by its negative number.
+        seconds: since then.
+    """
     lines = ["publications" if states else "publications: none"]
     for state in states:
         room = max(state.limit - state.position, 0)
         readers = f"; local subscribers: {state.subscribers}" if state.is_ipc else ""
         lines += [
             f"  {_stream(state)}",
-            f"    {_what_it_waits_for(state)}",
+            f"    {with_job(_what_it_waits_for(state), state)}",
             *_holder_lines(state),
             *_hint_lines(hint_for_publisher, driver_dir, state, state.is_alone),
-            f"    sent {state.offered_bytes:,} bytes; room for {room:,} bytes more{readers}",
+            f"    sent {state.offered_bytes:,} bytes{_speed(state, before or {}, seconds)}; "
+            f"room for {room:,} bytes more{readers}",
         ]
         if state.demand is not None:
             lines.append(f"    demand: readers want {state.demand:,} messages more")
@@ -139,6 +152,13 @@ def publication_lines(states: list[metrics.PublicationState], driver_dir: str = 
             lines.append(f"    publisher: {state.process}")
         lines.append(f"    channel: {state.channel}")
     return lines
+
+
+def _speed(state: metrics.PublicationState, before: dict[int, int], seconds: float) -> str:
+    old = before.get(-state.registration_id)
+    if old is None or seconds <= 0:
+        return ""
+    return f" ({(state.offered_bytes - old) / seconds:,.0f}/s in the last {seconds:.1f} s)"
 
 
 def _buffer(state: metrics.PublicationState, reader: SlowestReader) -> str:
@@ -229,7 +249,7 @@ def _what_it_waits_for(state: metrics.PublicationState) -> str:
 def _rate_lines(rate: metrics.RateState) -> list[str]:
     limit = rate.limit_bytes_per_s
     lines = [
-        f"    rate: {'no limit' if limit is None else f'{limit:,} bytes/s'}; "
+        f"    rate limit now: {'none' if limit is None else f'{limit:,} bytes/s'}; "
         f"reports of a filling buffer (fill NAKs) from readers: {rate.fill_naks:,}"
     ]
     if rate.headroom is not None:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rstream._channel_uri import ChannelUri, name_of
+from rstream._neighbours import work_stream_id
 from rstream.errors import ChannelError
 
 if TYPE_CHECKING:
@@ -49,13 +50,19 @@ class Target:
 def is_of(stream: str) -> Callable[[str, int], bool]:
     """Whether a channel and stream id belong to the stream that a user has typed.
 
-    A number means a stream id, and a name of digits as well.
+    A number means a stream id, and a name of digits as well. Of shared work a name means the jobs.
     """
+    # What the two ends of shared work tell each other is none of its messages.
+    inner = {work_stream_id(kind, stream) for kind in ("hello", "reports")}
+
+    def is_named(channel: str, stream_id: int) -> bool:
+        return name_of(channel) == stream and stream_id not in inner
+
     try:
         number = int(stream)
     except ValueError:
-        return lambda channel, _: name_of(channel) == stream
-    return lambda channel, stream_id: number == stream_id or name_of(channel) == stream
+        return is_named
+    return lambda channel, stream_id: number == stream_id or is_named(channel, stream_id)
 
 
 def what_is_missing(

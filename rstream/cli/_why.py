@@ -13,6 +13,7 @@ from rstream._held_by import HeldBy
 from rstream._neighbours import hint_for_publisher, hint_for_reader, tell_last_reader
 from rstream._other_drivers import other_drivers
 from rstream.cli._directory import ALIVE, tell_missing
+from rstream.cli._jobs import job_text, with_job
 from rstream.driver import resolve_dir
 from rstream.errors import RStreamError
 
@@ -120,7 +121,8 @@ def _what(state: metrics.PublicationState) -> str:
     publisher = state.process or f"client {state.client_id}"
     waits = "flows" if state.waits_for is None else f"waits for {state.waits_for}"
     holder = "" if state.holder is None else f": {state.holder.name}"
-    return f"{name}, session {state.session_id}, published by {publisher}: {waits}{holder}"
+    text = f"{name}, session {state.session_id}, published by {publisher}: {waits}{holder}"
+    return with_job(text, state)
 
 
 def _root(hop: Hop) -> str:
@@ -128,6 +130,8 @@ def _root(hop: Hop) -> str:
     if state.is_ended:
         return "=> its publisher has closed it, and a reader has not read the rest yet"
     match state.waits_for:
+        case None if state.job_held_ms:
+            return f"=> {job_text(state)}"
         case None:
             return f"=> nothing holds {state.process or 'the publisher'}: it may send more"
         case HeldBy.SUBSCRIBER:

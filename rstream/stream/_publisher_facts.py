@@ -56,6 +56,8 @@ CONSUMED_EVERY = 64
 NO_END = 2**63 - 1
 #: Type of the counter with the number of receivers of a publication.
 TYPE_RECEIVERS = 17
+#: Longest label of a counter.
+LABEL_MAX = 380
 #: How long a reader's error over the network is an event only. A reader that is still there sends
 #: a status message within 200 ms; then the error was forged, or that of another reader.
 REJECTED_AFTER_NS = 500_000_000
@@ -617,6 +619,19 @@ def tell_is_coming(publisher: PublisherFacts[Any], is_coming: Callable[[], bool 
         is_coming: None: not known yet. Any thread calls it, and it never waits.
     """
     publisher._is_coming = is_coming  # pyright: ignore[reportPrivateUsage] - same file
+
+
+def add_stream_counter(publisher: PublisherFacts[Any], type_id: int, name: str) -> _core.Counter:
+    """Add a counter on the stream of a publisher, with the label that the driver's have.
+
+    Raises:
+        DriverError: the driver refused, or has died.
+    """
+    core = publisher._core  # pyright: ignore[reportPrivateUsage] - same file
+    client = publisher._link.client  # pyright: ignore[reportPrivateUsage]
+    stream = f"{core.session_id} {publisher.stream_id} {publisher.channel}"
+    label = f"{name}: {core.registration_id} {stream}"
+    return client.add_counter(type_id, label[:LABEL_MAX])
 
 
 def why_gone(publisher: PublisherFacts[Any]) -> str:

@@ -33,6 +33,7 @@ from rstream._other_drivers import tell_others
 from rstream._pickling import refuse_pickling
 from rstream._process import holds, is_inherited, quiet_when_torn_down, raise_interrupt
 from rstream._unclosed import call_site, warn_unclosed
+from rstream._with_hints import refuses_async_with
 from rstream.driver import resolve_dir, watch_loop
 from rstream.errors import (
     BackPressured,
@@ -47,6 +48,7 @@ from rstream.errors import (
 from rstream.stream._end import linger_after
 from rstream.stream._events import EVENTS_MAX
 from rstream.work._desk import Desk, Message, Seat
+from rstream.work._held_jobs import HeldJobs
 from rstream.work._protocol import HEAD, hello_id
 from rstream.work._readers import Readers
 from rstream.work._seating import named
@@ -102,6 +104,10 @@ class Unfinished:
     reason: str
 
 
+@refuses_async_with(
+    "`with rstream.work.publisher(...)`, or `async with rstream.aio.work_publisher(...)` in an "
+    "event loop"
+)
 class Publisher(Generic[T]):
     """Gives each message to one reader; made by :func:`rstream.work.publisher`.
 
@@ -125,6 +131,7 @@ class Publisher(Generic[T]):
             losses_max=chosen.reader_losses_max,
             on_unfinished=_weakly(self._note_unfinished),
         )
+        self._held_jobs = HeldJobs()
         self._events: deque[Unfinished] = deque(maxlen=EVENTS_MAX)
         self._untold: dict[str, list[Message]] = {}  # by reason: not sent again, and not logged
         self._sent = self._unfinished = self._told = 0  # told: of the unfinished, by events()
@@ -461,6 +468,7 @@ class Publisher(Generic[T]):
                 is_waiting = bool(self._desk.again_count) and self._is_clogged
                 has_suspects = bool(self._desk.suspects)
             self._later.say()
+            self._look_at_held()
             if has_news:
                 return 0.0
             if is_waiting:
@@ -477,6 +485,13 @@ class Publisher(Generic[T]):
                 self._tell()
             log.exception("%r: it cannot go on", self)
             return -1.0
+
+    def _look_at_held(self) -> None:
+        if self._held_jobs.is_due():
+            with self._changed:
+                seats = [*self._desk.seats.values()]
+                found = [(seat, next(iter(seat.given), 0)) for seat in seats]
+            self._held_jobs.look(found)
 
     def _tell(self) -> None:
         """Wake whoever waits. Under lock."""
@@ -593,6 +608,7 @@ class Publisher(Generic[T]):
                         waiting[0], _at_close(waiting[0], "a reader could take it")
                     )
                     del waiting[0]
+            self._held_jobs.close()
             self._readers.close()
             self._is_closed = True
             self._tell()

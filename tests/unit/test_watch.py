@@ -10,6 +10,7 @@ import pytest
 
 from rstream import _core
 from rstream._channel_uri import ChannelUri
+from rstream._neighbours import work_stream_id
 from rstream.cli import _progress
 from rstream.cli._watch_lines import TEXT_MAX, Shown, is_message, line_of
 from rstream.cli._watch_targets import TARGETS_MAX, is_of, targets, what_is_missing
@@ -71,6 +72,9 @@ def test_a_session_of_another_host_is_read_beside_its_reader() -> None:
 
 
 def test_a_stream_is_a_name_or_a_number() -> None:
+    of_readers = work_stream_id("reports", "ticks")
+    assert not TICKS(UDP.replace("prices", "ticks"), of_readers)  # of shared work: no messages
+    assert is_of(str(of_readers))(UDP, of_readers)
     assert is_of("ticks")(UDP.replace("prices", "ticks"), 1)
     assert not is_of("tick")(UDP.replace("prices", "ticks"), 1)
     assert is_of("7")("aeron:ipc", 7)

@@ -175,7 +175,11 @@ enum {
     RSTI_COUNTER_DESTINATION_FAILED = 7312,
     /* "rs-failed-reader": a client's, of a failed Ray endpoint that holds a UDP port: its address,
      * process and error in the label. */
-    RSTI_COUNTER_FAILED_READER = 7314
+    RSTI_COUNTER_FAILED_READER = 7314,
+    /* "rs-job-held": a client's, of a lane of shared work: since when its reader has the oldest job
+     * that it has not acknowledged, ms since 1970; 0: for less than a second, or it has none. The
+     * label is that of a stream, registration id = the publication's. */
+    RSTI_COUNTER_JOB_HELD = 7315
 };
 
 /* System counter ids = position in the table (docs/reference/aeron/memory.md 17). */

@@ -202,7 +202,7 @@ def test_too_long_for_the_publisher(driver_dir, name, most):
         sender = in_thread(pub.send_many, [bytes(most), b"y", b"z"])
         assert [len(item) for item in take(sub, 4)] == [1, most, 1, 1]
         sender.join(10.0)
-    with pytest.raises(MessageTooLarge):  # noqa: SIM117 - the reader is not missed first
+    with pytest.raises(MessageTooLarge):
         with stream.publisher(name, bytes, dir=driver_dir, max_message_length=most) as pub:
             pub.send(bytes(most + 1))
     with stream.publisher(4242, bytes, dir=driver_dir, linger_s=0) as pub:

@@ -160,7 +160,7 @@ def test_stat_shows_a_rate_with_its_fill_naks_and_headroom(driver, name):
 
         assert until(is_told) > 0
         text = "\n".join(_stat.screen(driver.dir, 2, {}, 0.0, False)[0])
-        assert "    rate: " in text
+        assert "    rate limit now: " in text
         assert "reports of a filling buffer (fill NAKs)" in text
         assert re.search(r"^    headroom: \d+\.\d\d \(", text, re.MULTILINE)
         pub.set_rate(rate.Fixed("1MB/s"))
@@ -267,4 +267,4 @@ def test_a_law_without_a_reason_to_limit_is_shown_as_no_limit(driver, name):
     with stream.publisher(name, bytes, dir=driver.dir, rate=law, linger_s=0) as pub:
         assert state_of(driver.dir, pub).rate is not None
         text = "\n".join(_stat.screen(driver.dir, 2, {}, 0.0, False)[0])
-        assert "    rate: no limit; reports of a filling buffer" in text
+        assert "    rate limit now: none; reports of a filling buffer" in text

@@ -119,6 +119,26 @@ def test_a_reader_out_of_demand_is_shown_as_that(driver_dir, name, medium):
         reader.cancel()
 
 
+def position(driver_dir, name):
+    return next(one for one in metrics.publications(driver_dir) if one.name == name).position
+
+
+def test_a_second_print_says_how_much_was_sent_since_the_first(driver_dir, name):
+    with (
+        stream.subscriber(name, bytes, dir=driver_dir),
+        stream.publisher(name, bytes, dir=driver_dir, linger_s=0) as pub,
+    ):
+        pub.send(bytes(1000))
+        until(lambda: position(driver_dir, name) == 1056)
+        lines, before = _stat.screen(driver_dir, 2, {}, 0.0, False)
+        assert "sent 1,056 bytes; room" in section("\n".join(lines), name)
+        pub.send(bytes(1000))
+        until(lambda: position(driver_dir, name) == 2112)
+        lines, _ = _stat.screen(driver_dir, 2, before, 2.0, False)
+        shown = section("\n".join(lines), name)
+        assert "sent 2,112 bytes (528/s in the last 2.0 s); room" in shown
+
+
 def test_the_publishers_notice_and_error_ask_for_the_slip(driver_dir, name, caplog, monkeypatch):
     monkeypatch.setattr("rstream.stream._sender.NOTICE_AFTER_S", 0.05)
     question = f"a reader of '{name}tick' waits here: did you mean '{name}ticks'?"
@@ -218,6 +238,16 @@ def test_both_sides_of_shared_work_give_no_hint(driver_dir, name):
         assert worker.get(timeout_s=10).item == 1
         assert hint_for_reader(driver_dir, name, "aeron:ipc", stream_id=hello_id(name)) == ""
         assert "with this name is here" not in section(stat(driver_dir), name)
+
+
+def test_a_request_with_a_slip_is_asked_for_the_servers_name(driver_dir, name):
+    served = rstream.serve(f"{name}square", dir=driver_dir)(lambda n: n * n)
+    with served, rstream.service.requester(f"{name}square", dir=driver_dir) as asks:
+        assert asks.request(3, timeout_s=10) == 9  # it has callers
+        with pytest.raises(NoServer) as raised:
+            rstream.request(f"{name}sqare", 1, dir=driver_dir, timeout_s=0.1)
+    question = f"'{name}square' is served here: did you mean '{name}square'?"
+    assert question in str(raised.value)
 
 
 def test_a_request_to_a_plain_name_and_a_reader_of_a_service(driver_dir, name):
