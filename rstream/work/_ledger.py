@@ -63,6 +63,7 @@ class Ledger:
         self._returned_max = returned_max
         self._lanes: OrderedDict[int, _Lane] = OrderedDict()
         self._told = 0
+        self._has_left = False  # the last report was made
         #: Counts changes.
         self.version = 0
 
@@ -102,9 +103,9 @@ class Ledger:
             held[number] = True
 
     def done(self, lane: int, number: int) -> bool:
-        """The user has acknowledged it. False: it was done before."""
+        """The user has acknowledged it. False: it was done before, or its reader has left."""
         known = self._lanes.get(lane)
-        if known is None or number not in known.held:
+        if known is None or number not in known.held or self._has_left:
             return False
         known.done(number)
         self._note(known)
@@ -112,12 +113,17 @@ class Ledger:
         return True
 
     def give_back(self, lane: int, number: int) -> bool:
-        """The user has given it back. False: it was done before."""
+        """The user has given it back. False: as :meth:`done`."""
         known = self._lanes.get(lane)
-        if known is None or number not in known.held:
+        if known is None or number not in known.held or self._has_left:
             return False
         known.returned.append(number)  # first: what is done and not returned is acknowledged
         return self.done(lane, number)
+
+    def has_left_with(self, lane: int, number: int) -> bool:
+        """Whether the last report said that it is not done with this message."""
+        known = self._lanes.get(lane)
+        return self._has_left and known is not None and number in known.held
 
     @property
     def lanes(self) -> int:
@@ -141,6 +147,7 @@ class Ledger:
             is_whole: False: only those that have changed since a report reached every publisher,
                 and those with a held message.
         """
+        self._has_left |= is_leaving
         return [
             known.report(lane, is_leaving=is_leaving)
             for lane, known in self._lanes.items()

@@ -30,6 +30,7 @@ from rstream._neighbours import why_quiet
 from rstream._pickling import refuse_pickling
 from rstream._process import holds, is_inherited, quiet_when_torn_down, raise_interrupt
 from rstream._unclosed import call_site, warn_unclosed
+from rstream._with_hints import refuses_async_with
 from rstream.channel import Channel
 from rstream.codecs import raw
 from rstream.driver import resolve_dir
@@ -77,7 +78,7 @@ class Job(Generic[T]):
             before, which died, left, or gave it back.
     """
 
-    __slots__ = ("_lane", "_number", "_owner", "delivery", "item")
+    __slots__ = ("_is_done", "_lane", "_number", "_owner", "delivery", "item")
 
     def __init__(
         self, owner: Subscriber[T], item: T, delivery: int, lane: int, number: int
@@ -87,9 +88,15 @@ class Job(Generic[T]):
         self._owner: Subscriber[T] = owner
         self._lane = lane
         self._number = number
+        self._is_done: bool | None = None  # acknowledged, or given back; None: neither
 
     def __repr__(self) -> str:
         return f"<rstream.work.Job {self.item!r}, delivery {self.delivery}>"
+
+    @property
+    def key(self) -> tuple[int, int]:
+        """For its reader: lane and number."""
+        return self._lane, self._number
 
     @property
     def is_redelivered(self) -> bool:
@@ -97,14 +104,45 @@ class Job(Generic[T]):
         return self.delivery > 1
 
     def ack(self) -> None:
-        """It is done: nobody gets it again. Idempotent."""
-        self._owner.settle(self._lane, self._number, is_done=True)
+        """It is done: nobody gets it again. To say so again changes nothing.
+
+        Raises:
+            ClosedError: too late: its reader was closed before, and another one gets it again.
+            RStreamError: it was given back before.
+        """
+        if self._settle(is_done=True):
+            return
+        if self._owner.has_given_up(self._lane, self._number):
+            raise ClosedError(
+                f"{self._owner!r}: closed before this job was acknowledged; another reader gets it "
+                "again",
+                hint="acknowledge jobs before the reader's block ends",
+            )
 
     def give_back(self) -> None:
-        """It is not done: its publisher gives it to a reader again, marked. Idempotent."""
-        self._owner.settle(self._lane, self._number, is_done=False)
+        """It is not done: its publisher gives it to a reader again, marked. To say so again, or
+        when its reader was closed, changes nothing.
+
+        Raises:
+            RStreamError: it was acknowledged before: nobody gets it again.
+        """
+        self._settle(is_done=False)
+
+    def _settle(self, *, is_done: bool) -> bool:
+        """False: it was settled before, in the same way, or its reader has left with it."""
+        if self._owner.settle(self._lane, self._number, is_done=is_done):
+            self._is_done = is_done
+            return True
+        if self._is_done is (not is_done):
+            before = "acknowledged" if self._is_done else "given back"
+            raise RStreamError(f"{self._owner!r}: this job was {before} before")
+        return False
 
 
+@refuses_async_with(
+    "`with rstream.work.subscriber(...)`, or `async with rstream.aio.work_subscriber(...)` in an "
+    "event loop"
+)
 class Subscriber(Generic[T]):
     """Takes jobs; made by :func:`rstream.work.subscriber`.
 
@@ -251,7 +289,7 @@ class Subscriber(Generic[T]):
         if current is None:
             return
         if is_done and self._chosen.acknowledge == "next" and not is_inherited(self._pid):
-            current.ack()
+            self.settle(*current.key, is_done=True)
         self._current = None  # then: an interrupted call acknowledges it again
 
     def _next(self, timeout_s: float | None) -> Job[T] | None:
@@ -346,13 +384,13 @@ class Subscriber(Generic[T]):
     def _decode(self, payload: bytes) -> list[T]:
         return self._codec.decode_many([payload[HEAD.size :]])
 
-    def settle(self, lane: int, number: int, *, is_done: bool) -> None:
-        """For :class:`Job`: it is done, or given back."""
+    def settle(self, lane: int, number: int, *, is_done: bool) -> bool:
+        """For :class:`Job`: it is done, or given back. False: it was before, or it is too late."""
         with self._lock:
             ledger = self._ledger
             settled = ledger.done(lane, number) if is_done else ledger.give_back(lane, number)
             if not settled:
-                return
+                return False
             self._done += is_done
             self._unreported += 1
             is_due = (
@@ -362,6 +400,12 @@ class Subscriber(Generic[T]):
             )
         if is_due and not self._is_closed:
             self._report()
+        return True
+
+    def has_given_up(self, lane: int, number: int) -> bool:
+        """For :class:`Job`: whether it has left with this one, which others get."""
+        with self._lock:
+            return self._ledger.has_left_with(lane, number)
 
     # ---- the end ----
 

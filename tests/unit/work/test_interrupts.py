@@ -7,12 +7,13 @@ and both ends go on.
 from __future__ import annotations
 
 import contextlib
+import gc
 import time
 
 import pytest
 
 from rstream import work
-from rstream.errors import BackPressured, ReadTimeout
+from rstream.errors import BackPressured, ReadTimeout, RStreamError
 from tests.interrupts import at_each_check, at_each_place
 from tests.support import in_thread, until
 
@@ -138,7 +139,8 @@ def test_settling_is_made_again(driver_dir, name, acknowledge):
 
         def after(where):
             if taken:  # the program has it, and says it again
-                taken[-1].ack()
+                with contextlib.suppress(RStreamError):  # it was given back
+                    taken[-1].ack()
             deadline_s = time.monotonic() + 10
             while jobs.unacknowledged:
                 assert time.monotonic() < deadline_s, where
@@ -167,6 +169,7 @@ def test_closing_is_made_again(driver_dir, name):
     def after(where):
         while opened:
             opened.pop().close()
+        gc.collect()  # else one that was interrupted may get the job
         with (
             work.subscriber(name, dir=driver_dir) as reader,
             work.publisher(name, linger_s=5, dir=driver_dir) as jobs,

@@ -25,6 +25,7 @@ from rstream.errors import (
     NotConnected,
     NotSupported,
     ReadTimeout,
+    RStreamError,
     StreamEnded,
 )
 from rstream.stream import SessionChanged
@@ -243,6 +244,41 @@ def test_a_late_publisher_finds_the_readers_at_once(ends):
     assert time.monotonic() - begin_s < 0.9  # not by the report that comes once a second
 
 
+def test_what_a_job_says_too_late_is_an_error(ends):
+    reader = ends.subscriber(prefetch=3, acknowledge="explicit")
+    publisher = ends.publisher()
+    publisher.send_many(["done", "back", "late"])
+    done, back, late = (reader.get(timeout_s=5) for _ in range(3))
+    for _ in range(2):
+        done.ack()
+        back.give_back()
+    with pytest.raises(RStreamError, match="this job was acknowledged before"):
+        done.give_back()
+    with pytest.raises(RStreamError, match="this job was given back before"):
+        back.ack()
+    reader.close()
+    for _ in range(2):
+        with pytest.raises(ClosedError, match="another reader gets it again; acknowledge"):
+            late.ack()
+        late.give_back()
+        done.ack()
+    other = ends.subscriber(prefetch=2)
+    assert {other.get(timeout_s=5).item for _ in range(2)} == {"back", "late"}
+
+
+def test_a_block_that_was_closed_in_it_ends_in_peace(ends):
+    with ends.publisher() as publisher:
+        with ends.subscriber() as reader:
+            publisher.send("a")
+            for job in reader:
+                assert job.item == "a"
+                reader.close()
+        assert publisher.unacknowledged == 1
+        assert next(iter(ends.subscriber())).is_redelivered
+        publisher.close(linger_s=0)
+        publisher.events()
+
+
 def test_close_waits_until_everything_is_acknowledged(ends):
     reader = ends.subscriber()
     publisher = ends.publisher()
@@ -286,7 +322,7 @@ def test_a_block_ends_in_peace_when_events_has_told_all(ends):
         assert publisher.wait_acknowledged(timeout_s=5)
         (event,) = publisher.events()
     assert event.item == "hard"
-    with pytest.raises(MessagesLost, match="given up after 1 deliveries"):  # noqa: SIM117
+    with pytest.raises(MessagesLost, match="given up after 1 deliveries"):
         with ends.publisher(deliveries_max=1) as publisher:
             publisher.send("harder")
             reader.get(timeout_s=5).give_back()
