@@ -11,6 +11,7 @@ from operator import length_hint
 from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
 from rstream._process import quiet_when_torn_down
+from rstream._with_hints import refuses_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -82,6 +83,7 @@ class Items(Generic[T]):
             source.consume(source.handed_out() - source.in_hand)
 
 
+@refuses_for
 class Batches(Generic[T]):
     """An async iterator over lists of objects; :meth:`Subscriber.batches` makes it."""
 

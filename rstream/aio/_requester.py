@@ -268,6 +268,7 @@ class Requester(Caller[A]):
         await self.close()
 
 
+@refuses_with("`async with requester.request_stream(...) as answers:`")
 class AnswerStream(Generic[A]):
     """The answers to one request, in order: ``async for answer in stream``. One task at a time.
 

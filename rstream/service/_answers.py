@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
 from rstream._process import park_at_exit, quiet_when_torn_down
+from rstream._with_hints import refuses_async_with
 from rstream.errors import ClosedError, CodecError, RStreamError
 from rstream.service._caller import check_demand
 from rstream.service._wire import Kind
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 A = TypeVar("A")
 
 
+@refuses_async_with(
+    "`with requester.request_stream(...)`, or use rstream.aio.requester(...) in an event loop"
+)
 class AnswerStream(Generic[A]):
     """The answers to one request, in order: ``for answer in stream``. One thread at a time.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import rstream
-from rstream import aio, service
+from rstream import aio, service, work
 
 LINES = {
     "publisher": r"this publisher is not open yet; write `async with rstream\.aio\.publisher\(",
@@ -57,3 +57,33 @@ async def test_async_with_around_a_face_that_blocks_says_so(driver_dir, name):
         with pytest.raises(TypeError, match=r"`async with rstream\.aio\.requester\(\.\.\.\)`"):
             async with asks:
                 pass
+
+
+def blocking_faces(name, driver_dir):
+    yield rstream.subscriber(name, dir=driver_dir), r"rstream\.aio\.subscriber"
+    yield work.subscriber(name, dir=driver_dir), r"rstream\.aio\.work_subscriber"
+
+
+@pytest.mark.anyio
+async def test_an_async_for_over_a_face_that_blocks_says_so(driver_dir, name):
+    for face, instead in blocking_faces(name, driver_dir):
+        with face, pytest.raises(TypeError, match=rf"^async for: this .*{instead}\(.*, and `for`$"):
+            async for _ in face:
+                pass
+    with work.publisher(name, dir=driver_dir) as jobs:
+        with pytest.raises(TypeError, match=r"^async with: .*rstream\.aio\.work_publisher\("):
+            async with jobs:
+                pass
+
+
+@pytest.mark.anyio
+async def test_a_for_over_what_is_awaited_says_so(driver_dir, name):
+    async with (
+        aio.subscriber(name, dir=driver_dir) as sub,
+        aio.work_subscriber(name, dir=driver_dir) as jobs,
+        aio.requester(name, dir=driver_dir) as asks,
+    ):
+        for face in (sub, sub.batches(), jobs, asks.request_stream(1)):
+            with pytest.raises(TypeError, match=r"^for: the items of this .* write `async for`$"):
+                for _ in face:
+                    pass
