@@ -229,6 +229,6 @@ def number(
         value = kind(text)
     except ValueError:
         value = 0
-    if value <= 0 and not (least is not None and name not in options):
+    if not value > 0 and not (least is not None and name not in options):
         raise ConfigError(f'{who}: option "{name}" is {text!r}: must be a number above 0')
     return value

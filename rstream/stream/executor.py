@@ -10,6 +10,8 @@ import threading
 from collections import deque
 from typing import Protocol
 
+from rstream._checks import check_seconds
+
 __all__ = ("CallerExecutor", "Executor", "Loop", "ThreadExecutor")
 
 
@@ -60,7 +62,12 @@ class CallerExecutor:
         self._loops.append(loop)
 
     def run_pending(self, *, wait_s: float = 0.0) -> bool:
-        """One step of each loop; False when none is left."""
+        """One step of each loop; False when none is left.
+
+        Args:
+            wait_s: most seconds that each of them waits for items.
+        """
+        check_seconds("wait_s", wait_s)
         for _ in range(len(self._loops)):
             loop = self._loops.popleft()
             if loop.step(wait_s):

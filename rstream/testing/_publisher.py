@@ -8,7 +8,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from rstream import abc
-from rstream._checks import check_seconds, check_subscriber
+from rstream._checks import check_seconds, check_subscriber, check_timeout
 from rstream.errors import LocalContractError
 from rstream.flow.demand import Demand
 
@@ -193,6 +193,7 @@ class TestPublisher(abc.Publisher[T], Generic[T]):
         self._await(lambda: self.is_cancelled, "a cancellation", timeout_s)
 
     def _await(self, is_there: Callable[[], bool], wanted: str, timeout_s: float | None) -> None:
+        check_timeout(timeout_s)
         limit_s = self.timeout_s if timeout_s is None else timeout_s
         deadline_s = time.monotonic() + limit_s
         with self._changed:

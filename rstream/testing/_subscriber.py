@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from rstream import abc
-from rstream._checks import check_seconds
+from rstream._checks import check_seconds, check_timeout
 from rstream.testing._recorder import Complete, Error, Next, Recorder, Signal
 
 if TYPE_CHECKING:
@@ -269,6 +269,7 @@ class TestSubscriber(abc.Subscriber[T], Generic[T]):
     # ---- parts ----
 
     def _limit(self, timeout_s: float | None) -> float:
+        check_timeout(timeout_s)
         return self.timeout_s if timeout_s is None else timeout_s
 
     def _element(self, wanted: str, timeout_s: float | None) -> T:

@@ -13,7 +13,9 @@ import rstream
 import rstream.driver
 from rstream import aio, service, stages, stream, work
 from rstream.errors import ConfigError
+from rstream.spark._options import number as spark_number
 from rstream.stages import for_each, from_iterable
+from rstream.testing import TestPublisher, TestSubscriber
 
 MINUS = -0.5
 
@@ -135,6 +137,25 @@ def test_the_transport_and_the_driver(driver_dir, name):
             refused(pub.set_rate, rstream.rate.Adaptive(), timeout_s=MINUS)
     refused(rstream.driver.ensure_driver, driver_dir, timeout_s=MINUS)
     refused(rstream.config.ClientConfig, registration_timeout_s=MINUS)
+
+
+def test_a_programs_own_tests():
+    reader: TestSubscriber[int] = TestSubscriber()
+    for wait in (reader.take, reader.await_end, reader.expect_complete, reader.expect_subscription):
+        refused(wait, timeout_s=MINUS)
+    refused(reader.await_count, 1, timeout_s=MINUS)
+    refused(reader.expect_none, for_s=MINUS)
+    source: TestPublisher[int] = TestPublisher()
+    for wait in (source.await_subscriber, source.await_request, source.await_cancel):
+        refused(wait, timeout_s=MINUS)
+
+
+def test_reactive_streams_and_policies(driver_dir, name):
+    refused(stream.CallerExecutor().run_pending, wait_s=MINUS)
+    evict = rstream.policy.Evict(MINUS)
+    refused(stream.subscriber, name, dir=driver_dir, on_slow=evict)
+    with pytest.raises(ConfigError, match="must be a number above 0"):
+        spark_number({"offertimeout": "nan"}, "offertimeout", "120", float)
 
 
 def test_stages():

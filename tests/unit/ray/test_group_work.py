@@ -164,7 +164,7 @@ def test_a_block_does_not_end_as_if_all_were_done(members):
     end = members()
     gate = threading.Event()
     end.start(lambda _: gate.wait(20))
-    with pytest.raises(MessagesLost, match="1 of 1 messages"):  # noqa: SIM117
+    with pytest.raises(MessagesLost, match="1 of 1 messages"):
         with Group([end.handle], share="work", linger_s=0.05) as group:
             group.send("held")
     gate.set()
