@@ -21,7 +21,9 @@ def call_site() -> str:
 
 
 def warn_unclosed(one: object, made_at: str) -> None:
-    """Warn that ``one`` goes without having been closed; for its ``__del__`` alone."""
+    """Warn that ``one`` goes without having been closed; for its ``__del__`` alone. Where warnings
+    are errors it raises: close what has a thread all the same.
+    """
     warnings.warn(
         f"{one!r} was not closed; made at {made_at}", ResourceWarning, stacklevel=4, source=one
     )

@@ -439,8 +439,10 @@ class Driver:
     def __del__(self) -> None:
         # In a forked child this is the parent's driver.
         if getattr(self, "_open_pid", 0) == os.getpid():
-            warn_unclosed(self, self._made_at)
-            self.close()
+            try:
+                warn_unclosed(self, self._made_at)
+            finally:
+                self.close()
 
     def __reduce__(self) -> NoReturn:
         refuse_pickling(self, "pass its dir")

@@ -115,8 +115,10 @@ class LossyLink:
     @quiet_when_torn_down
     def __del__(self) -> None:
         if not getattr(self, "_is_closed", True):
-            warn_unclosed(self, self._made_at)
-            self.close()
+            try:
+                warn_unclosed(self, self._made_at)
+            finally:
+                self.close()
 
     def __enter__(self) -> Self:
         return self

@@ -672,9 +672,11 @@ class Publisher(Generic[T]):
     def __del__(self) -> None:
         if self._is_closed or is_inherited(self._pid):
             return
-        if not self._is_closing:
-            warn_unclosed(self, self._made_at)
-        self.close(linger_s=0)
+        try:
+            if not self._is_closing:
+                warn_unclosed(self, self._made_at)
+        finally:
+            self.close(linger_s=0)
 
 
 def _at_close(message: Message, missing: str) -> str:

@@ -454,9 +454,11 @@ class Subscriber(Generic[T]):
     def __del__(self) -> None:
         if self._has_left or is_inherited(self._pid):
             return
-        if not self._is_closed:
-            warn_unclosed(self, self._made_at)
-        self.close()
+        try:
+            if not self._is_closed:
+                warn_unclosed(self, self._made_at)
+        finally:
+            self.close()
 
 
 def _lanes_channel(host: str, port: int) -> Channel:

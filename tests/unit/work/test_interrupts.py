@@ -7,7 +7,6 @@ and both ends go on.
 from __future__ import annotations
 
 import contextlib
-import gc
 import time
 
 import pytest
@@ -169,7 +168,6 @@ def test_closing_is_made_again(driver_dir, name):
     def after(where):
         while opened:
             opened.pop().close()
-        gc.collect()  # else one that was interrupted may get the job
         with (
             work.subscriber(name, dir=driver_dir) as reader,
             work.publisher(name, linger_s=5, dir=driver_dir) as jobs,

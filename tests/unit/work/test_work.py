@@ -337,6 +337,20 @@ def test_a_block_that_fails_or_does_not_wait_raises_nothing_else(ends):
         publisher.offer(2)
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_an_unclosed_end_closes_also_where_warnings_are_errors(ends, name, driver_dir):
+    work.subscriber(name, dir=driver_dir)
+    dropped = work.publisher(name, dir=driver_dir)
+    thread = dropped._thread
+    del dropped
+    gc.collect()
+    thread.join(5)
+    assert not thread.is_alive()
+    reader, publisher = ends.subscriber(), ends.publisher()
+    publisher.send(1)
+    assert reader.get(timeout_s=5).item == 1
+
+
 def test_a_reader_that_stays_waits_for_the_next_publisher(ends):
     reader = ends.subscriber(stays=True)
     for n in range(2):
