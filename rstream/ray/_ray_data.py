@@ -7,7 +7,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import logging
+import threading
 import time
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,12 +24,16 @@ from rstream.stream import Gap
 from rstream.stream._publisher_facts import why_gone
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Generator, Iterable, Sequence
 
     from rstream.ray._targets import Target
     from rstream.ray._wanted import Wanted
     from rstream.stream import Publisher
 
+log = logging.getLogger("rstream")
+
+#: After so many seconds without progress a write task logs that its reader stands still.
+NOTICE_AFTER_S: Final = 5.0
 #: Pause between two looks whether a reader is there.
 PAUSE_S: Final = 0.005
 
@@ -81,7 +88,7 @@ class RstreamDatasink(Datasink[dict[str, int]]):
             ``rows`` and ``messages`` that were sent.
         """
         rows = messages = 0
-        with self._target.open() as out:
+        with self._target.open() as out, _notice(out):
             for block in blocks:
                 table = BlockAccessor.for_block(block).to_arrow()
                 for batch in record_batches(table, self._batch_bytes):
@@ -106,6 +113,39 @@ def _await_reader(publisher: Publisher[Any]) -> None:
         if limit_s is not None and time.monotonic() - began_s >= limit_s:
             return
         time.sleep(PAUSE_S)
+
+
+@contextlib.contextmanager
+def _notice(out: Publisher[Any] | Group) -> Generator[None]:
+    """Log, once, that the reader takes nothing of what this task has sent."""
+    is_over = threading.Event()
+
+    def watch() -> None:
+        before: int | float | None = None
+        while not is_over.wait(NOTICE_AFTER_S):
+            now = _progress(out)
+            if now == before and _has_unread(out):
+                return log.warning(
+                    "%r: its reader has taken nothing for %g s of what this write task has sent; "
+                    "if it is read behind write_datasink, in the same thread (iter_batches), each "
+                    "of the two waits for the other: read in another thread or program",
+                    out,
+                    NOTICE_AFTER_S,
+                )
+            before = now
+        return None
+
+    thread = threading.Thread(target=watch, name="rstream-write-task", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()
+
+
+def _has_unread(out: Publisher[Any] | Group) -> bool:
+    return out.statistics()["unconsumed" if isinstance(out, Group) else "unread_bytes"] > 0
 
 
 def _drain(out: Publisher[Any] | Group, timeout_s: float | None) -> None:

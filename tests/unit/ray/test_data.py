@@ -333,10 +333,14 @@ def test_a_sink_for_a_group_writes_to_each_member(driver_dir):
         assert [[batch.num_rows for batch in into] for into in got] == [[3], [3]]
 
 
-def test_a_reader_that_stands_still_fails_the_write(end):
+def test_a_reader_that_stands_still_fails_the_write(end, monkeypatch, caplog):
+    monkeypatch.setattr("rstream.ray._ray_data.NOTICE_AFTER_S", 0.1)
     sink = datasink(end.handle, timeout_s=0.3, linger_s=0.1)
     with pytest.raises(BackPressured, match=r"has consumed nothing for 0\.3 s"):
         sink.write(blocks_of(rows(0, 3)), None)
+    (notice,) = [one for one in caplog.messages if "write task" in one]
+    assert "its reader has taken nothing for 0.1 s of what this write task has sent" in notice
+    assert "read in another thread or program" in notice
 
 
 @pytest.mark.parametrize("members", [1, 2])
