@@ -84,6 +84,13 @@ class MemberLost:
     number: int
     reason: str
 
+    def __str__(self) -> str:
+        first = f"; the first item that it may not have consumed is {self.number}"
+        return (
+            f"member {self.handle.title} was dropped: {self.reason}{first if self.number else ''}; "
+            "add(handle) takes it in again"
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Missed:
@@ -99,6 +106,12 @@ class Missed:
     first: int
     last: int
 
+    def __str__(self) -> str:
+        return (
+            f"member {self.handle.title} missed items {self.first} to {self.last}, or may have: "
+            'send them again; flow_control="min" waits for slow members'
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberBack:
@@ -111,6 +124,10 @@ class MemberBack:
 
     handle: StreamHandle
     number: int
+
+    def __str__(self) -> str:
+        since = f", from item {self.number} on" if self.number else ""
+        return f"member {self.handle.title} is back{since}"
 
 
 GroupEvent: TypeAlias = MemberLost | MemberBack | Missed | Unfinished

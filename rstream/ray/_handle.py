@@ -50,7 +50,7 @@ QUERY: Final = {
 OPTIONAL: Final = {"actor_id": ""}
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class StreamHandle:
     """Address of one reader of one stream: picklable, comparable, and plain text for Spark options.
 
@@ -83,6 +83,14 @@ class StreamHandle:
     node: str
     codec: str
     actor_id: str = ""
+
+    def __repr__(self) -> str:
+        return f"<rstream.ray.StreamHandle of {self.title}>"
+
+    @property
+    def title(self) -> str:
+        """The reader, for people."""
+        return f"{self.name!r} at {self.endpoint or self.driver_dir}, id {self.stream_id}"
 
     def __str__(self) -> str:
         """The handle as one line of text, a URI; :meth:`from_text` reads it."""

@@ -509,3 +509,27 @@ def test_a_block_from_the_network_is_refused(ends, far_dir):
         until(lambda: got)
     (event,) = (one for one in end.events() if isinstance(one, Refused))
     assert "only a writer of this host" in event.reason
+
+
+def test_events_say_what_where_and_what_next(driver_dir):
+    with reader("ticks", dir=driver_dir) as end:
+        handle = end.handle
+        where = f"member 'ticks' at {handle.endpoint}, id {handle.stream_id}"
+        texts = {
+            Missed(
+                handle=handle, first=3, last=9
+            ): f"{where} missed items 3 to 9, or may have: send "
+            'them again; flow_control="min" waits for slow members',
+            MemberLost(
+                handle=handle, number=3, reason="no reader for 3 s"
+            ): f"{where} was dropped: "
+            "no reader for 3 s; the first item that it may not have consumed is 3; add(handle) takes "
+            "it in again",
+            MemberLost(handle=handle, number=0, reason="it failed"): f"{where} was dropped: it "
+            "failed; add(handle) takes it in again",
+            MemberBack(handle=handle, number=4): f"{where} is back, from item 4 on",
+        }
+    for event, text in texts.items():
+        assert str(event) == text
+        assert repr(event).startswith(f"{type(event).__name__}(handle=<rstream.ray.StreamHandle of")
+        assert len(repr(event)) < 150
