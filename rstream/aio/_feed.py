@@ -24,7 +24,7 @@ from rstream.aio._sleeper import Sleeper
 from rstream.aio._thread_call import ThreadCall
 from rstream.aio._turns import Parts
 from rstream.errors import ClosedError, ConcurrentUseError, DriverLost
-from rstream.stream._subscriber import WAIT_FOREVER_S
+from rstream.stream._subscriber import WAIT_FOREVER_S, title_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -162,14 +162,14 @@ class Feed(Generic[T]):
     def _check_alone(self) -> None:
         if self.is_reading:
             raise ConcurrentUseError(
-                f"{self.source!r}: another task is reading; one task at a time",
+                f"{title_of(self.source)}: another task is reading; one task at a time",
                 hint="open one subscriber for each task, or hand the objects out through a queue",
             )
 
     def check_open(self) -> None:
         """Raise ClosedError if it was closed here."""
         if self.is_closed:
-            raise ClosedError(f"{self.source!r}: this subscriber is closed")
+            raise ClosedError(f"{title_of(self.source)}: this subscriber is closed")
 
     def _enter(self) -> None:
         self._check_alone()

@@ -12,7 +12,7 @@ from rstream.aio._feed import Feed
 from rstream.aio._iterators import Batches, Items
 from rstream.aio._turns import turns_here
 from rstream.errors import ReadTimeout, StreamEnded
-from rstream.stream._subscriber import hint_of_timeout
+from rstream.stream._subscriber import hint_of_timeout, title_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -159,11 +159,12 @@ class Subscriber(Generic[T]):
         self._feed.check_open()
         if self.is_ended:
             raise StreamEnded(
-                f"{self!r}: the stream has ended; every publisher has completed it or failed",
+                f"{title_of(self._source)}: the stream has ended; every publisher has completed it "
+                "or failed",
                 hint="with stays=True a subscriber waits for the next publisher",
             )
         raise ReadTimeout(
-            f"{self!r}: no message within {timeout_s:g} s",
+            f"{title_of(self._source)}: no message within {timeout_s:g} s",
             hint=hint_of_timeout(self._source, timeout_s or 0.0),
         )
 

@@ -36,6 +36,7 @@ from rstream.service import Service, serve
 from rstream.stream import Lost, Subscriber, Unavailable, _pump
 from rstream.stream._events import EVENTS_MAX
 from rstream.stream._placed_errors import PlacedErrors
+from rstream.stream._subscriber import title_of
 from rstream.stream._watched import Bell
 
 if TYPE_CHECKING:
@@ -121,6 +122,10 @@ class CommittedSubscriber(Subscriber[Any]):
 
     def __repr__(self) -> str:
         return f"<rstream.Subscriber over {self._source!r}>"
+
+    @property
+    def _stream_title(self) -> str:
+        return title_of(self._source)
 
     # ---- from passing through to staging ----
 
@@ -308,7 +313,7 @@ class CommittedSubscriber(Subscriber[Any]):
 
     def _take(self, limit: int) -> list[Any]:
         if self._closed:
-            raise ClosedError(f"{self!r} is closed")
+            raise ClosedError(f"{self._stream_title}: this subscriber is closed")
         self._count(len(self._out))
         with self._changed:
             self._is_woken = False

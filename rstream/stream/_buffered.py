@@ -30,7 +30,7 @@ from rstream.flow.queues import (
 from rstream.stream import _pump
 from rstream.stream._eviction import check_evict
 from rstream.stream._placed_errors import PlacedErrors
-from rstream.stream._subscriber import Subscriber
+from rstream.stream._subscriber import Subscriber, title_of
 from rstream.stream._watched import Bell
 
 if TYPE_CHECKING:
@@ -126,6 +126,10 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
 
     def __repr__(self) -> str:
         return f"<rstream.Subscriber over {self._reader!r}>"
+
+    @property
+    def _stream_title(self) -> str:
+        return title_of(self._reader)
 
     @property
     def reader(self) -> Reader[T]:
@@ -226,7 +230,7 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
 
     def _take(self, limit: int) -> list[T]:
         if self._closed:
-            raise ClosedError(f"{self!r} is closed")
+            raise ClosedError(f"{self._stream_title}: this subscriber is closed")
         with self._changed:
             self._is_woken = False
             if self._errors.is_due:

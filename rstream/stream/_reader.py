@@ -199,6 +199,12 @@ class Reader(Subscriber[T], Generic[T]):
         channels = ", ".join(source.channel for source in self._inputs.joined)
         return f"<rstream.stream.Reader {self.name or self.stream_id!r} on {channels or 'nothing'}>"
 
+    @property
+    def _stream_title(self) -> str:
+        channels = ", ".join(source.channel for source in self._inputs.joined)
+        title = self._report.title
+        return f"{title} on {channels}" if channels and not self._report.owner else title
+
     # ---- facts ----
 
     @property

@@ -212,17 +212,23 @@ class Subscriber(ABC, Generic[T]):
         while not (items := self.poll(1)):
             if self.is_ended:
                 raise StreamEnded(
-                    f"{self!r}: the stream has ended; every publisher has completed it or failed",
+                    f"{self._stream_title}: the stream has ended; every publisher has completed "
+                    "it or failed",
                     hint="with stays=True a subscriber waits for the next publisher",
                 )
             left_s = None if deadline_s is None else deadline_s - time.monotonic()
             if left_s is not None and left_s <= 0:
                 raise ReadTimeout(
-                    f"{self!r}: no message within {timeout_s:g} s",
+                    f"{self._stream_title}: no message within {timeout_s:g} s",
                     hint=self._hint_of_timeout(timeout_s or 0.0),
                 )
             self.wait(left_s)
         return items[0]
+
+    @property
+    def _stream_title(self) -> str:
+        """The stream and where it is read, for people."""
+        return repr(self)
 
     def batches(self) -> Iterator[list[T]]:
         """Iterate over lists of 1 to :attr:`prefetch` objects, as they have arrived.
@@ -362,6 +368,11 @@ class Subscriber(ABC, Generic[T]):
     def __del__(self) -> None:
         if not (self._closed or self.forget_inherited()):
             warn_unclosed(self, self.made_at)
+
+
+def title_of(subscriber: Subscriber[Any]) -> str:
+    """The stream and where it is read, for people."""
+    return subscriber._stream_title  # pyright: ignore[reportPrivateUsage] - same file
 
 
 def hint_of_timeout(subscriber: Subscriber[Any], timeout_s: float) -> str:

@@ -523,8 +523,8 @@ def test_events_say_what_where_and_what_next(driver_dir):
             MemberLost(
                 handle=handle, number=3, reason="no reader for 3 s"
             ): f"{where} was dropped: "
-            "no reader for 3 s; the first item that it may not have consumed is 3; add(handle) takes "
-            "it in again",
+            "no reader for 3 s; the first item that it may not have consumed is 3; add(handle) "
+            "takes it in again",
             MemberLost(handle=handle, number=0, reason="it failed"): f"{where} was dropped: it "
             "failed; add(handle) takes it in again",
             MemberBack(handle=handle, number=4): f"{where} is back, from item 4 on",

@@ -66,7 +66,9 @@ def test_types_select_their_codecs(driver_dir, name):
 def test_get_waits_for_one_object(driver_dir, name, on_slow):
     with stream.subscriber(name, dir=driver_dir, on_slow=on_slow) as sub:
         for timeout_s in (0, 0.05):
-            with pytest.raises(ReadTimeout, match="no message within") as raised:
+            with pytest.raises(
+                ReadTimeout, match=rf"^stream '{name}' on \S+: no message within"
+            ) as raised:
                 sub.get(timeout_s=timeout_s)
             assert isinstance(raised.value, TimeoutError)
         pub = stream.publisher(name, dir=driver_dir)
