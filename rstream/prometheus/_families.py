@@ -244,6 +244,12 @@ def _publications(look: Look) -> list[Family]:
             "Subscribers in shared memory",
             [s.subscribers if s.is_ipc else None for s in states],
         ),
+        of(
+            "oldest_job_timestamp_seconds",
+            "gauge",
+            "Since when its reader of shared work has had its oldest job",
+            [s.job_held_ms / 1000 if s.job_held_ms else None for s in states],
+        ),
         _held(states),
         _holders(states),
     ]

@@ -260,6 +260,7 @@ class Group:
         self._codec: Codec[Any] | None = None
         self._codec_name = ""
         self._driver_dir = driver_dir
+        check_seconds("linger_s", options.get("linger_s", 0.0))
         self._options = options
         self._lock = threading.Lock()
         self._send_lock = threading.Lock()

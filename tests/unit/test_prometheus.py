@@ -125,6 +125,12 @@ def test_large_messages_in_shared_memory_count_with_their_bytes() -> None:
     }
 
 
+def test_a_job_that_is_held_has_its_beginning() -> None:
+    for held_ms, shown in ((0, {}), (1_500_000, {LABELS: 1500.0})):
+        look = Look(dir="/none", is_alive=True, publications=[publication(job_held_ms=held_ms)])
+        assert values(look, "rstream_publication_oldest_job_timestamp_seconds") == shown
+
+
 def test_a_rate_that_does_not_limit_yet_is_left_out() -> None:
     def rate(bytes_per_s: int) -> dict[tuple[str, ...], float]:
         state = metrics.RateState(bytes_per_s=bytes_per_s, fill_naks=5, headroom=None)

@@ -160,6 +160,12 @@ def test_an_item_that_members_fail_with_is_set_aside(members):
     assert sorted(got) == ["a", "b", "c"]
 
 
+@pytest.mark.parametrize("option", ["linger_s", "connect_timeout_s"])
+def test_a_negative_time_out_is_refused(members, option):
+    with pytest.raises(ConfigError, match=f"{option}=-1: must be a number of seconds, 0 or more"):
+        Group([members().handle], share="work", **{option: -1})
+
+
 def test_a_block_does_not_end_as_if_all_were_done(members):
     end = members()
     gate = threading.Event()
