@@ -616,12 +616,23 @@ class Turn:
         """
     def __enter__(self) -> None: ...
     def __exit__(self, *exc: object) -> None: ...
+    def within(self, seconds: float, /) -> Visit:
+        """For one ``with``, which waits so long at most; it says whether this thread is inside."""
     @property
     def is_mine(self) -> bool:
         """Whether this thread is inside."""
     @property
     def is_contended(self) -> bool:
         """Whether another thread waits to enter."""
+
+@final
+class Visit:
+    """A block in a turn, which waits for it a limited time."""
+
+    def __enter__(self) -> bool:
+        """Wait for the turn; whether this thread is inside."""
+    def __exit__(self, *exc: object) -> None:
+        """Leave if it is inside."""
 
 @disjoint_base
 class SendPath:
@@ -638,10 +649,11 @@ class SendPath:
         _bucket: None, or what keeps the rate: then there is no short way.
         _header: the reserved value of each message.
         _reached: position after the last message.
+        _before: the same, of what was sent before a reader was seen; -1: nothing was sent since.
         _short_way_end: position from which on there is no short way.
         _sent: messages.
-        _look_again: messages after which ``_note_sent(position, 0)`` looks at the readers.
-        _was_connected: whether a reader was there at the last look; else ``_look()`` comes first.
+        _look_again: messages after which ``_note_sent()`` looks at the readers.
+        _was_connected: whether a reader was there at the last look; else ``_note_sent()`` looks.
     """
 
     _lock: Turn
@@ -651,12 +663,23 @@ class SendPath:
     _bucket: Any
     _header: int
     _reached: int
+    _before: int
     _short_way_end: int
     _sent: int
     _look_again: int
     _was_connected: bool
     def _send(self, obj: Any, *, timeout_s: float | None = None) -> Any: ...
     def _offer(self, obj: Any) -> Any: ...
+    def _take(
+        self,
+        messages: int,
+        offer: Callable[..., Any],
+        data: Any,
+        header: int,
+        /,
+        *more: int,
+    ) -> Any:
+        """Call an offer and count what it took: so many messages, or as many as it says."""
 
 # The engines of the laboratory (rstream.lab).
 def lab_records() -> list[tuple[str, list[tuple[str, float, float]]]]:

@@ -49,8 +49,8 @@ class LaterLog:
         """Log what waits, without a lock. Only one thread does, and none inside its handlers."""
         if self.is_saying:
             return
-        self.is_saying = True
-        was_inside, _here.is_inside = getattr(_here, "is_inside", False), True
+        was_inside = getattr(_here, "is_inside", False)
+        self.is_saying = _here.is_inside = True
         try:
             while self.waiting:
                 level, text, arguments = self.waiting.popleft()

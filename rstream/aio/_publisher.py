@@ -134,7 +134,7 @@ class Publisher(SegmentSender[T]):
         if self._reached < self._short_way_end:
             position = self._offer_data(data)
             if position > 0:
-                self._note_sent(position)
+                self._note_sent()
                 return position
         if self._is_large(data):
             return await self._send_large(data, timeout_s)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from rstream import policy
 from rstream._checks import check_timeout
@@ -118,11 +118,21 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
         self._has_ended = self._is_woken = False
         self._failure: Exception | None = None
         self._demand: int | None = None  # of a reactive subscriber; None: the caller polls itself
-        self._closed = False
+        self._closed = self._has_left = False
         self._thread = threading.Thread(
             target=self._pump, name=f"rstream-pump-{reader.name or reader.stream_id}", daemon=True
         )
-        self._thread.start()
+
+    def start(self) -> Self:
+        """Begin to read: apart from the constructor, after which an interrupt may come before the
+        caller has this subscriber, and nobody would close it.
+        """
+        try:
+            self._thread.start()
+        except BaseException:
+            self.close()
+            raise
+        return self
 
     def __repr__(self) -> str:
         return f"<rstream.Subscriber over {self._reader!r}>"
@@ -313,13 +323,16 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
         self._reader.stop_joining()
 
     def close(self) -> None:
-        if self._closed or self.forget_inherited():
+        if self._has_left or self.forget_inherited():
             return
         with self._changed:
             self._closed = True
             self._note_change()
         self._reader.close()
-        if not (self._thread is threading.current_thread() or holds(self._changed)):
+        if self._thread.is_alive() and not (
+            self._thread is threading.current_thread() or holds(self._changed)
+        ):
             self._thread.join(10.0)
         if self._bell is not None:
             self._bell.close()
+        self._has_left = True  # last: a close that was interrupted is made again

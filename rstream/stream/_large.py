@@ -19,6 +19,7 @@ from rstream.stream._unsendable import NO_BUFFER
 
 if TYPE_CHECKING:
     from rstream.codecs import Encoded
+    from rstream.stream._publisher_facts import Seen
 
 log = logging.getLogger("rstream")
 
@@ -84,19 +85,20 @@ class LargeSender(Sender[T]):
         if message.must_begin_again(self._core):
             self._begin_large(message)
         self._note_others()
-        position = self._offer_data(message.next_part(), self._part_header)
+        part = message.next_part()
+        position = self._offer_data(part, self._part_header, int(message.is_last_part))
         if position > 0:
+            begin, self._part_end = self._part_end, position
             part_bytes = message.advance()
             if self._bucket is not None:
                 self._bucket.spend(part_bytes)
-            if not self._was_connected:
-                self._look()  # before the part counts as sent
-            begin, self._part_end, self._reached = self._part_end, position, position
             if message.is_sent:
                 self._others.append((begin, position))
-            self._note_sent(position, int(message.is_sent))
-        elif position == _core.NOT_CONNECTED:
-            self._begin_large(message)  # the next reader will not have seen its first parts
+            self._note_sent()
+        else:
+            message.is_offering = False
+            if position == _core.NOT_CONNECTED:
+                self._begin_large(message)  # the next reader will not have seen its first parts
         return position
 
     def _note_others(self) -> None:
@@ -107,19 +109,22 @@ class LargeSender(Sender[T]):
         while self._others and self._others[0][1] <= self._consumed:
             self._others.popleft()
 
-    def _report_gap(self, session_id: int, to_position: int, why: str) -> None:
+    def _report_gap(
+        self, session_id: int, to_position: int, why: str, seen: Seen | None = None
+    ) -> None:
         """As of the base. Nothing is lost with the parts of a message that is under way: it is sent
         again from its first byte on.
         """
         message = self._large
-        if message is None or message.is_sent or to_position <= self._consumed:
-            super()._report_gap(session_id, to_position, why)
+        consumed = self._consumed if seen is None else seen.consumed
+        if message is None or message.is_sent or to_position <= consumed:
+            super()._report_gap(session_id, to_position, why, seen)
             return
         self._note_others()
         ends = [end for begin, end in self._others if begin < to_position]
-        super()._report_gap(session_id, min(to_position, max(ends, default=0)), why)
-        self._consumed = max(self._consumed, to_position)
         message.core = None  # so it begins again, whoever reads now
+        super()._report_gap(session_id, min(to_position, max(ends, default=0)), why, seen)
+        self._consumed = max(self._consumed, to_position)
 
     def _part_steps(self, message: PartedMessage, timeout_s: float | None) -> Steps[int]:
         """Send the next part; returns the position after it.

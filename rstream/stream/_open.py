@@ -275,7 +275,7 @@ def under_policy(
     if opened.takes_views:
         opened.close()
         raise _views_in_queue(on_slow)
-    return BufferedSubscriber(opened, queue, on_slow)
+    return BufferedSubscriber(opened, queue, on_slow).start()
 
 
 @names_keywords

@@ -59,6 +59,7 @@ class PartedMessage:
         total: its bytes.
         sent: how many of them were sent in this attempt.
         core: the session that got them; None: none has yet.
+        is_offering: the next part is made, and nobody has said yet that it was not taken.
     """
 
     def __init__(self, data: Encoded) -> None:
@@ -67,6 +68,7 @@ class PartedMessage:
         self.total = sum(view.nbytes for view in self._views)
         self.core: _core.Publication | None = None
         self.sent = 0
+        self.is_offering = False
         self._id = self._index = self._begin = self._left_count = 0
         self._part_bytes = 0
         self._next: tuple[int, int] = 0, 0  # index and begin behind the part that was made last
@@ -84,7 +86,12 @@ class PartedMessage:
     @property
     def is_begun(self) -> bool:
         """Whether a reader may hold a part of it and wait for the rest."""
-        return 0 < self.sent < self.total
+        return (self.sent > 0 or self.is_offering) and not self.is_sent
+
+    @property
+    def is_last_part(self) -> bool:
+        """Whether the part that was made last is the last one of the message."""
+        return self.total - self.sent <= self._part_bytes
 
     def begin(self, core: _core.Publication, message_id: int) -> None:
         """Send it from its first byte on, in this session, under an id that was not used yet."""
@@ -109,7 +116,7 @@ class PartedMessage:
             begin += view.nbytes
             if begin == self._views[index].nbytes:
                 index, begin = index + 1, 0
-        self._next = index, begin
+        self._next, self.is_offering = (index, begin), True
         return buffers
 
     def advance(self) -> int:
@@ -117,6 +124,7 @@ class PartedMessage:
         self._index, self._begin = self._next
         part_bytes = min(self._part_bytes, self.total - self.sent)
         self.sent += part_bytes
+        self.is_offering = False
         return part_bytes
 
     def abandonment(self) -> bytes:

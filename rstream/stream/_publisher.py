@@ -10,7 +10,6 @@ taken inside ``_lock``. What is said under ``_lock`` is logged when it is free (
 from __future__ import annotations
 
 import os
-import threading
 import time
 import weakref
 from contextlib import suppress
@@ -20,7 +19,7 @@ from rstream import _core
 from rstream._checks import check_seconds, check_timeout
 from rstream._greenlets import check_may_wait
 from rstream._later_log import LaterLog
-from rstream._process import holds, park_at_exit, quiet_at_exit
+from rstream._process import park_at_exit, quiet_at_exit
 from rstream._with_hints import refuses_async_with
 from rstream.errors import ClosedError, CodecError, ConcurrentUseError
 from rstream.stream import _steps
@@ -41,6 +40,9 @@ if TYPE_CHECKING:
     from rstream.stream._parts import PartedMessage
     from rstream.stream._session import Link
     from rstream.stream._steps import Pause, Room, Steps
+
+#: How often a wait looks in a signal handler that has interrupted another wait.
+HANDLER_PAUSE_S = 0.001
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -75,10 +77,9 @@ class Publisher(SegmentSender[T]):
     def _make_locks(self) -> None:
         """New locks: in a forked child the threads that held the old ones do not exist."""
         self._lock = _core.Turn()
-        self._room = threading.Lock()
-        # Held while a message travels in parts. Reentrant only because it then knows its owner at
-        # every moment, also when Ctrl-C comes right after it was taken.
-        self._large_lock = threading.RLock()
+        self._room = _core.Turn()
+        self._large_turn = _core.Turn()  # held while a message travels in parts
+        self._end_turn = _core.Turn()  # held by the thread that closes
 
     def _run(self, steps: Steps[R]) -> R:
         try:
@@ -119,15 +120,16 @@ class Publisher(SegmentSender[T]):
             return time.sleep(step.seconds)
         check_may_wait()
         deadline_s = time.monotonic() + step.seconds
-        if not self._room.acquire(timeout=step.seconds):
+        if self._room.is_mine:  # in a signal handler that interrupted this very wait
+            time.sleep(min(step.seconds, HANDLER_PAUSE_S))
             return False
-        try:
+        with self._room.within(step.seconds) as is_inside:
+            if not is_inside:
+                return False
             core = self._core
             with suppress(ClosedError):  # the next offer says whether it was closed for good
                 return core.wait(max(0.0, deadline_s - time.monotonic()))
             return True
-        finally:
-            self._room.release()
 
     @quiet_at_exit
     def set_rate(self, rate: RateLimit, *, timeout_s: float = SET_RATE_TIMEOUT_S) -> None:
@@ -223,7 +225,7 @@ class Publisher(SegmentSender[T]):
             if self._bucket is None:
                 position = self._offer_data(data, header)
                 if position > 0:
-                    self._note_sent(position)
+                    self._note_sent()
                     return position
             is_large = self._is_large(data)
         if is_large:
@@ -233,24 +235,26 @@ class Publisher(SegmentSender[T]):
     def _send_large(self, data: Encoded, timeout_s: float | None) -> int:
         """Send a message in parts; the lock is free between them."""
         check_timeout(timeout_s)
-        if self._has_large_turn():
+        if self._large_turn.is_mine:
             raise ConcurrentUseError(
                 f"{self._where()}: this thread is in the middle of a message that travels in parts",
                 hint="do not send such a message in a signal handler, or open another publisher",
             )
-        try:
-            wait_s = -1 if timeout_s is None else min(timeout_s, 1e6)
-            if not self._large_lock.acquire(timeout=wait_s):
+        with self._large_turn.within(float("inf") if timeout_s is None else timeout_s) as is_inside:
+            if not is_inside:
                 raise self._late_error(timeout_s or 0.0)
-            with self._lock:
-                message = self._take_up(data)
-            return self._send_rest(message, timeout_s)
-        finally:
-            if self._has_large_turn():
-                self._large_lock.release()
+            try:
+                with self._lock:
+                    message = self._take_up(data)
+                return self._send_rest(message, timeout_s)
+            finally:
+                dropped, self._large = self._large, None  # at once: another interrupt may follow
+                self._drop_large(dropped)
 
-    def _has_large_turn(self) -> bool:
-        return holds(self._large_lock)
+    def _drop_large(self, message: PartedMessage | None) -> None:
+        if message is not None:
+            with self._lock:
+                self._put_down(message)
 
     def _send_in_segment(self, message: PartedMessage, timeout_s: float | None) -> int:
         """Send a message in a shared segment; 0: it must go in parts."""
@@ -279,16 +283,12 @@ class Publisher(SegmentSender[T]):
 
     def _send_rest(self, message: PartedMessage, timeout_s: float | None = None) -> int:
         position = 0
-        try:
-            if not message.is_begun:
-                position = self._send_in_segment(message, timeout_s)
-            while not message.is_sent:
-                position = self._run(self._part_steps(message, timeout_s))
-                if self._lock.is_contended:
-                    time.sleep(GIVE_WAY_PAUSE_S)  # else this thread would be in again first
-        finally:
-            with self._lock:
-                self._put_down(message)
+        if not message.is_begun:
+            position = self._send_in_segment(message, timeout_s)
+        while not message.is_sent:
+            position = self._run(self._part_steps(message, timeout_s))
+            if self._lock.is_contended:
+                time.sleep(GIVE_WAY_PAUSE_S)  # else this thread would be in again first
         return position
 
     def _offer_slowly(self, obj: T) -> int:
@@ -317,21 +317,21 @@ class Publisher(SegmentSender[T]):
             return self._note_offered(self._offer_data(data), data)
 
     def _offer_large(self, data: Encoded) -> int:
-        if self._has_large_turn():  # in a signal handler
+        if self._large_turn.is_mine:  # in a signal handler
             return _core.BACK_PRESSURED
-        try:
-            if not self._large_lock.acquire(blocking=False):
+        with self._large_turn.within(0) as is_inside:
+            if not is_inside:
                 return _core.BACK_PRESSURED
-            with self._lock:
-                message = self._take_up(data)
-                position = self._offer_first(message)
-                if _core.CLOSED < position < 0 or message.is_sent:
-                    self._put_down(message)
-                    return position if position > 0 else self._note_offered(position, data)
-            return self._send_rest(message)
-        finally:
-            if self._has_large_turn():
-                self._large_lock.release()
+            try:
+                with self._lock:
+                    message = self._take_up(data)
+                    position = self._offer_first(message)
+                    if _core.CLOSED < position < 0 or message.is_sent:
+                        return position if position > 0 else self._note_offered(position, data)
+                return self._send_rest(message)
+            finally:
+                dropped, self._large = self._large, None  # at once: another interrupt may follow
+                self._drop_large(dropped)
 
     def _offer_first(self, message: PartedMessage) -> int:
         """Offer a message in a segment, else its first part."""
@@ -463,15 +463,24 @@ class Publisher(SegmentSender[T]):
     def _end(self, kind: int, end: BaseException | str, linger_s: float | None) -> None:
         if linger_s is not None:
             check_seconds("linger_s", linger_s)
-        with self._lock:
-            if self._closed or self._is_ending:
+        if self._end_turn.is_mine:  # in a signal handler
+            return
+        with self._end_turn.within(0) as is_inside:
+            if not is_inside:
                 return
-            self._is_ending = True
-            self._refuse(_core.CLOSED)  # no message may follow the end
-        try:
-            self._run(self._end_steps(kind, end, self.linger_s if linger_s is None else linger_s))
-        finally:
-            self._let_go()
+            if self._closed:
+                self._let_go()  # perhaps an interrupt ended that
+                return
+            with self._lock:
+                self._is_ending = True
+                self._refuse(_core.CLOSED)  # no message may follow the end
+            linger_s = self.linger_s if linger_s is None else linger_s
+            try:
+                self._run(self._end_steps(kind, end, linger_s))
+            finally:
+                with self._lock:
+                    self._say_end(kind, end)  # unless its steps did
+                self._let_go()
 
     def __enter__(self) -> Self:
         return self

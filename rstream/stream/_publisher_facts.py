@@ -6,7 +6,7 @@ import logging
 import os
 import time
 from collections import deque
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, NoReturn, TypeVar
 
 from rstream import _core
 from rstream._channel_uri import ChannelUri
@@ -63,6 +63,22 @@ LABEL_MAX = 380
 REJECTED_AFTER_NS = 500_000_000
 
 
+class Seen(NamedTuple):
+    """What a look at the readers has found.
+
+    Attributes:
+        news: its events.
+        consumed: up to where all readers are known to have consumed.
+        is_connected: whether a reader is there.
+        left_count: how many readers have left this session.
+    """
+
+    news: list[StreamEvent]
+    consumed: int
+    is_connected: bool
+    left_count: int
+
+
 class PublisherFacts(_core.SendPath, Generic[T]):
     """The part of every publisher that never waits: its state, and what its readers consumed."""
 
@@ -106,6 +122,7 @@ class PublisherFacts(_core.SendPath, Generic[T]):
         self._header = header_of(KIND_PLAIN, codec.codec_id, name)
         self._bucket: TokenBucket | None = None
         self._events: deque[StreamEvent] = deque(maxlen=EVENTS_MAX)
+        self._untold_errors: list[Any] = []  # of readers, until they are events
         self._untold_gap: Gap | None = None  # the last one, until events or wait_consumed tells it
         self._untold_bytes = 0  # of all such gaps
         self._last_gap: Gap | None = None
@@ -117,8 +134,10 @@ class PublisherFacts(_core.SendPath, Generic[T]):
         self._reader_error = ""  # of one that rejected this session, until another is there
         self._reader_error_ns = 0
         self._is_failure_told = False  # it was raised
+        self._end_position = _core.CLOSED  # of the end of the stream; below 0: it was not sent
         self._end_error: RemoteError | MessagesLost | None = None  # for whoever leaves the block
         self._reached = self._consumed = self._look_again = 0
+        self._before = -1
         self._short_way_end = NO_END
         self._was_connected = False
         self._made_at = made_at or call_site()
@@ -337,9 +356,11 @@ class PublisherFacts(_core.SendPath, Generic[T]):
         return with_process(reader, directory, self.stream_id, self._core.session_id)
 
     def _take_events(self) -> list[StreamEvent]:
+        events = self._events
+        taken = [*events]
+        events *= 0  # neither a signal handler nor another thread runs between this and the return
         self._untold_gap, self._untold_bytes = None, 0
-        # One by one: another thread that joins again may add one meanwhile.
-        return [self._events.popleft() for _ in range(len(self._events))]
+        return taken
 
     @property
     def has_new_demand(self) -> bool:
@@ -368,12 +389,10 @@ class PublisherFacts(_core.SendPath, Generic[T]):
 
     # ---- what readers consumed ----
 
-    def _note_sent(self, position: int, count: int = 1) -> None:
-        """Remember how far it came; the log that knows it vanishes with the driver."""
+    def _note_sent(self) -> None:
+        """Look at the readers now and then, after something was sent and counted."""
         if not self._was_connected:
             self._look()
-        self._reached = position
-        self._sent += count
         if self._sent >= self._look_again:
             self._look_again = self._sent + CONSUMED_EVERY
             self._note_consumed()
@@ -388,44 +407,65 @@ class PublisherFacts(_core.SendPath, Generic[T]):
     def _look(self) -> None:
         """Note whether a first reader connected, the last one disconnected, or one left with an
         error.
+
+        What it found is noted in one step: a look that a signal handler ends is made again.
         """
         self._note_rejections()
-        is_connected = self._core.is_connected
+        core, is_connected, was_connected = self._core, self._core.is_connected, self._was_connected
         if not self._link.is_alive:
             return
-        left, joined = self._note_left(is_connected)
-        if is_connected == self._was_connected:
+        count, left, joined = core.left
+        if count == 0:
+            left = joined = -1  # not known
+        missed = 0 if is_connected and joined < 0 else count - self._left_count
+        if missed == 0 and is_connected == was_connected:
+            if not is_connected:
+                self._before = -1
             return
-        self._was_connected = is_connected
-        session_id, reached = self._core.session_id, self._reached
-        if is_connected:
-            self._events.append(Connected(session_id=session_id, position=reached))
-            if not self._core.is_ipc:
-                # Data sent since the last look reached no reader. The new reader acknowledges from
-                # its first position on.
-                begin = self._core.consumed_position if joined < 0 else joined
-                self._report_gap(session_id, min(reached, begin), "sent while no reader was there")
-            return
-        self._consumed = max(self._consumed, self._core.consumed_position if left < 0 else left)
-        self._events.append(
-            Disconnected(session_id=session_id, position=reached, consumed_position=self._consumed)
+        session_id, reached, consumed = core.session_id, self._reached, self._consumed
+        news: list[StreamEvent] = []
+        # When several readers left, what the earlier ones missed is not told. In shared memory each
+        # began where one stopped.
+        if missed > 1 and not core.is_ipc:
+            left = consumed
+        if missed and is_connected and was_connected:
+            was_connected = False
+            consumed = max(consumed, left)
+            news = [self._disconnected(consumed)]
+        gap_to, why = 0, ""
+        if is_connected and not was_connected:
+            # Data sent since the last look reached no reader. The new reader acknowledges from its
+            # first position on.
+            reached = reached if self._before < 0 else self._before
+            news += (Connected(session_id=session_id, position=reached),)
+            gap_to = min(reached, core.consumed_position if joined < 0 else joined)
+            why = "sent while no reader was there"
+        elif was_connected and not is_connected:
+            consumed = max(consumed, core.consumed_position if left < 0 else left)
+            news += (self._disconnected(consumed),)
+            # In shared memory the next reader begins where the last one stopped. On the network it
+            # begins after all data that was sent, which is the limit without readers. In a group
+            # this is the position of the slowest reader; others may have read on.
+            gap_to = min(reached, core.position_limit)
+            why = f"no reader left, the slowest one stopped at {consumed}"
+        seen = Seen(news, consumed, is_connected, self._left_count + missed)
+        self._report_gap(session_id, 0 if core.is_ipc else gap_to, why, seen)
+
+    def _disconnected(self, consumed: int) -> Disconnected:
+        return Disconnected(
+            session_id=self._core.session_id, position=self._reached, consumed_position=consumed
         )
-        # In shared memory the next reader begins where the last one stopped. On the network it
-        # begins after all data that was sent, which is the limit without readers.
-        if not self._core.is_ipc:
-            # In a group this is the position of the slowest reader; others may have read on.
-            why = f"no reader left, the slowest one stopped at {self._consumed}"
-            self._report_gap(session_id, min(reached, self._core.position_limit), why)
 
     def _note_rejections(self) -> None:
-        while (error := self._core.next_error()) is not None:
-            _, session_id, *_, source, self._reader_error = error
-            self._is_failure_told = False
-            self._events.append(
-                Rejected(session_id=session_id, source=source, reason=self._reader_error)
-            )
+        self._untold_errors += [*iter(self._core.next_error, None)]  # taken and kept in one step
+        while self._untold_errors:
+            _, session_id, *_, source, reason = self._untold_errors[0]
+            event = Rejected(session_id=session_id, source=source, reason=reason)
             self._reader_error_ns = time.monotonic_ns()
-            self._log("%s: a reader left with an error: %s", self._where(), self._reader_error)
+            self._untold_errors = self._untold_errors[1:]
+            self._events += (event,)
+            self._reader_error, self._is_failure_told = reason, False
+            self._log("%s: a reader left with an error: %s", self._where(), reason)
         # The driver takes a reader off before it tells the error. So whoever is connected now is
         # another reader.
         if self._core.is_connected:
@@ -469,49 +509,35 @@ class PublisherFacts(_core.SendPath, Generic[T]):
             **self._place(),
         )
 
-    def _note_left(self, is_connected: bool) -> tuple[int, int]:
-        """Note that a reader left and another one joined since the last look.
+    def _report_gap(
+        self, session_id: int, to_position: int, why: str, seen: Seen | None = None
+    ) -> None:
+        """Report a gap: data above the consumed position that we know of may not have arrived.
 
-        Returns:
-            Up to where the last reader that left had consumed, and where the next one began; -1:
-            not known. When several readers left, what the earlier ones missed is not told. So
-            then the first number is what was known to be consumed before.
+        Args:
+            session_id: whose data.
+            to_position: where the gap ends; no gap if that much is known to be consumed.
+            why: for people.
+            seen: what a look has found; it is noted in the same step, before the gap.
         """
-        count, consumed, joined = self._core.left
-        if count == 0:
-            return -1, -1
-        missed = count - self._left_count
-        if missed == 0 or (is_connected and joined < 0):
-            return consumed, joined
-        self._left_count = count
-        if missed > 1 and not self._core.is_ipc:  # in shared memory each began where one stopped
-            consumed = self._consumed
-        if is_connected and self._was_connected:
-            self._was_connected = False
-            self._consumed = max(self._consumed, consumed)
-            self._events.append(
-                Disconnected(
-                    session_id=self._core.session_id,
-                    position=self._reached,
-                    consumed_position=self._consumed,
-                )
+        from_position = self._consumed if seen is None else seen.consumed
+        gap = None
+        if to_position > from_position:
+            gap = Gap(
+                session_id=session_id,
+                from_position=from_position,
+                to_position=to_position,
+                reason=f"{why}: not known to be consumed by every reader",
             )
-        return consumed, joined
-
-    def _report_gap(self, session_id: int, to_position: int, why: str) -> None:
-        """Report a gap: data above the consumed position that we know of may not have arrived."""
-        from_position = self._consumed
-        if to_position <= from_position:
+        # In one step: no signal handler runs before all of it is noted.
+        if seen is not None:
+            self._events += seen.news
+            self._consumed, self._left_count = seen.consumed, seen.left_count
+            self._was_connected, self._before = seen.is_connected, -1
+        if gap is None:
             return
+        self._events += (gap,)
         self._consumed = to_position
-        reason = f"{why}: not known to be consumed by every reader"
-        gap = Gap(
-            session_id=session_id,
-            from_position=from_position,
-            to_position=to_position,
-            reason=reason,
-        )
-        self._events.append(gap)
         self._untold_gap = self._last_gap = gap
         self._untold_bytes += to_position - from_position
         self._log(
@@ -522,7 +548,7 @@ class PublisherFacts(_core.SendPath, Generic[T]):
             from_position,
             to_position,
             to_position - from_position,
-            reason,
+            gap.reason,
         )
 
     def _check_lost(self) -> None:
@@ -534,7 +560,6 @@ class PublisherFacts(_core.SendPath, Generic[T]):
         gap, length_bytes = self._untold_gap, self._untold_bytes
         if gap is None:
             return
-        self._untold_gap, self._untold_bytes = None, 0
         error = MessagesLost(
             f"{self._where()}: {length_bytes} bytes that were sent may be lost, the last ones in "
             f"session {gap.session_id}, positions {gap.from_position} to {gap.to_position}: "
@@ -546,6 +571,7 @@ class PublisherFacts(_core.SendPath, Generic[T]):
             position=gap.from_position,
         )
         error.gap = gap
+        self._untold_gap, self._untold_bytes = None, 0
         raise error
 
     # ---- texts ----

@@ -69,14 +69,14 @@ class SegmentSender(LargeSender[T]):
         return self._has_segments and message.total <= SEGMENT_LENGTH_MAX
 
     def _look_at_law(self) -> None:
-        self._unread_of, self._has_segments = (self._core, self.channel), False
-        if not self._core.is_ipc or self._link.client.is_aeron_driver:
-            return
-        try:
-            self._unread = unread_limit_of(ChannelUri.parse(self.channel).get("rs-rate"))
-        except NotSupported:
-            return
-        self._has_segments = True
+        has_segments = self._core.is_ipc and not self._link.client.is_aeron_driver
+        if has_segments:
+            try:
+                self._unread = unread_limit_of(ChannelUri.parse(self.channel).get("rs-rate"))
+            except NotSupported:
+                has_segments = False
+        self._has_segments = has_segments
+        self._unread_of = self._core, self.channel  # last: an interrupted look is made again
 
     @property
     def _is_segment_held(self) -> bool:
@@ -90,7 +90,7 @@ class SegmentSender(LargeSender[T]):
             return self._refusal
         if self._must_wait(core, message):
             return _core.BACK_PRESSURED
-        return core.offer_segment(number, self._header)
+        return self._take(1, core.offer_segment, number, self._header)
 
     def _must_wait(self, core: _core.Publication, message: PartedMessage) -> bool:
         """Whether as much as may be has been sent and not consumed."""
@@ -128,7 +128,7 @@ class SegmentSender(LargeSender[T]):
             self._unread.note_sent(position, message.total, time.monotonic_ns())
         if self._bucket is not None:
             self._bucket.spend(message.total)
-        self._note_sent(position)
+        self._note_sent()
 
     def _free_segment_steps(self, waiting: Waiting) -> Steps[None]:
         """Wait a moment for a reader to consume what lies in a segment.

@@ -141,14 +141,13 @@ class Sender(PublisherFacts[T]):
 
     # ---- at once ----
 
-    def _offer_data(self, data: Encoded, header: int | None = None) -> int:
-        reserved = self._header if header is None else header
+    def _offer_data(self, data: Encoded, header: int | None = None, messages: int = 1) -> int:
+        """Offer and, in the same step, count; then comes :meth:`_note_sent`."""
         if self._is_limited:
             self._is_large(data)
+        offer = self._offer_parts if type(data) is list else self._offer_one
         try:
-            if type(data) is list:
-                return self._offer_parts(data, reserved)
-            return self._offer_one(data, reserved)  # pyright: ignore[reportArgumentType] - no list
+            return self._take(messages, offer, data, self._header if header is None else header)
         except RStreamError:
             raise
         except NO_BUFFER as error:
@@ -159,7 +158,7 @@ class Sender(PublisherFacts[T]):
             position = self._offer_data(messages[start])
             return int(position > 0), position
         try:
-            return self._offer_many(messages, start, self._header)
+            return self._take(0, self._offer_many, messages, start, self._header)
         except RStreamError:
             raise
         except NO_BUFFER as error:  # the first one: those before another one would be taken
@@ -187,9 +186,9 @@ class Sender(PublisherFacts[T]):
         return messages, None
 
     def _note_offered(self, position: int, data: Encoded) -> int:
-        """Count the result of one offer; returns what ``offer()`` returns to its caller."""
+        """Note the result of one offer; returns what ``offer()`` returns to its caller."""
         if position > 0:
-            self._note_sent(position)
+            self._note_sent()
             if self._bucket is not None:
                 self._bucket.spend(length_of(data))
         elif position == _core.NOT_CONNECTED:
@@ -270,9 +269,8 @@ class Sender(PublisherFacts[T]):
                     position = yield from self._offer_again_steps(
                         messages[start], position, timeout_s
                     )
-                taken = taken or 1
-                start += taken
-                self._note_sent(position, taken)
+                start += taken or 1
+                self._note_sent()
             return start
         except CodecError as error:
             add_index(error, first + start)
@@ -293,7 +291,7 @@ class Sender(PublisherFacts[T]):
             position = yield from self._offer_again_steps(data, position, left_s, header)
         if self._bucket is not None:
             self._bucket.spend(length_of(data))
-        self._note_sent(position)
+        self._note_sent()
         return position
 
     def _pace_steps(self, timeout_s: float | None) -> Steps[None]:
@@ -646,6 +644,7 @@ class Sender(PublisherFacts[T]):
         )
         self._report_gap(old_session_id, reached, why)
         self._reached = self._consumed = 0
+        self._before = -1
         self._was_connected = False
 
     # ---- the end ----
@@ -656,10 +655,9 @@ class Sender(PublisherFacts[T]):
         The caller calls :meth:`_let_go` afterwards.
         """
         deadline_s = time.monotonic() + linger_s
-        header = header_of(kind, self._codec.codec_id, self.name)
         data_end = self._core.position
         try:
-            if (yield from self._send_end_steps(header, end, deadline_s)):
+            if (yield from self._send_end_steps(kind, end, deadline_s)):
                 is_read = yield from self._wait_consumed_steps(
                     data_end, deadline_s, give_up_alone=True
                 )
@@ -719,17 +717,16 @@ class Sender(PublisherFacts[T]):
             yield from self._wait_consumed_steps(self._core.position, soon_s, give_up_alone=True)
 
     def _send_end_steps(
-        self, header: int, end: BaseException | str, deadline_s: float
+        self, kind: int, end: BaseException | str, deadline_s: float
     ) -> Steps[bool]:
         """Send the end of the stream, which does not wait behind data. False: no reader is there.
 
         It waits only while the publisher's limit lies far below what was sent, as after readers
         have left.
         """
-        data = encode_failure(end, self._core.max_control_length)
         awaited: Return | None = None
         while True:
-            reason = self._core.offer_control(data, header)
+            reason = self._say_end(kind, end)
             if reason > 0:
                 return True
             if reason == _core.NOT_CONNECTED and self._is_unread(self._core.position):
@@ -748,8 +745,16 @@ class Sender(PublisherFacts[T]):
                 return False
             yield Room(min(remaining_s, WAIT_SLICE_S))
 
+    def _say_end(self, kind: int, end: BaseException | str) -> int:
+        """Try to send the end of the stream; the position if that was done, now or before."""
+        if self._end_position <= 0 and not self._core.is_closed:
+            header = header_of(kind, self._codec.codec_id, self.name)
+            data = encode_failure(end, self._core.max_control_length)
+            self._end_position = self._core.offer_control(data, header)
+        return self._end_position
+
     def _let_go(self) -> None:
-        """Closed from now on; takes about a millisecond."""
+        """Closed from now on; takes about a millisecond. It may be called again."""
         self._closed = True
         self._see_positions()
         self._core.close()

@@ -13,6 +13,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
+from rstream._process import quiet_when_torn_down
 from rstream.client import Client
 from rstream.driver import resolve_dir
 from rstream.errors import ConfigError, DriverError, DriverLost
@@ -32,20 +33,42 @@ REJOIN_TIMEOUT_S = 30.0
 
 
 @dataclass(eq=False)
+class Shared:
+    """The client of this process in a directory.
+
+    Attributes:
+        holds: the ids of the links that hold it.
+    """
+
+    client: Client
+    holds: set[int]
+    pid: int
+
+    @property
+    def users(self) -> int:
+        """How many endpoints hold it."""
+        return len(self.holds)
+
+
+@dataclass(eq=False)
 class Link:
-    """An endpoint's hold on a client.
+    """An endpoint's hold on a client. One that is collected lets go: perhaps an interrupt came
+    before somebody had it.
 
     Attributes:
         client: the client.
         directory: its driver directory.
-        is_shared: the client belongs to the process and may be renewed; else to the user.
-        users: endpoints that hold it.
+        shared: the client belongs to the process and may be renewed; None: to the user.
     """
 
     client: Client
     directory: str
-    is_shared: bool
-    users: int = 0
+    shared: Shared | None = None
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether the client belongs to the process."""
+        return self.shared is not None
 
     @property
     def is_alive(self) -> bool:
@@ -72,11 +95,19 @@ class Link:
             )
         return f"driver in {self.directory} lost"
 
+    @quiet_when_torn_down
+    def __del__(self) -> None:
+        shared = self.shared
+        if shared is None or shared.pid != os.getpid() or shared.client.state != CLIENT_OPEN:
+            return
+        if not shared.holds or id(self) in shared.holds:
+            release(self)
+
 
 # Both are reentrant: a signal handler may open or close an endpoint while its thread is in here.
 _lock = threading.RLock()  # guards the links; held for moments only
 _making = threading.RLock()  # held while a client is made, which may have to start a driver
-_links: dict[tuple[int, str], Link] = {}
+_links: dict[tuple[int, str], Shared] = {}
 _watched_pid = 0
 
 
@@ -103,16 +134,18 @@ def acquire(directory: str | None, client: Client | None = None) -> Link:
     """
     check_client(client)
     if client is not None:
-        return Link(client, client.dir, False, 1)
+        return Link(client, client.dir)
     path = resolve_dir(directory)
     _watch_fork()
     key = (os.getpid(), path)
     with _making:
         link = _take(key)
         if link is None:
-            made = Link(Client(dir=path), path, True, 1)
+            shared = Shared(Client(dir=path), set(), os.getpid())
+            link = Link(shared.client, path, shared)
+            shared.holds.add(id(link))
             with _lock:
-                link = _links[key] = made
+                _links[key] = shared
         return link
 
 
@@ -156,25 +189,27 @@ def check_client(client: object) -> None:
 
 def _take(key: tuple[int, str]) -> Link | None:
     with _lock:
-        link = _links.get(key)
-        if link is None or not link.is_alive:
+        shared = _links.get(key)
+        if shared is None or shared.client.state != CLIENT_OPEN:
             return None
-        link.users += 1
+        link = Link(shared.client, key[1], shared)
+        shared.holds.add(id(link))
         return link
 
 
 def release(link: Link) -> None:
-    """Let go; the last one closes the client."""
-    if not link.is_shared:
+    """Let go; the last one closes the client. It may be called again."""
+    shared = link.shared
+    if shared is None:
         return
     with _lock:
-        link.users -= 1
-        if link.users > 0:
+        shared.holds.discard(id(link))
+        if shared.holds:
             return
         key = (os.getpid(), link.directory)
-        if _links.get(key) is link:
+        if _links.get(key) is shared:
             del _links[key]
-    link.client.close()
+    shared.client.close()
 
 
 def renew(link: Link, timeout_s: float = REJOIN_TIMEOUT_S) -> Link:

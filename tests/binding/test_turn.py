@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import signal
 import threading
 import time
@@ -86,3 +87,49 @@ def test_a_signal_ends_the_wait():
     until(lambda: not holder.is_alive())
     with turn:
         pass
+
+
+def test_a_visit_waits_a_limited_time_and_says_whether_it_is_inside():
+    turn = _core.Turn()
+    inside, leave = threading.Event(), threading.Event()
+
+    def hold():
+        with turn.within(0) as is_inside:
+            assert is_inside
+            inside.set()
+            leave.wait(30)
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    assert inside.wait(30)
+    for seconds in (0, 0.01):
+        with turn.within(seconds) as is_inside:
+            assert not is_inside
+        assert not turn.is_mine
+    threading.Timer(0.05, leave.set).start()
+    with turn.within(30) as is_inside:
+        assert is_inside
+        with turn.within(0) as is_inside_again:
+            assert is_inside_again
+        assert turn.is_mine
+    holder.join(30)
+    assert not turn.is_mine
+
+
+def test_a_rival_comes_between_two_visits_of_one_thread():
+    turn = _core.Turn()
+    came = []
+
+    def visit(name, count):
+        for _ in range(count):
+            with turn.within(30):
+                came.append(name)
+                time.sleep(0.001)  # the other one comes
+
+    threads = [threading.Thread(target=visit, args=(name, 20)) for name in "ab"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    turns = sum(a != b for a, b in itertools.pairwise(came))
+    assert turns > 20

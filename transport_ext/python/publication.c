@@ -80,6 +80,7 @@ PyObject *rsti_py_publication_make(rsti_py_client_t *client, rst_publication_t *
     }
     memset((char *)self + sizeof(PyObject), 0, sizeof(*self) - sizeof(PyObject));
     self->publication = publication;
+    self->filled = -1;
     self->handle.ops = &publication_ops;
     rst_publication_info(publication, &self->info);
     self->handle.registration_id = self->info.registration_id;

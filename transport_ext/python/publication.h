@@ -9,6 +9,7 @@ typedef struct rsti_py_publication_t {
     rst_publication_t *publication;
     rst_publication_info_t info; /* without its channel: handle.channel holds that */
     bool is_revoking;            /* closing this handle ends the stream at once */
+    int64_t filled; /* the segment that was filled last, perhaps sent since; -1: none */
 } rsti_py_publication_t;
 
 /* Owns the C handle from now on; closes it when it fails. NULL with an exception. */

@@ -57,12 +57,17 @@ static int64_t fill(rsti_py_publication_t *self, const views_t *views)
     int64_t number = RST_CLOSED;
 
     if (!self->handle.is_closed) { /* getting a buffer may have run Python code */
+        if (self->filled >= 0) { /* a signal handler may have raised before it was offered */
+            rst_publication_drop_segment(self->publication, self->filled);
+            self->filled = -1;
+        }
         number = rst_publication_claim_segment(self->publication, views->length, &data);
     }
     if (number >= 0) {
         self->handle.pins++;
         Py_BEGIN_ALLOW_THREADS copy(views, data);
         Py_END_ALLOW_THREADS self->handle.pins--;
+        self->filled = number; /* not before: a cancelled call may still copy into another one */
         if (self->handle.is_closed) {
             rsti_py_handle_finish(&self->handle);
             number = RST_CLOSED;

@@ -22,6 +22,7 @@ typedef struct send_path_t {
     PyObject *bucket; /* not NULL or None: the rate is kept in Python: no short way */
     int64_t header;
     int64_t reached; /* position after the last message */
+    int64_t before; /* the same, of what was sent before a reader was seen; -1: nothing was since */
     int64_t short_way_end; /* position from which on there is no short way */
     int64_t sent; /* messages */
     int64_t look_again; /* messages after which _note_sent looks at the readers */
@@ -157,19 +158,22 @@ static bool call_and_drop(PyObject *result)
     return result != NULL;
 }
 
+/* Counts what was sent, in the same step: no signal handler comes between. */
+static void count_taken(send_path_t *self, int64_t position, int64_t messages)
+{
+    if (!self->was_connected && self->before < 0) {
+        self->before = self->reached; /* what was sent before this reader came ends here */
+    }
+    self->reached = position;
+    self->sent += messages;
+}
+
 /* False with an exception. */
 static bool count_sent(send_path_t *self, int64_t position)
 {
-    PyObject *object = (PyObject *)self;
-
-    /* What was sent before this reader came ends here. */
-    if (!self->was_connected && !call_and_drop(PyObject_CallMethod(object, "_look", NULL))) {
-        return false;
-    }
-    self->reached = position;
-    self->sent++;
-    return self->sent < self->look_again
-        || call_and_drop(PyObject_CallMethod(object, "_note_sent", "Li", (long long)position, 0));
+    count_taken(self, position, 1);
+    return (self->was_connected && self->sent < self->look_again)
+        || call_and_drop(PyObject_CallMethod((PyObject *)self, "_note_sent", NULL));
 }
 
 static bool has_short_way(const send_path_t *self)
@@ -250,6 +254,43 @@ static PyObject *send_path_offer(PyObject *object, PyObject *const *args, Py_ssi
     return take_short_way(object, &WAY, args, count, names);
 }
 
+/* ---- the long way, too, offers and counts in one step ---- */
+
+/* The number of messages taken and the position after them, of what an offer returned: the position
+ * or a pair. False with an exception. */
+static bool get_taken(PyObject *result, int64_t *messages, int64_t *position)
+{
+    if (!PyTuple_Check(result)) {
+        return rsti_py_get_int64(result, position);
+    }
+    if (PyTuple_Size(result) != 2) {
+        PyErr_SetString(PyExc_TypeError, "an offer returns a position, or a number and a position");
+        return false;
+    }
+    return rsti_py_get_int64(PyTuple_GetItem(result, 0), messages)
+        && rsti_py_get_int64(PyTuple_GetItem(result, 1), position);
+}
+
+static PyObject *send_path_take(PyObject *object, PyObject *const *args, Py_ssize_t count)
+{
+    int64_t messages;
+    int64_t position;
+    PyObject *result;
+
+    if (!rsti_py_check_count("_take", count, 4, 5) || !rsti_py_get_int64(args[0], &messages)) {
+        return NULL;
+    }
+    result = PyObject_CallFunctionObjArgs(args[1], args[2], args[3], count == 5 ? args[4] : NULL,
+        NULL);
+    if (result != NULL && !get_taken(result, &messages, &position)) {
+        Py_CLEAR(result);
+    }
+    if (result != NULL && position > 0) {
+        count_taken((send_path_t *)object, position, messages);
+    }
+    return result;
+}
+
 /* ---- fields of which the code above knows the type ---- */
 
 static int set_field(PyObject **field, PyObject *value, const PyTypeObject *type)
@@ -321,6 +362,7 @@ static PyMemberDef send_path_members[] = {
     {"_bucket", T_OBJECT, offsetof(send_path_t, bucket), 0, NULL},
     {"_header", T_LONGLONG, offsetof(send_path_t, header), 0, NULL},
     {"_reached", T_LONGLONG, offsetof(send_path_t, reached), 0, NULL},
+    {"_before", T_LONGLONG, offsetof(send_path_t, before), 0, NULL},
     {"_short_way_end", T_LONGLONG, offsetof(send_path_t, short_way_end), 0, NULL},
     {"_sent", T_LONGLONG, offsetof(send_path_t, sent), 0, NULL},
     {"_look_again", T_LONGLONG, offsetof(send_path_t, look_again), 0, NULL},
@@ -380,6 +422,9 @@ PyDoc_STRVAR(offer_doc,
 static PyMethodDef send_path_methods[] = {
     {"_send", RSTI_PY_FASTCALL(send_path_send), METH_FASTCALL | METH_KEYWORDS, send_doc},
     {"_offer", RSTI_PY_FASTCALL(send_path_offer), METH_FASTCALL | METH_KEYWORDS, offer_doc},
+    {"_take", RSTI_PY_FASTCALL(send_path_take), METH_FASTCALL,
+        "_take($self, messages, offer, data, header, /, *more)\n--\n\n"
+        "Call an offer and count what it took: so many messages, or as many as it says."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -37,6 +37,7 @@ typedef struct rsti_py_state_t {
     PyTypeObject *waiter_type;
     PyTypeObject *counter_type;
     PyTypeObject *turn_type;
+    PyTypeObject *visit_type;
     PyTypeObject *send_path_type;
     PyObject *errors_by_code; /* dict of str to exception class, or NULL */
     PyObject *error_base;     /* exception class, or NULL */

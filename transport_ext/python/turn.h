@@ -11,6 +11,7 @@ typedef struct rsti_py_turn_t {
     unsigned long owner; /* thread ident; meaningless while depth is 0 */
     int64_t depth;
     int64_t rivals;
+    bool is_reserved; /* a visit left it to a rival, who has yet to wake: the next visit waits */
     PyObject *title; /* NULL: it is no turn of one use at a time */
     pthread_mutex_t mutex;
     pthread_cond_t left;

@@ -14,6 +14,7 @@ extern PyType_Spec rsti_py_message_spec;
 extern PyType_Spec rsti_py_waiter_spec;
 extern PyType_Spec rsti_py_counter_spec;
 extern PyType_Spec rsti_py_turn_spec;
+extern PyType_Spec rsti_py_visit_spec;
 extern PyType_Spec rsti_py_send_path_spec;
 
 extern PyMethodDef rsti_py_tool_methods[];  /* tools.c */
