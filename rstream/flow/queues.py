@@ -9,6 +9,9 @@ how it behaves at its limit. Pure, no waiting, not thread-safe: the owner holds 
 from __future__ import annotations
 
 from collections import OrderedDict, deque
+from functools import partial
+from itertools import islice, repeat
+from operator import itemgetter
 from typing import TYPE_CHECKING, ClassVar, Generic, Protocol, TypeVar
 
 from rstream._checks import is_whole
@@ -98,7 +101,8 @@ class PlainQueue(Generic[T]):
 
     def take(self, limit: int) -> list[T]:
         """Remove and return up to ``limit`` items, oldest first."""
-        return [self._items.popleft() for _ in range(min(limit, len(self._items)))]
+        popped = map(deque[T].popleft, repeat(self._items, min(limit, len(self._items))))
+        return [*popped]  # all in C: no signal handler runs before the return
 
     def room(self) -> int:
         """Free places; 0: the producer must wait."""
@@ -176,7 +180,9 @@ class LatestQueue(Generic[T]):
 
     def take(self, limit: int) -> list[T]:
         """Remove and return up to ``limit`` items."""
-        return [self._items.popitem(last=False)[1] for _ in range(min(limit, len(self._items)))]
+        pop = iter(partial(self._items.popitem, last=False), ())
+        popped = map(itemgetter(1), islice(pop, min(limit, len(self._items))))
+        return [*popped]  # as in PlainQueue
 
     def room(self) -> int:
         """Always at least 1: the producer never waits."""

@@ -129,15 +129,18 @@ class Database:
         """
         database = self.open()
         try:
+            if database.in_transaction:  # of a call that a signal handler ended
+                database.execute("ROLLBACK")
             database.execute(f"PRAGMA synchronous={synchronous}")
-            database.execute("BEGIN IMMEDIATE")
             try:
+                database.execute("BEGIN IMMEDIATE")
                 yield database
+                database.execute("COMMIT")
             except BaseException:
                 with contextlib.suppress(sqlite3.Error):  # a damaged file has ended it already
-                    database.execute("ROLLBACK")
+                    if database.in_transaction:
+                        database.execute("ROLLBACK")
                 raise
-            database.execute("COMMIT")
         except sqlite3.Error as error:
             raise failure(f"{self._kind} {self.path}", error) from error
 
@@ -146,9 +149,9 @@ class Database:
         if self._database is not None:
             self._database.close()
             self._database = None
-        if self._lock_fd >= 0:
-            os.close(self._lock_fd)
-            self._lock_fd = -1
+        lock_fd, self._lock_fd = self._lock_fd, -1
+        if lock_fd >= 0:
+            os.close(lock_fd)
 
 
 def failure(title: str, error: sqlite3.Error) -> StorageError:

@@ -51,8 +51,9 @@ class Repeats:
         key, number = (marks.query, marks.partition), (marks.epoch, marks.sequence)
         if number <= self._last.get(key, (-1, -1)):
             return False
-        self._last[key] = number
-        self._last.move_to_end(key)
-        if len(self._last) > self._partitions_max:
+        if key in self._last:
+            self._last.move_to_end(key)
+        elif len(self._last) >= self._partitions_max:
             self._last.popitem(last=False)
+        self._last[key] = number  # no signal handler runs before the caller knows it
         return True

@@ -189,12 +189,12 @@ class Staging:
     def consume(self, row: Row) -> None:
         """A released batch was consumed."""
         epoch, waiting = row.marks.epoch, self._query(row.marks.query).waiting
-        self.waiting_bytes -= row.length_bytes
         left = waiting.get(epoch, 0) - 1
+        self.waiting_bytes -= row.length_bytes  # in one step with what follows
         if left > 0:
             waiting[epoch] = left
-        else:
-            waiting.pop(epoch, None)
+        elif epoch in waiting:
+            del waiting[epoch]
 
     def note_waiting(self, row: Row) -> None:
         """A released batch waits for the consumer."""

@@ -20,6 +20,7 @@ import os
 import threading
 import time
 from collections import deque
+from itertools import islice, repeat
 from typing import TYPE_CHECKING, Any
 
 from rstream._checks import check_timeout
@@ -99,6 +100,8 @@ class CommittedSubscriber(Subscriber[Any]):
         self._bell: Bell | None = None
         self._ready: deque[Row | Any] = deque()
         self._plain = 0  # of them without a commit
+        self._unsorted: list[Any] = []  # of the source, by a call that was interrupted
+        self._taken: list[Row | Any] = []  # of what is ready, by a call that was interrupted
         self._out: list[Row | Any] = []  # of the last poll
         self._out_done = 0  # of them consumed
         self._errors = PlacedErrors()
@@ -116,9 +119,9 @@ class CommittedSubscriber(Subscriber[Any]):
             row = _row_of(position, data)
             self._staging.note_waiting(row)
             self._ready.append(row)
-        self._closed = False
+        self._closed = self._has_left = False
         if recalled.committed:  # a commit may be on its way to the earlier reading end
-            self._start_pump([], tuple(channels))
+            self._start_pump([], 0, tuple(channels))
 
     def __repr__(self) -> str:
         return f"<rstream.Subscriber over {self._source!r}>"
@@ -129,28 +132,29 @@ class CommittedSubscriber(Subscriber[Any]):
 
     # ---- from passing through to staging ----
 
-    def _sort_out(self, items: list[Any]) -> list[Any]:
-        """Start the pump if a writer opens committed delivery; what comes before it."""
+    def _sort_out(self, items: list[Any]) -> None:
+        """Start the pump if a writer opens committed delivery, with all from there on."""
         for index, item in enumerate(items):
             marks = marks_of(item)
             # Rows without an opening are for a reading end that was here before.
             if medium_of(item) or (marks is not None and marks.awaits_commit):
-                self._source.consume(len(items))
-                self._start_pump(items[index:])
-                return items[:index]
-        return items
+                self._start_pump(items, index)
+                return
 
-    def _start_pump(self, items: list[Any], media: tuple[str, ...] = ()) -> None:
+    def _start_pump(self, items: list[Any], index: int, media: tuple[str, ...] = ()) -> None:
         self._source.joins_in_poll = True  # the pump may block
-        self._pump = threading.Thread(
-            target=self._run_pump, args=(items, media), name=f"rstream-stage{self._stream_id}",
-            daemon=True,
+        pump = threading.Thread(
+            target=self._run_pump, args=(items[index:], media, len(items)),
+            name=f"rstream-stage{self._stream_id}", daemon=True,
         )  # fmt: skip
-        self._pump.start()
+        # In one step. A poll starts it if a signal handler comes before the next line.
+        self._unsorted, self._pump = items[:index], pump
+        pump.start()
 
     # ---- the pump's thread ----
 
-    def _run_pump(self, items: list[Any], media: tuple[str, ...]) -> None:
+    def _run_pump(self, items: list[Any], media: tuple[str, ...], count: int) -> None:
+        self._source.consume(count)  # here: who starts it may be interrupted
         for medium in media:
             self._serve(medium)
         while not self._closed:
@@ -289,47 +293,69 @@ class CommittedSubscriber(Subscriber[Any]):
     def poll(self, limit: int | None = None) -> list[Any]:
         return self._poll(limit, lambda: self._source.poll(limit))
 
+    def fill(self, limit: int | None) -> None:
+        self._unsorted = self.poll_held(limit)
+        rest, end = iter(self._unsorted), self._base + len(self._unsorted)
+        # In one step: no signal handler runs before a loop can hand them out.
+        self._rest, self._rest_end, self.is_given, self._unsorted = rest, end, True, []
+
     def poll_held(self, limit: int | None) -> list[Any]:
         return self._poll(limit, lambda: self._source.poll_held(limit))
-
-    def poll_demanded(self, demand: int) -> list[Any]:
-        self._demand = demand
-        if self._pump is None:
-            self._source.joins_in_poll = self.joins_in_poll
-            items = self._sort_out(self._source.poll_demanded(demand))
-            if items or self._pump is None:
-                return items
-        return self._take(min(demand, self.prefetch))
 
     def _poll(self, limit: int | None, poll: Callable[[], list[Any]]) -> list[Any]:
         self._demand = None
         limit = limit or self.prefetch
+        if items := self.take_rest(limit):
+            return items
+        self._pass_through(poll)
+        if self._unsorted or self._pump is None:
+            items, self._unsorted = self._unsorted, []
+            return items
+        return self._take(limit)
+
+    def _pass_through(self, poll: Callable[[], list[Any]]) -> None:
+        """Poll the source while no writer has opened committed delivery."""
         if self._pump is None:
             self._source.joins_in_poll = self.joins_in_poll
-            items = self.take_rest(limit) or self._sort_out(poll())
-            if items or self._pump is None:
-                return items
-        return self.take_rest(limit) or self._take(limit)
+            if not self._unsorted:
+                self._unsorted = poll()
+            self._sort_out(self._unsorted)
+
+    def poll_demanded(self, demand: int) -> list[Any]:
+        self._demand = demand
+        self._pass_through(lambda: self._source.poll_demanded(demand))
+        if self._unsorted or self._pump is None:
+            items, self._unsorted = self._unsorted, []
+            return items
+        return self._take(min(demand, self.prefetch))
 
     def _take(self, limit: int) -> list[Any]:
         if self._closed:
             raise ClosedError(f"{self._stream_title}: this subscriber is closed")
+        pump = self._pump
+        if pump is not None and pump.ident is None:  # an interrupt came before it was started
+            pump.start()
         self._count(len(self._out))
+        is_due = False
         with self._changed:
             self._is_woken = False
-            if self._errors.is_due:
-                self._out = []
-                raise self._errors.take()
-            count = min(self._errors.most(limit), len(self._ready))
-            self._errors.note_gone(count)
-            self._out = [self._ready.popleft() for _ in range(count)]
-            self._out_done = 0
-            self._plain -= sum(not isinstance(one, Row) for one in self._out)
+            if not self._taken:
+                is_due = self._errors.is_due
+                count = min(self._errors.most(limit), len(self._ready))
+                plain = sum(not isinstance(one, Row) for one in islice(self._ready, count))
+                popped = map(deque[Any].popleft, repeat(self._ready, count))
+                # In one step: no signal handler runs before all of it is noted.
+                self._taken = [*popped]
+                self._errors.gone += count
+                self._plain -= plain
             self._note_change()
-            return [
-                handed_out(one.batch, one.marks) if isinstance(one, Row) else one
-                for one in self._out
-            ]
+        if is_due:
+            self._out = []
+            raise self._errors.take()
+        taken = self._taken[:limit]
+        items = [handed_out(one.batch, one.marks) if isinstance(one, Row) else one for one in taken]
+        self._out, self._out_done, self._taken = taken, 0, self._taken[limit:]
+        return items  # given: no signal handler has run since
 
     def consume(self, count: int) -> None:
         if self._pump is None:
@@ -339,17 +365,18 @@ class CommittedSubscriber(Subscriber[Any]):
 
     def _count(self, count: int) -> None:
         """Count the first ``count`` of what was handed out as consumed."""
-        rows = [one for one in self._out[self._out_done : count] if isinstance(one, Row)]
-        self._out_done = max(self._out_done, count)
-        if not rows:
-            return
-        with self._ledger_lock:
-            if self._closed:
-                return  # the next reading end with this ledger begins with them
-            self._ledger.consume(rows[-1].position)
+        done = self._out[self._out_done : count]
+        rows = [one for one in done if isinstance(one, Row)]
+        if rows:
+            with self._ledger_lock:
+                if self._closed:
+                    return  # the next reading end with this ledger begins with them
+                self._ledger.consume(rows[-1].position)
         with self._changed:
-            for row in rows:
-                self._staging.consume(row)
+            for one in done:
+                if isinstance(one, Row):
+                    self._staging.consume(one)
+                self._out_done += 1  # in one step with the line before
 
     def raise_demand(self, n: int) -> None:
         if self._pump is None:
@@ -386,13 +413,13 @@ class CommittedSubscriber(Subscriber[Any]):
         return self._bell
 
     def is_ready(self) -> bool:
-        if self.has_rest():
+        if self.has_rest() or self._unsorted:
             return True
         if self._pump is None:
             return self._source.is_ready()
         if self._errors.is_due:
             return True
-        if self._ready:
+        if self._taken or self._ready:
             return self._demand != 0 or self._closed or self._is_woken
         return bool(self._closed or self._is_woken)
 
@@ -426,9 +453,10 @@ class CommittedSubscriber(Subscriber[Any]):
         if self._pump is None:
             return self._source.events()
         with self._changed:
-            events = list(self._events)
-            self._events.clear()
-        return events
+            events = self._events
+            taken = [*events]
+            events *= 0  # no signal handler runs before the program has what it loses here
+        return taken
 
     def statistics(self) -> dict[str, int | float | bool]:
         """As of the source; and ``staged_bytes`` and ``staged_attempts`` of now, ``unstaged``
@@ -445,7 +473,7 @@ class CommittedSubscriber(Subscriber[Any]):
                 "unknown_queries": len(self._staging.unknown),
             }
             if self._pump is not None:
-                statistics["waiting"] = len(self._ready)
+                statistics["waiting"] = len(self._ready) + len(self._taken)
         return statistics
 
     @property
@@ -455,14 +483,15 @@ class CommittedSubscriber(Subscriber[Any]):
     @property
     def is_ended(self) -> bool:
         if self._pump is None:
-            return self._source.is_ended and not self.has_rest()
+            return self._source.is_ended and not self.has_rest() and not self._unsorted
         with self._changed:
-            return self._has_ended and not self.has_rest() and not self._ready and not self._errors
+            waits = self.has_rest() or self._taken or self._ready or self._errors
+            return self._has_ended and not waits
 
     # ---- life ----
 
     def close(self) -> None:
-        if self._closed or self.forget_inherited():
+        if self._has_left or self.forget_inherited():
             return
         with self._changed:
             self._closed = True
@@ -472,12 +501,14 @@ class CommittedSubscriber(Subscriber[Any]):
             service.close()
         self._source.close()
         pump = self._pump
-        if not (pump is None or pump is threading.current_thread() or holds(self._changed)):
+        is_mine = pump is threading.current_thread() or holds(self._changed)
+        if pump is not None and pump.is_alive() and not is_mine:
             pump.join(10.0)
         with self._ledger_lock:
             self._ledger.close()
         if self._bell is not None:
             self._bell.close()
+        self._has_left = True  # last: a close that was interrupted is made again
 
 
 def _maker(batch: Any) -> Callable[[], bytes]:

@@ -111,6 +111,7 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
         self._pid = os.getpid()
         self._reader = reader
         self._queue = queue
+        self._taken: list[T] = []  # from the queue, by a call that was interrupted
         self._is_blocking = isinstance(on_slow, policy.Buffer) and on_slow.overflow == "block"
         self._changed = Condition()
         self._bell: Bell | None = None  # of an event loop that waits for a change
@@ -225,7 +226,7 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
             except Exception as error:  # the user's key or merge function
                 self._failure = error
             if self._queue.drops_oldest:
-                self._errors.note_gone(self._queue.dropped - dropped)
+                self._errors.gone += self._queue.dropped - dropped
             self._note_change()
 
     # ---- the consumer's thread ----
@@ -238,25 +239,37 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
         self._demand = demand
         return self._take(min(demand, self.prefetch))
 
+    def fill(self, limit: int | None) -> None:
+        self._take_up(limit or self.prefetch)
+        rest, end = iter(self._taken), self._base + len(self._taken)
+        # In one step: no signal handler runs before a loop can hand them out.
+        self._rest, self._rest_end, self.is_given, self._taken = rest, end, True, []
+
     def _take(self, limit: int) -> list[T]:
+        self._take_up(limit)
+        items, self._taken = self._taken[:limit], self._taken[limit:]
+        return items  # given: no signal handler has run since
+
+    def _take_up(self, limit: int) -> None:
+        """Take from the queue, unless a call that was interrupted has left something."""
         if self._closed:
             raise ClosedError(f"{self._stream_title}: this subscriber is closed")
+        is_due = False
         with self._changed:
             self._is_woken = False
-            if self._errors.is_due:
+            if not self._taken:
+                is_due = self._errors.is_due
+                count = min(self._errors.most(limit), len(self._queue))
+                self._taken = self._queue.take(count)
+                self._errors.gone += count
+            if is_due or (self._is_blocking and self._taken):
                 self._note_change()
-                raise self._errors.take()
-            items = self._queue.take(self._errors.most(limit))
-            if items:
-                self._errors.note_gone(len(items))
-                if self._is_blocking:
-                    self._note_change()
-                return items
-            if len(self._queue):
-                return []  # no demand for it; an error never overtakes data
-            if self._failure is not None:
-                raise self._failure
-        return []
+            # No demand for what waits; an error never overtakes data.
+            failure = None if self._taken or len(self._queue) else self._failure
+        if is_due:
+            raise self._errors.take()
+        if failure is not None:
+            raise failure
 
     def wait(self, timeout_s: float | None = None) -> bool:
         check_timeout(timeout_s)
@@ -281,7 +294,7 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
     def is_ready(self) -> bool:
         if self.has_rest() or self._errors.is_due:
             return True
-        if len(self._queue):
+        if self._taken or len(self._queue):
             return self._demand != 0 or self._closed or self._is_woken
         return bool(self._failure or self._closed or self._is_woken)
 
@@ -297,7 +310,7 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
         statistics = self._reader.statistics()
         with self._changed:
             statistics |= {
-                "waiting": len(self._queue),
+                "waiting": len(self._queue) + len(self._taken),
                 "capacity": self._queue.capacity,
                 "dropped": self._queue.dropped,
                 "conflated": self._queue.conflated,
@@ -315,6 +328,7 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
                 self._has_ended
                 and not self.has_rest()
                 and not len(self._queue)
+                and not self._taken
                 and not self._errors
                 and self._failure is None
             )

@@ -16,28 +16,27 @@ class PlacedErrors:
 
     def __init__(self) -> None:
         self._errors: deque[tuple[int, Exception]] = deque()  # after how many items, and the error
-        self._gone = 0  # items that have left the queue at its front
+        #: Items that have left the queue at its front: taken, or dropped as the oldest.
+        self.gone = 0
 
     def __len__(self) -> int:
         return len(self._errors)
 
     def put(self, error: Exception, waiting: int) -> None:
         """Add an error behind the ``waiting`` items of the queue."""
-        self._errors.append((self._gone + waiting, error))
-
-    def note_gone(self, count: int) -> None:
-        """Note that items have left the queue at its front: taken, or dropped as the oldest."""
-        self._gone += count
+        self._errors.append((self.gone + waiting, error))
 
     @property
     def is_due(self) -> bool:
         """Whether no item stands before the first error."""
-        return bool(self._errors) and self._errors[0][0] <= self._gone
+        return bool(self._errors) and self._errors[0][0] <= self.gone
 
     def most(self, limit: int) -> int:
         """How many items may be taken before the first error; at most ``limit``."""
-        return min(limit, max(0, self._errors[0][0] - self._gone)) if self._errors else limit
+        return min(limit, max(0, self._errors[0][0] - self.gone)) if self._errors else limit
 
     def take(self) -> Exception:
         """Remove and return the first error."""
-        return self._errors.popleft()[1]
+        error = self._errors[0][1]
+        del self._errors[0]  # no signal handler runs before the caller raises it
+        return error

@@ -346,16 +346,16 @@ def test_places_in_a_queue():
     errors.put(second, 5)
     assert len(errors) == 2
     assert errors.most(7) == 2
-    errors.note_gone(1)
+    errors.gone += 1
     assert errors.most(7) == 1
     assert not errors.is_due
-    errors.note_gone(1)
+    errors.gone += 1
     assert errors.is_due
     assert errors.most(7) == 0
     assert errors.take() is first
     assert not errors.is_due
     assert errors.most(7) == 3
-    errors.note_gone(9)  # the oldest were dropped
+    errors.gone += 9  # the oldest were dropped
     assert errors.most(7) == 0
     assert errors.take() is second
 

@@ -474,6 +474,54 @@ TEST(parts_of_a_batch)
     end();
 }
 
+/* What is unread is read again by the next poll, while the memory of the batch stays on loan; what
+ * stands before it counts with the release. */
+TEST(the_rest_of_a_batch_is_unread)
+{
+    CHECK(begin("unread"));
+    fake_log_t *logs[2];
+    const int64_t *counters[2];
+    int64_t at[2][4] = {{0}};
+    for (int i = 0; i < 2; i++) {
+        logs[i] = fake_image(subscription);
+        counters[i] = fake_value(logs[i]->counter_id);
+        for (int k = 0; k < 3; k++) {
+            at[i][k + 1] = fake_data(logs[i], at[i][k], i == 0 ? "a" : "b");
+        }
+    }
+    CHECK_EQ(rst_subscription_poll(subscription, 64, 0, batch), 6);
+    const int first = message(0)->position == at[0][1] && message(0)->data[0] == 'a' ? 0 : 1;
+    rst_batch_consume(batch, 1);
+    rst_batch_unread(batch, 4); /* all of the first image, and one of the second */
+    CHECK_EQ(message(5)->data[0], first == 0 ? 'b' : 'a'); /* still on loan */
+    CHECK_EQ(rsti_load_acquire_i64(counters[first]), at[first][1]); /* not counted yet */
+    rst_batch_t *next;
+    CHECK_EQ(rst_batch_create(&next, 64), 0);
+    CHECK_EQ(rst_subscription_poll(subscription, 64, 0, next), 2);
+    CHECK_EQ(rst_batch_messages(next, NULL)[0].position, at[1 - first][2]);
+    rst_batch_unread(batch, 4); /* a later batch has read on: no effect */
+    CHECK_EQ(rst_subscription_poll(subscription, 64, 0, next), 0);
+    rst_batch_release(batch);
+    CHECK_EQ(rsti_load_acquire_i64(counters[first]), at[first][3]);
+    CHECK_EQ(rsti_load_acquire_i64(counters[1 - first]), at[1 - first][3]);
+    rst_batch_release(next);
+    /* Not below what was consumed, nor beyond the end. */
+    (void)fake_data(logs[first], fake_data(logs[first], at[first][3], "c"), "d");
+    CHECK_EQ(rst_subscription_poll(subscription, 64, 0, batch), 2);
+    rst_batch_consume(batch, 1);
+    rst_batch_unread(batch, 64);
+    rst_batch_unread(batch, 0);
+    rst_batch_release(batch);
+    CHECK_EQ(rst_subscription_poll(subscription, 64, 0, batch), 1);
+    CHECK_EQ(message(0)->data[0], 'd');
+    rst_batch_release(batch);
+    rst_batch_unread(batch, 0); /* it holds nothing any more */
+    rst_batch_unread(NULL, 0);
+    CHECK_EQ(rst_subscription_poll(subscription, 64, 0, batch), 0);
+    rst_batch_destroy(next);
+    end();
+}
+
 /* Loans that were set aside hold the position while the subscription is polled on; those that are
  * given back, youngest first, are read again. */
 TEST(loans_set_aside)
@@ -747,5 +795,5 @@ CHECK_MAIN(RUN(publication_facts), RUN(stream_concurrent), RUN(stream_exclusive)
     RUN(sender_is_woken), RUN(conductor_is_woken_at_its_position),
     RUN(rate_limited_producer_wakes_the_conductor), RUN(a_reader_that_left_is_told), RUN(fragments),
     RUN(padding_and_term_ends), RUN(limits_of_a_batch), RUN(leases_out_of_order),
-    RUN(parts_of_a_batch), RUN(loans_set_aside), RUN(a_long_message_is_given_back),
-    RUN(images_in_turn), RUN(demand), RUN(corrupt_frames), RUN(mutated_logs), RUN(local_address))
+    RUN(parts_of_a_batch), RUN(the_rest_of_a_batch_is_unread), RUN(loans_set_aside),
+    RUN(a_long_message_is_given_back), RUN(images_in_turn), RUN(demand), RUN(corrupt_frames), RUN(mutated_logs), RUN(local_address))
