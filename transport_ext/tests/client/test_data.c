@@ -796,4 +796,5 @@ CHECK_MAIN(RUN(publication_facts), RUN(stream_concurrent), RUN(stream_exclusive)
     RUN(rate_limited_producer_wakes_the_conductor), RUN(a_reader_that_left_is_told), RUN(fragments),
     RUN(padding_and_term_ends), RUN(limits_of_a_batch), RUN(leases_out_of_order),
     RUN(parts_of_a_batch), RUN(the_rest_of_a_batch_is_unread), RUN(loans_set_aside),
-    RUN(a_long_message_is_given_back), RUN(images_in_turn), RUN(demand), RUN(corrupt_frames), RUN(mutated_logs), RUN(local_address))
+    RUN(a_long_message_is_given_back), RUN(images_in_turn), RUN(demand), RUN(corrupt_frames),
+    RUN(mutated_logs), RUN(local_address))
