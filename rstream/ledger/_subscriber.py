@@ -141,7 +141,7 @@ class CommittedSubscriber(Subscriber[Any]):
                 self._start_pump(items, index)
                 return
 
-    def _start_pump(self, items: list[Any], index: int, media: tuple[str, ...] = ()) -> None:
+    def _start_pump(self, items: list[Any], index: int = 0, media: tuple[str, ...] = ()) -> None:
         self._source.joins_in_poll = True  # the pump may block
         pump = threading.Thread(
             target=self._run_pump, args=(items[index:], media, len(items)),

@@ -1,4 +1,4 @@
-"""A loop in a cell of a real Jupyter kernel that catches KeyboardInterrupt and goes on loses nothing.
+"""A loop in a cell of a Jupyter kernel that catches KeyboardInterrupt and goes on loses nothing.
 
 It needs ``pip install ipykernel jupyter_client`` (24 packages, 100 MB unpacked), so no target
 installs them.

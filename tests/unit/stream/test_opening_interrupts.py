@@ -12,6 +12,8 @@ import pytest
 
 import rstream
 from rstream import _core, policy, stream
+from rstream.client import Client
+from rstream.driver import ensure_driver
 from rstream.stream import _session
 from tests.interrupts import at_each_place
 from tests.support import free_port, until
@@ -80,3 +82,71 @@ def test_an_interrupted_opening_leaves_nothing(driver_dir, name, opening, medium
     step = 31 if medium == "ipc" else 61
     assert at_each_place(call, after, step=step) >= 5
     until(lambda: not clients_of(driver_dir), 5)
+
+
+def test_an_interrupted_raw_client_leaves_nothing(driver_dir):
+    """Its offers, polls and claims are calls of C, and have no place."""
+    made = []
+
+    def call():
+        client = Client(driver_dir, start_driver=False)
+        made.append(client)
+        publication = client.add_publication("aeron:ipc?term-length=64k", 7)
+        subscription = client.add_subscription("aeron:ipc", 7)
+        publication.close()
+        subscription.close()
+        client.close()
+
+    def after(where):
+        while made:
+            made.pop().close()
+        with (
+            Client(driver_dir, start_driver=False) as client,
+            client.add_subscription("aeron:ipc", 7) as subscription,
+            client.add_publication("aeron:ipc?term-length=64k", 7) as publication,
+        ):
+            until(lambda: publication.offer(b"x") > 0)
+            until(lambda: list(subscription.poll(1)), 5)
+        until(lambda: not clients_of(driver_dir), 5)
+
+    assert at_each_place(call, after, step=5) >= 5
+
+
+def test_an_interrupted_driver_can_be_started_again(make_driver_dir):
+    directory = make_driver_dir()
+    made = []
+
+    def call():
+        made.append(rstream.Driver(directory))
+        made[-1].close()
+
+    def after(where):
+        while made:
+            made.pop().close()
+        gc.collect()
+        with (
+            rstream.Driver(directory),
+            rstream.subscriber("x", dir=directory) as sub,
+            rstream.publisher("x", dir=directory) as pub,
+        ):
+            pub.send(1, timeout_s=5)
+            assert sub.get(timeout_s=5) == 1, where
+
+    assert at_each_place(call, after, step=29) >= 5
+
+
+def test_an_interrupted_start_of_a_shared_driver_is_made_again(make_driver_dir):
+    directory = make_driver_dir()
+
+    def call():
+        ensure_driver(directory)
+
+    def after(where):
+        with (
+            rstream.subscriber("x", dir=directory) as sub,
+            rstream.publisher("x", dir=directory) as pub,
+        ):
+            pub.send(1, timeout_s=5)
+            assert sub.get(timeout_s=5) == 1, where
+
+    assert at_each_place(call, after) >= 3
