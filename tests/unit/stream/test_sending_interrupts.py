@@ -61,18 +61,19 @@ class Ends:
 
         def send_mark():
             try:
-                self.pub.send(MARK, timeout_s=2)
+                self.pub.send(MARK, timeout_s=5)
             except Exception as error:
                 failed.append(error)
 
         thread = in_thread(send_mark)
-        thread.join(10)
-        assert not thread.is_alive(), f"hangs after {where}"
-        assert not failed, (where, failed)
+        thread.join(0.1)  # else the reader has to make room first
         got = []
         while MARK not in got:
+            assert not failed, (where, failed)
             got += self.sub.poll()
             self.sub.wait(0.01)
+        thread.join(10)
+        assert not thread.is_alive(), f"hangs after {where}"
         came, items = got[:-1], self.items
         self._sent += len(got)
         self.begin(*self._shape)
