@@ -27,6 +27,8 @@ import logging
 import os
 import select
 import subprocess
+import sys
+import threading
 import time
 import weakref
 from dataclasses import fields
@@ -303,7 +305,7 @@ LOOP_EXIT_S = 2.0
 _open_loops: weakref.WeakSet[_Loop] = weakref.WeakSet()
 _open_clients: weakref.WeakSet[_Closable] = weakref.WeakSet()
 _open_drivers: weakref.WeakSet[_Closable] = weakref.WeakSet()
-_is_watching = False
+_is_watching = _is_watching_main = False
 
 
 def _close_all() -> None:
@@ -311,16 +313,28 @@ def _close_all() -> None:
     and at last the drivers that serve those.
     """
     run_before_exit()
-    loops = list(_open_loops)
-    for loop in loops:
-        loop.stop()
-    for loop in loops:
-        loop.join(LOOP_EXIT_S)
+    _stop_loops()
     for group in (_open_clients, _open_drivers):
         for one in list(group):
             # The process ends anyway.
             with contextlib.suppress(RStreamError):
                 one.close()
+
+
+def _stop_loops() -> None:
+    loops = list(_open_loops)
+    for loop in loops:
+        loop.stop()
+    for loop in loops:
+        loop.join(LOOP_EXIT_S)
+
+
+def _stop_if_interrupted() -> None:
+    """The main thread has ended, and Python will wait for all threads that are no daemons. After
+    Ctrl-C nobody wants that: the loops end now.
+    """
+    if getattr(sys, "last_type", None) is KeyboardInterrupt:
+        _stop_loops()
 
 
 def _forget_all() -> None:
@@ -338,7 +352,13 @@ def watch_exit(one: _Closable, *, is_driver: bool = False) -> None:
 
 def watch_loop(loop: _Loop) -> None:
     """Stop ``loop`` at the end of the process if it still runs then, before clients are closed."""
+    global _is_watching_main
     _watch()
+    if not _is_watching_main:
+        _is_watching_main = True
+        with contextlib.suppress(AttributeError, RuntimeError):  # the program ends already
+            # concurrent.futures uses it, too: an atexit function comes too late.
+            threading._register_atexit(_stop_if_interrupted)  # pyright: ignore
     _open_loops.add(loop)
 
 

@@ -87,5 +87,4 @@ def _place_of(endpoint: EndpointLike) -> Place:
         source.consume(source.handed_out())
 
     tally = Tally(source, lambda: tally.place.number - source.handed_out(), settle)
-    tally.counts_waiting = True
     return tally.place

@@ -111,7 +111,7 @@ class _Merging(Generic[T, R]):
         self._scheduler = scheduler
         self._is_virtual = scheduler is not None and kind_of(scheduler) is Kind.VIRTUAL
         self._changed = Condition()
-        self._marks = Marks(self._changed)
+        self._marks = Marks(self._changed, self._stop)
         self._active = 0
         self._has_ended = False  # the source has completed
         self._is_over = False

@@ -98,9 +98,9 @@ def from_stream(
     """An Observable of a stream's items.
 
     Each ``subscribe`` opens the stream and reads it on a thread of its own. That thread keeps the
-    program alive until the stream ends or the subscription is disposed. Under ``run()`` the caller
-    waits itself: then the thread is a daemon, and Ctrl-C ends the program. Items are delivered
-    synchronously in the thread that reads::
+    program alive until the stream ends, the subscription is disposed, or Ctrl-C ends the main
+    thread. Under ``run()`` the caller waits itself: then the thread is a daemon. Items are
+    delivered synchronously in the thread that reads::
 
         messages   -1-2-3- - - 4-5|
                        from_stream("ticks")

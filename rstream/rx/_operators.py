@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, Unpack
 
 from reactivex import Observable, abc
 from reactivex.disposable import CompositeDisposable, Disposable
 
 from rstream import codecs, stream
+from rstream.driver import watch_loop
+from rstream.errors import RStreamError
 from rstream.stream._options import PublisherSettings, settings
 
 if TYPE_CHECKING:
@@ -118,6 +121,7 @@ def _sending(
                 observer.on_error(error)
                 return Disposable()
             sending = kind(publisher, observer)
+            watch_loop(sending)
             sending.upstream.add(
                 source.subscribe(
                     sending.on_next, sending.on_error, sending.on_completed, scheduler=scheduler
@@ -154,6 +158,8 @@ class _Sending:
         try:
             self._publisher.send(item)
         except Exception as error:
+            if self._is_done:  # the program ends
+                return
             self._is_done = True
             self.upstream.dispose()
             self._publisher.fail(error)
@@ -188,6 +194,17 @@ class _Sending:
         if not self._is_done:
             self._is_done = True
             self._publisher.close()
+
+    def stop(self) -> None:
+        """At the end of the program: end a ``send`` that waits. The stream is not complete."""
+        self.upstream.dispose()  # first, or the reader goes through all that it has
+        if not self._is_done:
+            self._is_done = True
+            with suppress(RStreamError):
+                self._publisher.fail("the program has ended", linger_s=0.0)
+
+    def join(self, timeout_s: float) -> None:
+        """Nothing to wait for."""
 
 
 class _Teeing(_Sending):

@@ -63,7 +63,7 @@ class BoundedQueue(Generic[T]):
         self._is_blocking = isinstance(on_slow, policy.Buffer) and on_slow.overflow == "block"
         self._low = queue.capacity - 1 if low is None else low
         self.changed = Condition()  # guards the attributes below, and the owner's state
-        self.marks = Marks(self.changed, is_soft=not self._is_blocking)
+        self.marks = Marks(self.changed, self.close, is_soft=not self._is_blocking)
         self._is_held = False  # full, and not down to ``low`` again
         self._waiting_producers = 0
         self.is_ended = False  # the source has ended, or its policy failed

@@ -130,7 +130,8 @@ class ThreadReading(Reading):
         self._source.wake()
 
     def join(self, timeout_s: float) -> None:
-        """Wait until the reader is closed; close it if queues behind it hold items for longer."""
+        """The program ends: give back what waits in queues, and wait until the reader is closed."""
+        self._tally.abandon()
         if not self._is_done.wait(timeout_s):
             self._close()
 
@@ -214,10 +215,11 @@ class ScheduledReading(Reading):
             self._is_stopped = self._tally.is_ending = True
             if self._is_stepping:
                 return
-        self._close()
+        self._tally.finish(self._close)
 
     def join(self, timeout_s: float) -> None:
-        """Nothing to wait for: no step begins any more."""
+        """The program ends: no step begins any more, and what waits in queues is given back."""
+        self._tally.abandon()
 
     def _go_on(self, pause_s: float) -> None:
         try:

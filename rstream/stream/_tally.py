@@ -172,7 +172,6 @@ class Tally:
         base, polled: objects before the last poll, and with it. Only the thread that reads uses
             them.
         is_ending: the reader will be closed.
-        counts_waiting: at the end of the reader, what waits in queues that live counts as consumed.
         close_source: closes the reader of a pipeline that was disposed; any thread.
     """
 
@@ -190,7 +189,6 @@ class Tally:
         self.base: int = 0
         self.polled: int = 0
         self.is_ending: bool = False
-        self.counts_waiting: bool = False
         self.close_source: Callable[[], None] | None = None
 
     # ---- the thread that reads ----
@@ -274,7 +272,7 @@ class Tally:
                 is_awaited = is_awaited or holder.is_live
                 if holder.is_soft and oldest <= self._let_go:
                     continue
-                if is_last and holder.is_live and self.counts_waiting:
+                if is_last and holder.is_live:  # it will hand on what it holds
                     continue
                 number = min(number, oldest - 1)
         finally:
@@ -294,6 +292,12 @@ class Tally:
 
     # ---- the end ----
 
+    def abandon(self) -> None:
+        """The program ends: the queues hand on nothing more, and nobody waits for room there."""
+        for holder in list(self._holders):
+            holder.close_queue()
+        self.settle()
+
     def close_disposed(self) -> None:
         """Close the reader at once if its pipeline was disposed."""
         if self.is_ending and self.close_source is not None:
@@ -311,7 +315,6 @@ class Tally:
         """
         with _settling:
             on_done, self._on_done = self._on_done, None
-            self.counts_waiting = self.counts_waiting or on_done is not None
         if on_done is None:
             return False
         on_done()
@@ -331,11 +334,13 @@ class Marks:
         is_live: not closed yet; what waits will be handed on.
         last: the tally of the mark noted last, for who makes the next one without a call.
         left: the tallies of the readers that it asked, once they were left.
+        close_queue: has the queue hand on nothing more. Not under the lock.
     """
 
     __slots__ = (
         "_tallies",
         "blocked",
+        "close_queue",
         "given",
         "is_live",
         "is_soft",
@@ -345,8 +350,9 @@ class Marks:
         "waiting",
     )
 
-    def __init__(self, lock: Any, is_soft: bool = False) -> None:
+    def __init__(self, lock: Any, close_queue: Callable[[], object], is_soft: bool = False) -> None:
         self.lock: Any = lock
+        self.close_queue: Callable[[], object] = close_queue
         self.is_soft: bool = is_soft
         self.is_live: bool = True
         self.waiting: deque[Mark | None] = deque()

@@ -176,6 +176,24 @@ def test_an_operator_above_that_has_enough(driver_dir, name):
     assert observer.items == list(range(STOP))
 
 
+def test_an_operator_above_that_is_told_it_has_enough(driver_dir, name):
+    """Between two steps of a loop: the reader is closed behind what the queue still hands on."""
+    observer, enough = Stopping(), Subject()
+    observable = rx.from_stream(name, dir=driver_dir, scheduler=loop_scheduler()).pipe(
+        ops.take_until(enough), rx.on_backpressure_buffer(COUNT)
+    )
+    with publishing(name, driver_dir, observable, observer) as (publisher, _):
+        enough.on_next(None)
+        observer.gate.set()
+        assert observer.done.wait(WAIT_S)
+        until(lambda: not publisher.is_connected)
+        assert observer.items == list(range(len(observer.items)))
+        left = COUNT - len(observer.items)
+        with stream.subscriber(name, dir=driver_dir) as reader:
+            publisher.send(COUNT)
+            assert reader.get(timeout_s=WAIT_S) == (len(observer.items) if left else COUNT)
+
+
 def test_what_waits_at_the_end_of_the_stream_is_waited_for(driver_dir, name):
     observer = Stopping()
     publisher = stream.publisher(name, dir=driver_dir, linger_s=0)

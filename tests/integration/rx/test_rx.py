@@ -378,3 +378,45 @@ def test_ctrl_c_ends_run(driver_dir, name, count):
             assert program.wait(10) == 7
         finally:
             program.kill()
+
+
+SUBSCRIBED = """
+import sys, threading, time
+from reactivex.scheduler import EventLoopScheduler, ThreadPoolScheduler
+from rstream import rx
+
+directory, name, shape = sys.argv[1:]
+scheduler = ThreadPoolScheduler(1) if shape == "pool" else None
+step = {
+    "observe_on": lambda: rx.observe_on_bounded(EventLoopScheduler(), 20),
+    "limit_rate": lambda: rx.limit_rate(20, 1),
+    "tee": lambda: rx.tee_stream(name + "-2", dir=directory, connect_timeout_s=60),
+}.get(shape, lambda: lambda source: source)()
+handle = lambda item: (print(item, flush=True), time.sleep(0.02))
+rx.from_stream(name, dir=directory, scheduler=scheduler).pipe(step).subscribe(handle)
+print("reads", flush=True)
+threading.Event().wait()
+"""
+
+
+@pytest.mark.parametrize("shape", ["plain", "pool", "observe_on", "limit_rate", "tee"])
+def test_ctrl_c_ends_a_program_that_has_subscribed(driver_dir, name, shape):
+    """The thread that reads keeps a program alive, but not after Ctrl-C in its main thread."""
+    command = [sys.executable, "-c", SUBSCRIBED, driver_dir, name, shape]
+    program = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
+    try:
+        assert program.stdout.readline() == "reads\n"
+        with stream.publisher(name, dir=driver_dir, linger_s=0) as publisher:
+            publisher.send_many(range(300), timeout_s=5)
+            if shape != "tee":
+                assert program.stdout.readline() == "0\n"
+            program.send_signal(signal.SIGINT)
+            given = program.communicate(timeout=5)[0].splitlines()
+            until(lambda: not publisher.is_connected)
+            with stream.subscriber(name, dir=driver_dir) as reader:
+                assert reader.get(timeout_s=5) == (1 if shape == "tee" else 1 + len(given))
+    finally:
+        program.kill()
+        program.wait()
