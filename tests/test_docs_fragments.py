@@ -534,6 +534,25 @@ print(reader.decode_many([writer.encode([address])]) == [[address]])
         shown="[[{'px': 0}, {'px': 1}, {'px': 2}]]\n",
         needs="reactivex",
     ),
+    Fragment(
+        page="docs/how-to/rxpy.md",
+        number=8,
+        before=RX + "import reactivex\nimport rstream.work\n"
+        "failing = [1]\n"
+        "def work():\n"
+        "    with rstream.work.publisher('orders') as orders:\n"
+        "        for number in range(3):\n"
+        "            orders.send(number)\n"
+        "def store(item):\n"
+        "    if item in failing:\n"
+        "        failing.remove(item)\n"
+        "        raise OSError(item)\n"
+        "    got.append(item)\n"
+        "threading.Thread(target=work, daemon=True).start()",
+        after="print(sorted(got), failing)",
+        shown="[0, 1, 2] []\n",
+        needs="reactivex",
+    ),
     Fragment(page="docs/how-to/slow-consumers.md", number=0),
     Fragment(
         page="docs/how-to/slow-consumers.md",
