@@ -264,8 +264,8 @@ class Members(Seating):
         if not lane.is_connected:
             return self._look_away(lane)
         if lane.is_dropped:
-            lane.is_dropped = False
             self._on_back(lane.handle)
+            lane.is_dropped = False
         lane.publisher.events()  # from here on they tell of this reader
         lane.number, lane.reason = 0, ""
         seat: Seat[LanePublisher] = Seat(secrets.randbits(64), lane, self._report_of(lane, 0, 0))
@@ -289,8 +289,9 @@ class Members(Seating):
         if is_gone:
             self._give_up(lane, reason)
         else:
-            lane.is_dropped = True
+            # Who sees that the member is no longer listed finds the event that says why.
             self._tell_lost(lane, reason)
+            lane.is_dropped = True
         return True
 
     def _look_at(self, lane: Lane) -> bool:
