@@ -31,6 +31,8 @@ def worker(number: int) -> None:
 def main() -> None:
     workers = [subprocess.Popen([sys.executable, __file__, str(n)]) for n in range(3)]
     with rstream.work.publisher(NAME) as jobs:
+        while jobs.statistics()["readers"] < len(workers):  # one that came too late would wait
+            time.sleep(0.01)
         for number in range(COUNT):
             jobs.send(number)
         jobs.wait_acknowledged()
