@@ -65,6 +65,13 @@ def name_hash(name: str, /) -> int: ...
 def printable(text: str, /) -> str:
     """The text with escapes such as ``\\x1b`` for control characters; line ends and tabs stay."""
 
+def msgpack_cost(data: Buffer, enough: int, /) -> int:
+    """Bytes that a message of msgpack takes when it is decoded, about; -1: it is not whole.
+
+    Texts and bytes count no more than what Python needs besides their bytes. It stops when that is
+    more than ``enough``.
+    """
+
 def _fail_check(number: int, /) -> None:
     """For tests: the number-th look for signals from now on raises KeyboardInterrupt; 0: none."""
 

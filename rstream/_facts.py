@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rstream import _core
 
 __all__ = (
+    "COPIED_MAX",
     "ChannelStatus",
     "CounterEvent",
     "CounterReading",
@@ -29,6 +30,9 @@ __all__ = (
 #: What a publisher may have in shared segments that a reader has not consumed: bytes, messages.
 SEGMENT_BYTES_MAX: Final = 260 << 20
 SEGMENTS_MAX: Final = 32
+#: Most bytes that one transport batch copies, unless its first message has more: memory for more
+#: would be fresh each time, and its pages cost more than the copies.
+COPIED_MAX: Final = 1 << 20
 
 
 class Fill(NamedTuple):

@@ -18,6 +18,9 @@ DECODED_BYTES: Final = 1 << 30
 ROWS: Final = 1 << 24
 #: The most rows that a byte of a message can hold: a truth value takes a bit.
 ROWS_PER_BYTE: Final = 8
+#: The most bytes that a byte of msgpack becomes: one without entries is a map of 64 bytes, with the
+#: word that refers to it and those of the collector. Sets of a typed reader take the most.
+MSGPACK_FACTOR: Final = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,13 +28,15 @@ class Limits:
     """What one message may become in the memory of its reader.
 
     A short message can claim to be much more than it has bytes: compressed columns, columns of
-    nulls, elements without bytes, lists of empty lists. Beyond a limit it is a ``CodecError``
-    before memory is taken for it. What lies in the message byte by byte has the limit
-    ``max_message_length`` instead, and is never refused here.
+    nulls, elements without bytes, lists of empty lists and maps. Beyond a limit it is a
+    ``CodecError`` before memory is taken for it. What lies in the message byte by byte has the
+    limit ``max_message_length`` instead, and is never refused here.
 
     Attributes:
         decoded_bytes: most bytes that the decoded message takes (1 GiB), or the length of the
-            message where that is more. For ``pandas`` each value counts 8 bytes at least.
+            message where that is more. For ``pandas`` each value counts 8 bytes at least; for
+            msgpack each number, text, list and map counts what Python's own object of it takes,
+            about.
         rows: most rows of a table and elements of an array or a nested column (16 777 216), or 8
             for each byte of the message where that is more.
     Raises:

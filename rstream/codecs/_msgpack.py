@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 
+from rstream import _core
+from rstream._facts import COPIED_MAX
 from rstream.codecs import _frame
 from rstream.codecs._accepted import Accepted
 from rstream.codecs._base import bare, decode_error, name_of
 from rstream.codecs._buffers import Makers, References, Taken, fitted
-from rstream.codecs._limits import LIMITS, Limits
+from rstream.codecs._limits import LIMITS, MSGPACK_FACTOR, Limits
 from rstream.codecs._refused import path_of_refused
 from rstream.codecs._scalars import NeedsFrame, restored, written
 from rstream.errors import CodecError, ConfigError
@@ -52,6 +54,10 @@ class _Msgpack(Generic[T]):
         self._enc_hook, self._dec_hook = enc_hook, dec_hook
         self.takes_views = view
         self._makers = Makers(view=view, writable=writable, limits=limits)
+        #: A message up to so many bytes cannot become too much.
+        self._harmless_bytes = limits.decoded_bytes // MSGPACK_FACTOR
+        #: Several messages of one batch are no longer than COPIED_MAX together, unless leased.
+        self._looks_at_each = view or self._harmless_bytes < COPIED_MAX
         self._error = msgspec.MsgspecError
         self._accepted = Accepted(type_)
         #: The same set as in ``_accepted``. Publishers ask it before they call quick_encode.
@@ -144,9 +150,18 @@ class _Msgpack(Generic[T]):
     def decode_many(self, messages: Sequence[Buffer]) -> list[T]:
         decode = self._decode
         try:
-            return [decode(message) for message in messages]
-        except (ValueError, self._error):
-            return [self._decode_one(index, message) for index, message in enumerate(messages)]
+            if self._are_harmless(messages):
+                return [decode(message) for message in messages]
+        except (ValueError, RecursionError, self._error):
+            pass
+        return [self._decode_one(index, message) for index, message in enumerate(messages)]
+
+    def _are_harmless(self, messages: Sequence[Buffer]) -> bool:
+        """Whether none can become too much. A look at each costs 20 ns."""
+        if len(messages) != 1 and not self._looks_at_each:
+            return True
+        lengths = map(len, cast("Sequence[bytes]", messages))
+        return max(lengths, default=0) <= self._harmless_bytes
 
     def _decode_one(self, index: int, message: Buffer) -> T:
         # What is made of a leased message holds the memory view, and that the lease.
@@ -154,6 +169,7 @@ class _Msgpack(Generic[T]):
         try:
             if data[:1] == b"\xc1":
                 return self._decode_frame(data)
+            self._check_cost(data)
             return self._decode(data)
         except CodecError as error:
             raise bare(error) from None
@@ -162,8 +178,17 @@ class _Msgpack(Generic[T]):
         finally:
             data = b""  # else the traceback of an error would hold the lease
 
+    def _check_cost(self, data: bytes | memoryview) -> None:
+        """Refuse msgpack that would become too much."""
+        length = len(data)
+        if length > self._harmless_bytes:
+            limits = self._makers.limits
+            cost = _core.msgpack_cost(data, max(length, limits.decoded_bytes))
+            limits.check(length, decoded_bytes=cost)
+
     def _decode_frame(self, data: bytes | memoryview) -> T:
         structure, places = _frame.unpack(data)
+        self._check_cost(structure)
         taken = Taken(self._makers, data, places)
         try:
             return self._decoder(taken).decode(structure)

@@ -56,7 +56,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from rstream import _core
 from rstream._checks import check_timeout
-from rstream._facts import fullest
+from rstream._facts import COPIED_MAX, fullest
 from rstream._greenlets import check_may_wait
 from rstream._neighbours import hint_for_reader, why_quiet
 from rstream._other_drivers import tell_others
@@ -111,9 +111,6 @@ REASON_BYTES_MAX = 1023
 #: How often a reader without publishers looks for one that it may mean: first, and at last.
 NOTICE_EVERY_S = 2.0
 NOTICE_RARELY_S = 60.0
-#: Most bytes that one transport batch copies, unless its first message has more: memory for more
-#: would be fresh each time, and its pages cost more than the copies.
-COPIED_MAX = 1 << 20
 #: How often a close looks whether another thread has left poll.
 LEAVE_PAUSE_S = 0.001
 #: Most messages of one transport batch.

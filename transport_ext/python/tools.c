@@ -4,6 +4,7 @@
 
 #include "channel/channel.h"
 #include "protocol/data_header.h"
+#include "util/msgpack.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -134,6 +135,22 @@ static PyObject *printable(PyObject *module, PyObject *argument)
 {
     (void)module;
     return rsti_py_printable(argument, true);
+}
+
+static PyObject *msgpack_cost(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    Py_buffer view;
+    int64_t enough;
+    int64_t cost;
+
+    (void)module;
+    if (!rsti_py_check_count("msgpack_cost", count, 2, 2) || !rsti_py_get_int64(args[1], &enough)
+        || PyObject_GetBuffer(args[0], &view, PyBUF_SIMPLE) < 0) {
+        return NULL;
+    }
+    cost = rsti_msgpack_cost(view.buf, (size_t)view.len, enough);
+    PyBuffer_Release(&view);
+    return PyLong_FromLongLong(cost);
 }
 
 static bool get_part(PyObject *object, const char *name, int32_t most, int32_t *value)
@@ -605,6 +622,9 @@ PyMethodDef rsti_py_tool_methods[] = {
     {"printable", printable, METH_O,
         "printable($module, text, /)\n--\n\n"
         "The text with escapes such as \\x1b for control characters; line ends and tabs stay."},
+    {"msgpack_cost", RSTI_PY_FASTCALL(msgpack_cost), METH_FASTCALL,
+        "msgpack_cost($module, data, enough, /)\n--\n\n"
+        "Bytes that a message of msgpack takes when it is decoded, about; -1: it is not whole."},
     {"encode_header", RSTI_PY_FASTCALL(encode_header), METH_FASTCALL,
         "encode_header($module, kind, flags, codec_id, target, name_hash, /)\n--\n\n"
         "The 64-bit reserved value."},

@@ -107,6 +107,60 @@ def test_a_stored_batch_that_was_cut_off_is_an_error_of_its_own(length):
 
 # ---- bombs ----
 
+SMALL = Limits(decoded_bytes=1 << 20)
+TOO_MUCH = r"would become .* bytes, and decoded_bytes of this reader"
+
+
+def many(count, one):
+    return b"\xdd" + struct.pack(">I", count) + one * count
+
+
+MSGPACK_BOMBS = {
+    "empty maps": many(20_000, b"\x80"),
+    "empty lists": many(20_000, b"\x90"),
+    "maps of maps": many(10_000, b"\x81\x80\x80"),
+    "maps of one": many(6_000, b"\x81\x01\x02"),
+    "numbers": many(40_000, b"\xca\x00\x00\x00\x01"),
+    "short texts": many(20_000, b"\xa1\xe9"),
+    "wide text": b"\xdb" + struct.pack(">I", 400_004) + b"a" * 400_000 + "\U0001f600".encode(),
+    "a header of 2^24 in 2^24": many(1 << 17, b"\xc0") + b"\xc0",
+}
+
+
+@pytest.mark.parametrize("type_", [None, list, list[dict]], ids=repr)
+@pytest.mark.parametrize("data", MSGPACK_BOMBS.values(), ids=MSGPACK_BOMBS)
+def test_msgpack_of_many_small_objects_has_a_limit_before_memory_is_taken(data, type_):
+    codec = codecs.msgpack(type_ or object, limits=SMALL)
+    for message in (data, memoryview(data)):
+        with pytest.raises(CodecError, match=TOO_MUCH):
+            codec.decode_many([message])
+    structure = joined(_frame.pack(data, []))
+    with pytest.raises(CodecError, match=TOO_MUCH):
+        codecs.msgpack(limits=SMALL).decode_many([b"\x01", structure])
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\x91" * (1 << 20),
+        b"\xdd\xff\xff\xff\xff" * 1000,
+        b"\xdf\xff\xff\xff\xff" + b"\x00" * 99_999,
+    ],
+    ids=["deep", "headers", "header of a map"],
+)
+@pytest.mark.parametrize("limits", [SMALL, Limits()], ids=["small", "usual"])
+def test_msgpack_that_is_not_whole_is_refused_without_its_memory(data, limits):
+    with pytest.raises(CodecError):
+        codecs.msgpack(limits=limits).decode_many([data])
+
+
+def test_what_lies_in_msgpack_as_it_is_has_no_limit_of_decoded_bytes():
+    objects = [bytes(3 << 20), "a" * (3 << 20), {"a": [bytes(2 << 20)] * 2}, list(range(100)) * 900]
+    codec = codecs.msgpack(limits=SMALL)
+    for obj in objects:
+        assert codec.decode_many([codecs.msgpack().encode(obj)]) == [obj]
+    assert codec.decode_many([]) == []
+
 
 @pytest.mark.parametrize("compression", ["zstd", "lz4"])
 def test_compressed_columns_have_a_limit_before_memory_is_taken(compression):
