@@ -448,12 +448,13 @@ class Subscription:
             int,
             int,
             int,
+            int,
         ]
         | None
     ):
         """The next image event: (kind "available" | "unavailable" | "gap" | "skipped", session_id,
         correlation_id, position, end_position, received_position, source, evicted_ms, goes_on_at,
-        message_length, skip_reason, initial_term_id).
+        message_length, skip_reason, initial_term_id, segment).
 
         ``end_position`` is None when the stream did not end in good order. ``evicted_ms`` is the
         time, in ms since 1970, from which the stream goes on without this reader; 0 when it was
@@ -472,6 +473,7 @@ class Subscription:
             int | None,
             int,
             str,
+            int,
             int,
             int,
             int,

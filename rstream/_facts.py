@@ -99,6 +99,7 @@ class ImageEvent:
             group has left this reader behind: what lies between is lost. 0: not left behind.
         message_length: skipped: bytes of the message; 0: not known.
         skip_reason: skipped: number of the reason, as ``rst_skip_reason_t`` in ``rstream.h``.
+        segment: skipped: number of the shared segment in which the message lies; -1: in none.
     """
 
     kind: Literal["available", "unavailable", "gap", "skipped"]
@@ -112,6 +113,7 @@ class ImageEvent:
     goes_on_at: int = 0
     message_length: int = 0
     skip_reason: int = 0
+    segment: int = -1
 
     @property
     def is_available(self) -> bool:

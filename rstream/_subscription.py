@@ -149,6 +149,7 @@ class Subscription(Handle[_core.Subscription]):
             goes_on_at=event[8],
             message_length=event[9],
             skip_reason=event[10],
+            segment=event[12],
         )
 
     def events(self) -> Iterator[ImageEvent]:

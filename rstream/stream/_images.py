@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rstream.errors import CodecError, MessageTooLarge, PublisherLost
+from rstream.errors import CodecError, CorruptError, MessageTooLarge, PublisherLost
 from rstream.stream._events import EVENTS_MAX, Available, Gap, Lost, Refused, Unavailable
 from rstream.stream._parts import (
     ABANDONED,
+    CUT,
     ENDED,
     GIVEN_BACK,
     INVALID,
@@ -31,12 +32,14 @@ SKIP_TEXTS = {
     ABANDONED: "its publisher gave it up",
     INVALID: "its parts contradict each other",
     ENDED: "the stream ended or was cut off before its last part",
-    NO_SEGMENT: "its shared segment cannot be mapped by this process",
+    NO_SEGMENT: "this process cannot map it",
+    CUT: "another program has cut it short, so what was read of it may be zeros",
     GIVEN_BACK: "this reader left before it was consumed",
 }
 SKIP_HINTS = {
     TOO_LONG: "open the reader with a larger max_message_length",
     NO_MEMORY: "give the process more memory; it holds 4 GiB of partial messages at most",
+    CUT: "only publishers and the driver may change what is in the driver's directory",
     NO_SEGMENT: "let it map more memory (ulimit -v, vm.max_map_count), and open more files",
 }
 
@@ -213,9 +216,11 @@ class Images:
         peer.is_rstream = True  # only its publishers send parts and segments
         length, number = event[9], event[10]
         how = " in parts" if number in (PART_LOST, ABANDONED, ENDED) else ""
+        if event[12] >= 0:
+            how = f" in shared segment {event[12]}"
         reason = f"a message of {length} bytes{how}: {SKIP_TEXTS[number]}"
         report = self._report
-        if number not in (TOO_LONG, NO_MEMORY, INVALID, NO_SEGMENT):
+        if number not in (TOO_LONG, NO_MEMORY, INVALID, NO_SEGMENT, CUT):
             report.gaps += 1
             report.skipped_bytes += received
             report.events.append(
@@ -224,7 +229,7 @@ class Images:
             return
         report.refused += 1
         is_first, peer.is_warned = not peer.is_warned, True
-        error = MessageTooLarge if number == TOO_LONG else CodecError
+        error = {TOO_LONG: MessageTooLarge, CUT: CorruptError}.get(number, CodecError)
         place = f"{report.where(source, session_id)}, position {begin}"
         report.tell(
             Refused(session_id=session_id, position=end, source=peer.source, reason=reason),

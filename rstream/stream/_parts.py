@@ -28,7 +28,9 @@ MESSAGE_LENGTH_MAX: Final = (1 << 31) - 1
 #: at most; with parts four times as long the speed is the same.
 PART_BYTES_MAX: Final = 65_536
 #: Why a reader did not get a message that came in parts, by number (rst_skip_reason_t).
-TOO_LONG, NO_MEMORY, PART_LOST, ABANDONED, INVALID, ENDED, GIVEN_BACK, NO_SEGMENT = range(1, 9)
+TOO_LONG, NO_MEMORY, PART_LOST, ABANDONED, INVALID, ENDED, GIVEN_BACK, NO_SEGMENT, CUT = range(
+    1, 10
+)
 
 _PREFIX: Final = struct.Struct("<qqq")  # id, bytes of the whole message, offset of this part
 _NONE_FOLLOWS: Final = -1

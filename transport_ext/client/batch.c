@@ -3,6 +3,8 @@
 
 #include "client/demand.h"
 #include "client/parts.h"
+#include "client/segments.h"
+#include "cnc/map_guard.h"
 #include "util/alloc.h"
 #include "util/bits.h"
 #include "util/error.h"
@@ -94,6 +96,8 @@ RST_API bool rst_batch_is_intact(const rst_batch_t *batch)
 int rsti_batch_prepare(rst_batch_t *batch, size_t image_count)
 {
     RST_ASSERT(batch->lease_count == 0);
+    batch->damaged = rsti_map_guard_damaged();
+    batch->given = INT32_MAX;
     if (image_count <= (size_t)batch->lease_capacity) {
         return 0;
     }
@@ -218,9 +222,27 @@ static void free_large(rst_batch_t *batch, const rst_memory_t *memory)
     batch->large_count = 0;
 }
 
+/* Tells the messages whose segment was cut short since they were handed out: perhaps zeros were
+ * read. A message lies at the beginning of its segment. */
+static void tell_damaged(rst_batch_t *batch)
+{
+    const int32_t end = rsti_min_i32(batch->count, batch->given);
+    for (int32_t i = 0; batch->lease_count > 0 && i < end; i++) {
+        const rst_message_t *message = &batch->messages[i];
+        if (rsti_map_guard_is_damaged(message->data)) {
+            rst_image_t *image = batch->leases[message->image_index].image;
+            rsti_segments_skip(image, message->position, message->length,
+                rsti_shared_log_number_of(image->log, message->data), RST_SKIP_CUT);
+        }
+    }
+}
+
 static void end_leases(rst_batch_t *batch, rst_subscription_t *subscription)
 {
     pthread_mutex_lock(&subscription->lock);
+    if (batch->damaged != rsti_map_guard_damaged()) {
+        tell_damaged(batch);
+    }
     if (batch->lent > 0) { /* before the position moves, see rsti_position_ext_t */
         subscription->lent -= batch->lent;
         batch->lent = 0;
@@ -239,22 +261,21 @@ RST_API void rst_batch_release(rst_batch_t *batch)
     if (batch == NULL) {
         return;
     }
-    batch->count = 0;
-    batch->consumed = 0;
+    rst_subscription_t *subscription = batch->subscription;
+    batch->subscription = NULL;
     if (rsti_is_forked(batch->generation)) {
         batch->lease_count = 0;
-        batch->subscription = NULL;
-        return;
+        subscription = NULL;
+    } else {
+        spare_buffers(batch);
     }
-    spare_buffers(batch);
-    rst_subscription_t *subscription = batch->subscription;
-    if (subscription == NULL) {
-        return;
+    if (subscription != NULL) {
+        free_large(batch, &subscription->parts.memory);
+        end_leases(batch, subscription);
+        rsti_subscription_unref(subscription);
     }
-    batch->subscription = NULL;
-    free_large(batch, &subscription->parts.memory);
-    end_leases(batch, subscription);
-    rsti_subscription_unref(subscription);
+    batch->count = 0;
+    batch->consumed = 0;
 }
 
 RST_API void rst_batch_keep_owned(rst_batch_t *batch)
@@ -318,6 +339,7 @@ RST_API void rst_batch_unread(rst_batch_t *batch, int32_t first)
     rst_subscription_t *subscription = batch->subscription;
     pthread_mutex_lock(&subscription->lock);
     const int32_t from = rsti_min_i32(rsti_max_i32(first, batch->consumed), batch->count);
+    batch->given = from;
     for (int32_t i = from; i < batch->count; i++) {
         if (batch->messages[i].owner != NULL) {
             rsti_parts_given_back(batch->leases[batch->messages[i].image_index].image,
@@ -402,6 +424,8 @@ RST_API int rst_batch_set_aside(rst_batch_t *batch, rst_batch_t **aside)
     to->generation = batch->generation;
     to->count = batch->count;
     to->consumed = batch->consumed;
+    to->damaged = batch->damaged;
+    to->given = batch->given;
     memcpy(to->messages, batch->messages, (size_t)batch->count * sizeof *to->messages);
     to->large = batch->large;
     to->large_count = batch->large_count;

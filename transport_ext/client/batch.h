@@ -27,6 +27,8 @@ struct rst_batch_t {
     int32_t owned_capacity;
     rsti_buffer_t spare[4]; /* buffers for the next assembled messages */
     int32_t spare_count;
+    int64_t damaged;  /* files that were cut short when it was filled (map_guard.h) */
+    int32_t given;    /* of its messages; the rest is read again */
     void **large; /* owners of the memory of messages that came in parts */
     int32_t large_count;
     int32_t large_capacity;

@@ -163,15 +163,16 @@ static take_t take_segment(rst_image_t *image, rsti_poll_t *poll, const rsti_fra
     int64_t end_position)
 {
     const int64_t charged_before = poll->charged;
-    int32_t length = 0;
+    rsti_segment_ref_t ref;
     rst_skip_reason_t reason = RST_SKIP_INVALID;
     const uint8_t *data = rsti_segments_find(image, fragment->payload, fragment->payload_length,
-        &length, &reason);
+        &ref, &reason);
     if (data == NULL) {
-        rsti_segments_skip(image, end_position, length, reason);
+        rsti_segments_skip(image, end_position, ref.length, ref.number, reason);
         image->delivered_position = end_position;
         return TAKE_DONE;
     }
+    const int32_t length = (int32_t)ref.length;
     if (!admit(image, poll, length, 0)) {
         poll->charged = charged_before;
         return TAKE_FULL;

@@ -82,6 +82,7 @@ static void tell(rst_image_t *image, rst_skip_reason_t reason, int64_t position)
         .received_position = parts->received,
         .message_length = parts->total,
         .skip_reason = (int32_t)reason,
+        .segment = -1,
     };
     rsti_image_gaps_keep(image, &event);
 }
@@ -127,6 +128,7 @@ void rsti_parts_given_back(rst_image_t *image, const rst_message_t *message)
         .received_position = message->length,
         .message_length = message->length,
         .skip_reason = RST_SKIP_GIVEN_BACK,
+        .segment = -1,
     };
     rsti_image_gaps_keep(image, &event);
 }

@@ -13,7 +13,7 @@
 
 static bool is_free(const rsti_segment_t *segment, int64_t consumed)
 {
-    return !segment->is_claimed && segment->end_position <= consumed;
+    return !segment->is_claimed && !segment->is_cut && segment->end_position <= consumed;
 }
 
 /* What a message of this length needs beyond the memory of the segment. */
@@ -179,6 +179,56 @@ static int reserve(rst_publication_t *publication, int32_t chosen, int64_t lengt
     return result;
 }
 
+/* Leaves a segment alone whose file was cut short. Its readers find that out by themselves. */
+static void give_up(rst_publication_t *publication, int32_t number)
+{
+    rsti_segments_t *segments = publication->segments;
+    rsti_segment_t *segment = &segments->items[number];
+    segments->reserved -= segment->file.reserved;
+    segment->file.reserved = 0;
+    segment->length = 0;
+    segment->is_claimed = false;
+    segment->is_cut = true;
+}
+
+static bool all_are_cut(const rsti_segments_t *segments)
+{
+    int32_t i = 0;
+    while (i < segments->count && segments->items[i].is_cut) {
+        i++;
+    }
+    return i == RSTI_SEGMENTS_MAX;
+}
+
+/* The number of a segment with memory for the message, RST_BACK_PRESSURED or RST_ERROR. */
+static int64_t choose(rst_publication_t *publication, int64_t length)
+{
+    rsti_segments_t *segments = publication->segments;
+    const int64_t consumed = consumed_now(publication);
+    for (;;) { /* at most once for each segment */
+        const int32_t chosen = rsti_segments_choose(segments, length, consumed);
+        if (chosen < 0 && all_are_cut(segments)) {
+            (void)RST_SET_ERR(RST_ECORRUPT, "another program has cut all segments of %s short",
+                publication->log->file.path);
+            return RST_ERROR;
+        }
+        if (chosen < 0 || (chosen < segments->count && !end_use(publication, chosen))) {
+            return RST_BACK_PRESSURED;
+        }
+        int result = reserve(publication, chosen, length, consumed);
+        rsti_segment_file_t *file = &segments->items[chosen].file;
+        if (result == 0) {
+            result = rsti_segment_check(file, &publication->log->file, chosen,
+                rsti_max_i64(length, file->reserved - RSTI_SEGMENT_STEP + 1));
+        }
+        if (result != -RST_ECORRUPT) {
+            return result == 0 ? chosen : RST_ERROR;
+        }
+        rsti_error_clear();
+        give_up(publication, chosen);
+    }
+}
+
 static int check_claim(rst_publication_t *publication, int64_t length)
 {
     if (!publication->is_ipc || !publication->is_rstream) {
@@ -209,13 +259,9 @@ RST_API int64_t rst_publication_claim_segment(rst_publication_t *publication, in
         return RST_ERROR;
     }
     rsti_segments_t *segments = publication->segments;
-    const int64_t consumed = consumed_now(publication);
-    const int32_t chosen = rsti_segments_choose(segments, length, consumed);
-    if (chosen < 0 || (chosen < segments->count && !end_use(publication, chosen))) {
-        return RST_BACK_PRESSURED;
-    }
-    if (reserve(publication, chosen, length, consumed) < 0) {
-        return RST_ERROR;
+    const int64_t chosen = choose(publication, length);
+    if (chosen < 0) {
+        return chosen;
     }
     rsti_segment_t *segment = &segments->items[chosen];
     segment->is_claimed = true;
@@ -242,6 +288,12 @@ RST_API int64_t rst_publication_offer_segment(rst_publication_t *publication, in
     rsti_segment_t *segment = claimed(publication, number);
     if (segment == NULL) {
         (void)RST_SET_ERR(RST_EINVAL, "segment %" PRId64 " is not claimed", number);
+        return RST_ERROR;
+    }
+    if (rsti_segment_check(&segment->file, &publication->log->file, (int32_t)number,
+            segment->length)
+        < 0) {
+        give_up(publication, (int32_t)number);
         return RST_ERROR;
     }
     const rsti_segment_ref_t ref = {
@@ -299,7 +351,7 @@ RST_API int64_t rst_publication_unread_bytes(const rst_publication_t *publicatio
 
 /* ---- reader ---- */
 
-void rsti_segments_skip(rst_image_t *image, int64_t position, int64_t length,
+void rsti_segments_skip(rst_image_t *image, int64_t position, int64_t length, int32_t number,
     rst_skip_reason_t reason)
 {
     if (reason == RSTI_SKIP_OLD) {
@@ -311,33 +363,34 @@ void rsti_segments_skip(rst_image_t *image, int64_t position, int64_t length,
         .end_position = position,
         .message_length = length,
         .skip_reason = (int32_t)reason,
+        .segment = number,
     };
     rsti_image_gaps_keep(image, &event);
 }
 
 const uint8_t *rsti_segments_find(rst_image_t *image, const uint8_t *payload,
-    int32_t payload_length, int32_t *length, rst_skip_reason_t *reason)
+    int32_t payload_length, rsti_segment_ref_t *ref, rst_skip_reason_t *reason)
 {
-    rsti_segment_ref_t ref;
+    *ref = (rsti_segment_ref_t){.number = -1};
     if (!rsti_segment_ref_decode(payload, (size_t)payload_length, RSTI_SEGMENTS_MAX,
-            RSTI_SEGMENT_LENGTH, &ref)) {
+            RSTI_SEGMENT_LENGTH, ref)) {
         *reason = RST_SKIP_INVALID;
         return NULL;
     }
-    *length = (int32_t)ref.length;
-    if (ref.length > image->subscription->parts.length_max) {
+    if (ref->length > image->subscription->parts.length_max) {
         *reason = RST_SKIP_TOO_LONG;
         return NULL;
     }
-    const uint8_t *data = rsti_shared_log_segment(image->log, ref.number);
-    if (data == NULL) {
-        *reason = RST_SKIP_SEGMENT;
+    const uint8_t *data = NULL;
+    const int found = rsti_shared_log_segment(image->log, ref->number, ref->length, &data);
+    if (found < 0) {
+        *reason = found == -RST_ECORRUPT ? RST_SKIP_CUT : RST_SKIP_SEGMENT;
         rsti_error_clear();
         return NULL;
     }
     rsti_fence(); /* the position of this image before the use; end_use() has them in reverse */
     const rsti_log_ext_t *ext = rsti_shared_log_ext(image->log);
-    if (rsti_load_acquire_i32(&ext->segments[ref.number].use) != ref.use) {
+    if (rsti_load_acquire_i32(&ext->segments[ref->number].use) != ref->use) {
         *reason = RSTI_SKIP_OLD;
         return NULL;
     }

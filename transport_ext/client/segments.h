@@ -18,6 +18,7 @@
 #include "client/image.h"
 #include "client/publication.h"
 #include "cnc/segment_file.h"
+#include "protocol/segment.h"
 
 #define RSTI_SEGMENT_BYTES_MAX (4 * RSTI_SEGMENT_LENGTH)
 _Static_assert(RSTI_SEGMENTS_MAX == RSTI_LOG_SEGMENTS, "segments of a log");
@@ -28,6 +29,7 @@ typedef struct rsti_segment_t {
     int64_t end_position; /* of that message; 0: none has been in it */
     int64_t used;         /* grows with each use, to find the one used last */
     bool is_claimed;
+    bool is_cut; /* another program has cut its file short: it is not used again */
 } rsti_segment_t;
 
 typedef struct rsti_segments_t {
@@ -68,13 +70,13 @@ static inline bool rsti_segments_take(const rst_image_t *image, int64_t reserved
 /* Not told: the segment has another message by now, or none. All readers had consumed this one
  * before the image joined, so it lies before what a late reader is promised. */
 #define RSTI_SKIP_OLD ((rst_skip_reason_t)0)
-/* The message that the payload names; length: its bytes. NULL: it cannot be read, and *reason says
+/* The message that the payload names; *ref: what it says. NULL: it cannot be read, and *reason says
  * why. Valid as long as the image's log and the lease on it. The caller holds
  * subscription->lock. */
 const uint8_t *rsti_segments_find(rst_image_t *image, const uint8_t *payload,
-    int32_t payload_length, int32_t *length, rst_skip_reason_t *reason);
-/* Tells that the message at this position is not handed out. */
-void rsti_segments_skip(rst_image_t *image, int64_t position, int64_t length,
+    int32_t payload_length, rsti_segment_ref_t *ref, rst_skip_reason_t *reason);
+/* Tells that the message at this position is not handed out, or was not whole. */
+void rsti_segments_skip(rst_image_t *image, int64_t position, int64_t length, int32_t number,
     rst_skip_reason_t reason);
 
 #endif

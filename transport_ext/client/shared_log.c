@@ -100,25 +100,39 @@ void rsti_shared_log_unref(rsti_shared_log_t *log)
     }
 }
 
-static const uint8_t *segment_locked(rsti_shared_log_t *log, int32_t number)
+static int segment_locked(rsti_shared_log_t *log, int32_t number)
 {
     if (log->segments == NULL) {
         log->segments = rsti_alloc(RSTI_SEGMENTS_MAX * sizeof *log->segments);
         if (log->segments == NULL) {
-            return NULL;
+            return -RST_ENOMEM;
         }
     }
-    if (log->segments[number].base == NULL
-        && rsti_segment_open(&log->segments[number], &log->file, number) < 0) {
-        return NULL;
-    }
-    return log->segments[number].base;
+    return log->segments[number].base != NULL
+        ? 0
+        : rsti_segment_open(&log->segments[number], &log->file, number);
 }
 
-const uint8_t *rsti_shared_log_segment(rsti_shared_log_t *log, int32_t number)
+int rsti_shared_log_segment(rsti_shared_log_t *log, int32_t number, int64_t length,
+    const uint8_t **data)
 {
     pthread_mutex_lock(&log->client->logs_lock);
-    const uint8_t *base = segment_locked(log, number);
+    int result = segment_locked(log, number);
+    if (result == 0) {
+        result = rsti_segment_check(&log->segments[number], &log->file, number, length);
+        *data = log->segments[number].base;
+    }
     pthread_mutex_unlock(&log->client->logs_lock);
-    return base;
+    return result;
+}
+
+int32_t rsti_shared_log_number_of(rsti_shared_log_t *log, const uint8_t *data)
+{
+    int32_t number = -1;
+    pthread_mutex_lock(&log->client->logs_lock);
+    for (int32_t i = 0; log->segments != NULL && i < RSTI_SEGMENTS_MAX; i++) {
+        number = log->segments[i].base == data ? i : number;
+    }
+    pthread_mutex_unlock(&log->client->logs_lock);
+    return number;
 }

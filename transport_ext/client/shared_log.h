@@ -22,8 +22,12 @@ int rsti_shared_log_open(rst_client_t *client, const char *path, size_t path_len
     rsti_shared_log_t **log);
 void rsti_shared_log_ref(rsti_shared_log_t *log);
 void rsti_shared_log_unref(rsti_shared_log_t *log);
-/* The beginning of a segment of the log, mapped at its first use; NULL with a trail. */
-const uint8_t *rsti_shared_log_segment(rsti_shared_log_t *log, int32_t number);
+/* The beginning of a segment of the log, mapped at its first use, of which `length` bytes will be
+ * read. 0, or negative with a trail. -RST_ECORRUPT: the file was cut short. */
+int rsti_shared_log_segment(rsti_shared_log_t *log, int32_t number, int64_t length,
+    const uint8_t **data);
+/* The number of the mapped segment that begins there, or -1. */
+int32_t rsti_shared_log_number_of(rsti_shared_log_t *log, const uint8_t *data);
 
 /* rstream's part of the log's metadata; valid when its magic is RSTI_EXT_MAGIC. */
 static inline rsti_log_ext_t *rsti_shared_log_ext(const rsti_shared_log_t *log)

@@ -3,6 +3,8 @@
 
 #include "cnc/driver_dir.h"
 #include "cnc/files.h"
+#include "cnc/map_guard.h"
+#include "concurrent/atomics.h"
 #include "util/error.h"
 #include "util/int_math.h"
 
@@ -13,6 +15,8 @@
 #include <unistd.h>
 
 #define LOG_SUFFIX ".logbuffer"
+/* What may lie behind the end of a file in its last page. */
+#define PAGE_LENGTH_MAX 65536
 
 /* "<dir>/publications/<id>.<number>" from "<dir>/publications/<id>.logbuffer". */
 static int path_of(const rsti_log_file_t *log, int32_t number, char *path, size_t size)
@@ -59,6 +63,16 @@ static int open_file(const char *path, int flags)
     return fd;
 }
 
+static int check_length(int fd, const char *path)
+{
+    const int64_t length = rsti_file_length(fd, false, path);
+    if (length >= 0 && length != RSTI_SEGMENT_LENGTH) {
+        return RST_SET_ERR(RST_ECORRUPT, "%s has %lld bytes: a segment has %lld", path,
+            (long long)length, (long long)RSTI_SEGMENT_LENGTH);
+    }
+    return length < 0 ? (int)length : 0;
+}
+
 int rsti_segment_create(rsti_segment_file_t *segment, const rsti_log_file_t *log, int32_t number)
 {
     char path[RSTI_PATH_MAX];
@@ -95,7 +109,10 @@ int rsti_segment_reserve(rsti_segment_file_t *segment, const rsti_log_file_t *lo
         return fd;
     }
     dir_of(path, dir, sizeof dir);
-    result = rsti_file_reserve(fd, segment->reserved, wanted - segment->reserved, path, dir);
+    result = check_length(fd, path); /* to reserve memory would make a file longer that was cut */
+    if (result == 0) {
+        result = rsti_file_reserve(fd, segment->reserved, wanted - segment->reserved, path, dir);
+    }
     close(fd);
     if (result == 0) {
         segment->reserved = wanted;
@@ -132,16 +149,38 @@ int rsti_segment_open(rsti_segment_file_t *segment, const rsti_log_file_t *log, 
     if (fd < 0) {
         return fd;
     }
-    const int64_t length = rsti_file_length(fd, false, path);
-    if (length < 0) {
-        result = (int)length;
-    } else if (length != RSTI_SEGMENT_LENGTH) {
-        result = RST_SET_ERR(RST_ECORRUPT, "%s has %lld bytes: a segment has %lld", path,
-            (long long)length, (long long)RSTI_SEGMENT_LENGTH);
-    } else {
-        result = rsti_file_map(fd, (size_t)length, true, path, &segment->base);
+    result = check_length(fd, path);
+    if (result == 0) {
+        result = rsti_file_map(fd, (size_t)RSTI_SEGMENT_LENGTH, true, path, &segment->base);
     }
     close(fd);
+    return result;
+}
+
+/* Without a bus error the rest of the page in which a file ends reads as zeros. */
+static int look_at_file(const char *path)
+{
+    const int fd = open_file(path, O_RDONLY);
+    const int result = fd < 0 ? fd : check_length(fd, path);
+    rsti_fd_close(fd);
+    return result;
+}
+
+int rsti_segment_check(const rsti_segment_file_t *segment, const rsti_log_file_t *log,
+    int32_t number, int64_t length)
+{
+    char path[RSTI_PATH_MAX];
+    const int64_t end = rsti_align_i64(length, RSTI_SEGMENT_STEP);
+    int result = path_of(log, number, path, sizeof path);
+    if (result < 0 || length < 1) {
+        return result;
+    }
+    (void)rsti_load_relaxed_u8(&segment->base[end - 1]);
+    if (rsti_map_guard_damaged() > 0 && rsti_map_guard_is_damaged(segment->base)) {
+        result = RST_SET_ERR(RST_ECORRUPT, "%s was cut short by another program", path);
+    } else if (end - length < PAGE_LENGTH_MAX) {
+        result = look_at_file(path);
+    }
     return result;
 }
 

@@ -31,8 +31,14 @@ int rsti_segment_reserve(rsti_segment_file_t *segment, const rsti_log_file_t *lo
  * zeros. */
 int rsti_segment_trim(rsti_segment_file_t *segment, const rsti_log_file_t *log, int32_t number,
     int64_t keep);
-/* Reader: maps it for reading; checked as untrusted. */
+/* Reader: maps it for reading; checked as untrusted. -RST_ECORRUPT: it has another length. */
 int rsti_segment_open(rsti_segment_file_t *segment, const rsti_log_file_t *log, int32_t number);
+/* Whether the file still has the first `length` bytes, for which memory is reserved. 0, or
+ * -RST_ECORRUPT with a trail: another program has cut it short, once or now. A load and a look at
+ * the guard (map_guard.h), which shows later cuts. A file that was cut and made longer again is not
+ * noticed unless somebody read or wrote what was missing. */
+int rsti_segment_check(const rsti_segment_file_t *segment, const rsti_log_file_t *log,
+    int32_t number, int64_t length);
 void rsti_segment_close(rsti_segment_file_t *segment);
 /* Driver: removes the segments of a log, whose own file may be gone. */
 void rsti_segments_remove(const rsti_log_file_t *log);

@@ -199,7 +199,7 @@ static PyObject *event_tuple(const rst_image_event_t *event)
     static const char *const kinds[] = {"", "available", "unavailable", "gap", "skipped"};
     bool is_available = event->kind == RST_IMAGE_AVAILABLE;
     bool has_end = !is_available && event->end_position != INT64_MAX;
-    PyObject *tuple = PyTuple_New(12);
+    PyObject *tuple = PyTuple_New(13);
 
     if (tuple == NULL) {
         return NULL;
@@ -219,7 +219,8 @@ static PyObject *event_tuple(const rst_image_event_t *event)
         && rsti_py_put(tuple, 8, PyLong_FromLongLong(event->goes_on_at))
         && rsti_py_put(tuple, 9, PyLong_FromLongLong(event->message_length))
         && rsti_py_put(tuple, 10, PyLong_FromLong(event->skip_reason))
-        && rsti_py_put(tuple, 11, PyLong_FromLong(event->initial_term_id))) {
+        && rsti_py_put(tuple, 11, PyLong_FromLong(event->initial_term_id))
+        && rsti_py_put(tuple, 12, PyLong_FromLong(event->segment))) {
         return tuple;
     }
     Py_DECREF(tuple);

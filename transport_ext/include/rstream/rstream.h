@@ -382,7 +382,9 @@ typedef enum rst_skip_reason_t {
     RST_SKIP_INVALID = 5,   /* parts that contradict each other */
     RST_SKIP_ENDED = 6,     /* the image ended before its last part */
     RST_SKIP_GIVEN_BACK = 7, /* rst_batch_give_back */
-    RST_SKIP_SEGMENT = 8     /* the shared segment in which it lies cannot be mapped */
+    RST_SKIP_SEGMENT = 8,    /* the shared segment in which it lies cannot be mapped */
+    RST_SKIP_CUT = 9         /* another program has cut that segment short, perhaps while the
+                              * message was on loan: then what was read of it may be zeros */
 } rst_skip_reason_t;
 
 typedef enum rst_image_event_kind_t {
@@ -413,6 +415,7 @@ typedef struct rst_image_event_t {
      * between the two. */
     int64_t message_length; /* skipped: 0 when it is not known */
     int32_t skip_reason; /* skipped: rst_skip_reason_t */
+    int32_t segment; /* skipped: number of the shared segment; -1: it lies in none */
     int32_t initial_term_id; /* available, unavailable: another one of a session that comes back:
                               * its publisher has begun anew */
 } rst_image_event_t;
