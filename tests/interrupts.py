@@ -193,6 +193,7 @@ def at_each_place(
     step: int = 1,
     again: int = 0,
     below: bool = False,
+    package: str = PACKAGE,
 ) -> int:
     """Interrupt a call at each place in turn; returns how many places were tried.
 
@@ -203,9 +204,10 @@ def at_each_place(
         step: try each n-th place only.
         again: interrupt once more, at so many calls after the first interrupt.
         below: also in what the package calls, such as the standard library.
+        package: the folder or file whose functions are interrupted.
     """
     for tried, number in enumerate(range(1, PLACES_MOST, step)):
-        interrupter = Interrupter(number, again=again, below=below)
+        interrupter = Interrupter(number, again=again, below=below, package=package)
         try:
             with interrupter:
                 call()

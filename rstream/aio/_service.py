@@ -17,7 +17,7 @@ from rstream.aio._thread_call import ThreadCall
 from rstream.errors import ClosedError, DriverError, RStreamError
 from rstream.service._current import set_current
 from rstream.service._desk import LOOK_S, RETRY_S
-from rstream.service._published import Draining, answers_of, may_make
+from rstream.service._published import Draining, PublishedAnswers, answers_of, may_make
 from rstream.service._serving import LINGER_S, REJOIN_PAUSE_S, TURN, is_interrupt, told
 
 if TYPE_CHECKING:
@@ -59,8 +59,10 @@ def run_service(service: Service[Any, Any]) -> None:
     """Serve in an event loop (asyncio) that is made for it; ``Service.run`` of an ``async``
     function calls it.
     """
-    with suppress(KeyboardInterrupt):
+    try:
         anyio.run(serve, service)
+    except* KeyboardInterrupt:  # a handler of the user's raises it inside a task group
+        pass
 
 
 class _Serving:
@@ -73,7 +75,7 @@ class _Serving:
         self._interrupt: BaseException | None = None
         # Calls that other threads have for this one. One at most for each element that waits.
         self._posted: deque[Callable[[], object]] = deque()
-        self._published: list[Asked] = []  # what publishers answer
+        self._published: dict[Asked, PublishedAnswers] = {}  # what publishers answer
 
     async def run(self) -> None:
         """Serve until the driver is lost, or the service is closing."""
@@ -101,6 +103,8 @@ class _Serving:
             if self._interrupt is not None:
                 raise self._interrupt
         finally:
+            for answers in self._published.values():  # whose tasks were interrupted at their end
+                answers.close()
             with anyio.CancelScope(shield=True):
                 await ThreadCall(lambda: desk.close(LINGER_S)).result()
 
@@ -108,7 +112,7 @@ class _Serving:
         """Let callers have what publishers still owe them, as the server in threads does."""
         draining = Draining()
         with suppress(DriverError, ClosedError):
-            while draining.goes_on(self._published):
+            while draining.goes_on(list(self._published)):
                 self._desk.take()
                 while self._posted:
                     self._posted.popleft()()
@@ -178,9 +182,10 @@ class _Serving:
 
         asked.on_change = on_change
         answers: Any = answers_of(result, lambda: self._post(asked.changed))
-        if isinstance(result, abc.Publisher):
-            self._published.append(asked)
         try:
+            if isinstance(result, abc.Publisher):
+                self._published[asked] = answers
+                answers.begin()
             while True:
                 while not may_make(answers, asked):
                     changed = anyio.Event()
@@ -198,9 +203,8 @@ class _Serving:
                 if asked.made % TURN == 0:
                     await anyio.lowlevel.checkpoint()
         finally:
-            if asked in self._published:
-                self._published.remove(asked)
             await _close(answers)
+            self._published.pop(asked, None)
 
 
 def _is_ours(error: BaseException) -> bool:

@@ -27,9 +27,9 @@ QUIET_S: Final = 0.05
 class PublishedAnswers(abc.Subscriber[Any]):
     """An iterator over a publisher's elements, which never waits: look at :meth:`may_make` first.
 
-    The publisher is asked for what the caller wants, at most ``AHEAD`` elements at a time; so many
-    are held at most. The end needs no demand. Signals come from any thread, everything else from
-    the one that serves.
+    The publisher is subscribed to by :meth:`begin`, when its owner can close this. It is asked for
+    what the caller wants, at most ``AHEAD`` elements at a time; so many are held at most. The end
+    needs no demand. Signals come from any thread, everything else from the one that serves.
 
     Args:
         publisher: whose elements.
@@ -37,13 +37,13 @@ class PublishedAnswers(abc.Subscriber[Any]):
     """
 
     def __init__(self, publisher: abc.Publisher[Any], wake: Callable[[], object]) -> None:
+        self._publisher = publisher
         self._wake = wake
         self._items: deque[Any] = deque()
         self._subscription: abc.Subscription | None = None
         self._is_closed = self._is_ended = False
         self._error: Exception | None = None
         self._requested = self._taken = 0
-        publisher.subscribe(self)
 
     # ---- signals ----
 
@@ -75,6 +75,10 @@ class PublishedAnswers(abc.Subscriber[Any]):
         self._wake()
 
     # ---- for the thread that serves ----
+
+    def begin(self) -> None:
+        """Subscribe to the publisher, once."""
+        self._publisher.subscribe(self)
 
     def may_make(self, asked: Asked) -> bool:
         """Whether the next answer, or the end, is here and may be sent. Asks for more."""
@@ -114,7 +118,7 @@ class PublishedAnswers(abc.Subscriber[Any]):
 
 def answers_of(result: Any, wake: Callable[[], object]) -> Any:
     """What makes the answers of a stream: the iterator that the function has returned, or one over
-    the elements of its publisher.
+    the elements of its publisher, which is to :meth:`~PublishedAnswers.begin`.
     """
     if isinstance(result, abc.Publisher):
         return PublishedAnswers(cast("abc.Publisher[Any]", result), wake)

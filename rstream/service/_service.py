@@ -78,6 +78,8 @@ class Service(Generic[Q, A]):
         self._callers_per_host = callers_per_host
         self._dir = dir
         self._desk: Desk | None = None
+        self._serving: Serving | None = None
+        self._pool: ThreadPoolExecutor | None = None
         self._thread: threading.Thread | None = None
         #: Whether callers may take what publishers owe them when it closes.
         self.lingers: bool = True
@@ -114,21 +116,38 @@ class Service(Generic[Q, A]):
             RegistrationError: another server of the name is alive.
             DriverError: there is no driver, or it refused the channel.
         """
-        if self.is_async:
-            import rstream  # the face for event loops lies above this room
-
-            rstream.aio.run_service(self)
-            return
-        pool = ThreadPoolExecutor(self._threads, f"rstream-{self.name}") if self._threads else None
         try:
-            with suppress(KeyboardInterrupt):
-                while not self.is_closing:
-                    # The context of its own ends with it: then no call is current.
-                    copy_context().run(Serving(self, self.open_desk(), pool).run)
+            if self.is_async:
+                import rstream  # the face for event loops lies above this room
+
+                rstream.aio.run_service(self)
+            else:
+                self._run_here()
         finally:
-            self._close_desk()
-            if pool is not None:
-                pool.shutdown(wait=False, cancel_futures=True)
+            try:
+                self._leave()
+            except BaseException:  # a handler has raised again, in there
+                self._leave()
+                raise
+
+    def _run_here(self) -> None:
+        if self._threads:
+            self._pool = ThreadPoolExecutor(self._threads, f"rstream-{self.name}")
+        with suppress(KeyboardInterrupt):
+            while not self.is_closing:
+                self._serving = Serving(self, self.open_desk(), self._pool)
+                # The context of its own ends with it: then no call is current.
+                copy_context().run(self._serving.run)
+
+    def _leave(self) -> None:
+        """Close what an interrupt has left open. Idempotent."""
+        if self._serving is not None:
+            self._serving.close()
+            self._serving = None
+        self._close_desk()
+        if self._pool is not None:
+            self._pool.shutdown(wait=False, cancel_futures=True)
+            self._pool = None
 
     def open_desk(self) -> Desk:
         """Join the driver; after a first success until one lives again, or it is closing."""
@@ -147,7 +166,6 @@ class Service(Generic[Q, A]):
             return desk
 
     def _close_desk(self) -> None:
-        """Close what an interrupt has left open."""
         if self._desk is not None:
             self._desk.close(0)
 

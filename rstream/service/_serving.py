@@ -100,19 +100,26 @@ class Serving:
         except ClosedError:
             service.note_closed()  # the client of the process was closed: the program ends
         finally:
-            for stream in self._streams:
-                stream.asked.is_cancelled = True
-                if not stream.is_running:
-                    stream.close()
-            desk.close(LINGER_S)
+            self.close()
+
+    def close(self) -> None:
+        """End the streams, and leave. Idempotent; a call that was interrupted is made again."""
+        while self._streams:
+            self._end(self._streams[-1])
+        self._desk.close(LINGER_S)
+
+    def _end(self, stream: Stream) -> None:
+        """Make no more of a stream, also if nobody has cancelled it."""
+        stream.asked.is_cancelled = True
+        if not stream.is_running:
+            stream.close()
+        if stream in self._streams:  # last: an interrupted call is made again
+            self._streams.remove(stream)
 
     def _drain(self) -> None:
         """Let callers have what publishers still owe them."""
         for stream in [one for one in self._streams if not one.is_published]:
-            self._streams.remove(stream)
-            stream.asked.is_cancelled = True
-            if not stream.is_running:
-                stream.close()
+            self._end(stream)
         draining = Draining()
         while draining.goes_on([stream.asked for stream in self._streams]):
             self._desk.wait(0.0 if self._step_streams() else RETRY_S)
@@ -127,7 +134,7 @@ class Serving:
         try:
             query = self._service.decoded(asked)
         except BaseException as error:
-            self._fail(asked, None, error)
+            self._fail(asked, error)
             if is_interrupt(error):
                 raise
             return
@@ -169,11 +176,11 @@ class Serving:
             try:
                 self._send(asked, stream, result)
             except BaseException as failure:
-                self._fail(asked, stream, failure)
+                self._fail(asked, failure)
                 if is_interrupt(failure):
                     raise
         else:
-            self._fail(asked, stream, error)
+            self._fail(asked, error)
             # What a function raises in a thread of the pool is not Ctrl-C.
             if self._pool is None and is_interrupt(error):
                 raise error
@@ -183,7 +190,10 @@ class Serving:
         if stream is None:
             self._service.check_kind(asked, result)
             if asked.is_stream:
-                self._streams.append(Stream(asked, answers_of(result, self._wake)))
+                stream = Stream(asked, answers_of(result, self._wake))
+                self._streams.append(stream)
+                if isinstance(stream.answers, PublishedAnswers):
+                    stream.answers.begin()
             else:
                 desk.answer(asked, *self._service.encoded(result))
         elif result is _END:
@@ -192,11 +202,11 @@ class Serving:
         else:
             desk.item(asked, *self._service.encoded(result))
 
-    def _fail(self, asked: Asked, stream: Stream | None, error: BaseException) -> None:
+    def _fail(self, asked: Asked, error: BaseException) -> None:
         """Answer with an error. DriverError: the driver was lost."""
-        if stream is not None and stream in self._streams:
-            self._streams.remove(stream)
+        for stream in [one for one in self._streams if one.asked is asked]:
             stream.close()
+            self._streams.remove(stream)
         log.info("service %r: a request failed", self._service.name, exc_info=error)
         self._desk.fail(asked, told(error))
 
@@ -209,8 +219,7 @@ class Serving:
             if stream.is_running:
                 continue
             if stream.asked.is_cancelled:
-                self._streams.remove(stream)
-                stream.close()
+                self._end(stream)
                 continue
             has_made |= self._turn(stream)
         return has_made

@@ -221,7 +221,7 @@ def test_too_long_for_the_reader(driver_dir, name):
     with pair(name, driver_dir, reader=reader) as (sub, pub):
         sender = in_thread(pub.send_many, [bytes(200_001), b"behind"])
         assert take(sub, 1) == [b"behind"]  # an error never overtakes data
-        with pytest.raises(MessageTooLarge, match="message of 200001 bytes.*: longer than"):
+        with pytest.raises(MessageTooLarge, match=r"message of 200001 bytes.*: longer than"):
             until(sub.poll)
         sender.join(10.0)
         assert [event for event in sub.events() if isinstance(event, stream.Refused)]
