@@ -1,0 +1,157 @@
+"""``python -m tests.net [table|one]``: the network's table, or one link of your own.
+
+table: every cell, or those whose name matches ``--only``; results go to build/net/results.json as
+they come, so that a run may be cut and continued (``--missing``).
+one: some flows through a link, with a line of figures for each: ``python -m tests.net one --rate
+100 --rtt 10 --queue 62 rstream rstream:1000000 cubic``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import signal
+import sys
+import time
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from tests.net import cells
+from tests.net.bed import ROOT, Link, why_not
+from tests.net.cells import Case, Cell
+from tests.net.figures import figures
+from tests.net.run import CONTROL_BYTES, Flow, run
+
+RESULTS = ROOT / "build" / "net" / "results.json"
+#: What a run takes beside its flows' time.
+AROUND_S = 1.8
+
+
+def load(path: Path) -> dict[str, dict[str, list[dict[str, Any]]]]:
+    """Name of the cell, name of the case, its runs."""
+    return json.loads(path.read_text()) if path.exists() else {}
+
+
+def save(path: Path, results: dict[str, Any]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(results, indent=1))
+
+
+def run_cell(cell: Cell, times: int | None) -> dict[str, list[dict[str, Any]]]:
+    results: dict[str, list[dict[str, Any]]] = {}
+    for case in cell.cases:
+        for number in range(min(case.times, times or case.times)):
+            done = run(cell.link, case.flows, case.seconds)
+            results.setdefault(case.name, []).append(figures(case, done))
+            print(f"net: {cell.name}: {case.name} {number + 1}: {said(results, case)}", flush=True)
+    return results
+
+
+def said(results: dict[str, list[dict[str, Any]]], case: Case) -> str:
+    last = results[case.name][-1]
+    ratios = " ".join(f"{ratio:.2f}" for ratio in last["ratio"])
+    more = f", bed lost {last['bed_loss']:.2%}" if "bed_loss" in last else ""
+    return f"{ratios} of the ceiling, {last['dropped']:.1%} dropped{more}"
+
+
+def seconds_of(chosen: list[Cell], times: int | None) -> float:
+    return sum(
+        min(case.times, times or case.times) * (case.seconds + AROUND_S)
+        for cell in chosen
+        for case in cell.cases
+    )
+
+
+def run_table(options: argparse.Namespace) -> None:
+    results = load(options.results)
+    chosen = [
+        cell
+        for cell in cells.table()
+        if re.search(options.only, cell.name) and not (options.missing and cell.name in results)
+    ]
+    print(f"net: {len(chosen)} cells, {seconds_of(chosen, options.times) / 60:.0f} minutes")
+    if options.list:
+        for cell in chosen:
+            print(f"  {cell.name}")
+        return
+    until_s = time.monotonic() + 60 * options.minutes
+    for cell in chosen:
+        if time.monotonic() + seconds_of([cell], options.times) > until_s:
+            print("net: the time is used up; --missing continues")
+            break
+        results[cell.name] = run_cell(cell, options.times)
+        save(options.results, results)
+
+
+def flow_of(text: str) -> Flow:
+    """cubic, rstream:1000000"""
+    kind, _, size = text.partition(":")
+    return Flow(kind, int(size or (CONTROL_BYTES if kind == "udp" else cells.SHORT)))
+
+
+def run_one(options: argparse.Namespace) -> None:
+    link = Link(
+        options.rate, options.rtt, options.queue, options.loss, options.reorder, options.hold,
+        seed=options.seed,
+    )  # fmt: skip
+    flows = tuple(flow_of(text) for text in options.flows)
+    done = run(link, flows, options.seconds)
+    from_s = min(cells.START_S, options.seconds / 2)
+    for number, flow in enumerate(flows):
+        share, counts = done.share(number, from_s), done.counts(number)
+        print(
+            f"{flow.kind} {flow.size}: {share:.3f} of the link, "
+            f"{share / cells.ceiling(flow.kind, flow.size):.3f} of the ceiling, "
+            f"{counts.dropped_share:.2%} dropped, {counts.came} packets came"
+        )
+    print(
+        f"queue p95 {done.wait_p95_ms(from_s):.1f} ms; the link was late "
+        f"{done.report.late_turns} times, {done.report.late_most_ms:.1f} ms at most"
+    )
+
+
+def parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(prog="python -m tests.net", description=__doc__)
+    made.set_defaults(act=run_table)
+    commands = made.add_subparsers()
+    table = commands.add_parser("table")
+    for one in (made, table):
+        one.add_argument("--only", default="", help="cells whose name this expression finds")
+        one.add_argument("--times", type=int, help="runs of a case at most")
+        one.add_argument("--missing", action="store_true", help="only cells without results")
+        one.add_argument("--list", action="store_true", help="print the cells and run none")
+        one.add_argument("--minutes", type=float, default=60.0, help="begin no cell beyond")
+        one.add_argument("--results", type=Path, default=RESULTS)
+    link = commands.add_parser("one")
+    link.set_defaults(act=run_one)
+    link.add_argument("--rate", type=float, default=100.0, help="Mbit/s")
+    link.add_argument("--rtt", type=float, default=10.0, help="ms")
+    link.add_argument("--queue", type=float, default=64.0, help="kB")
+    link.add_argument("--loss", type=float, default=0.0, help="share of packets")
+    link.add_argument("--reorder", type=float, default=0.0, help="share of packets held back")
+    link.add_argument("--hold", type=float, default=1.0, help="ms that they are held back")
+    link.add_argument("--seconds", type=float, default=8.0)
+    link.add_argument("--seed", type=int, default=1)
+    link.add_argument("flows", nargs="+", help="rstream[:BYTES], cubic, bbr, reno, udp")
+    return made
+
+
+def end(number: int, _: FrameType | None) -> None:
+    raise SystemExit(128 + number)
+
+
+def main() -> int:
+    options = parser().parse_args()
+    signal.signal(signal.SIGTERM, end)  # namespaces are removed on the way out
+    reason = why_not()
+    if reason:
+        print(f"net: skipped: {reason}")
+        return 0
+    options.act(options)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
