@@ -109,9 +109,15 @@ def read_held_by(dir: str, registration_id: int, /) -> tuple[int, int, int]:
     Raises SystemCallError when its log file is missing.
     """
 
-def read_last_reader(dir: str, registration_id: int, /) -> tuple[int, str]:
+def read_client_at(dir: str, registration_id: int, is_reader: bool, /) -> tuple[int, str]:
+    """(pid or 0, name or "") of the client that owns a publication, or of one that reads it in
+    shared memory.
+    """
+
+def read_last_reader(dir: str, registration_id: int, /) -> tuple[int, str, int, str]:
     """Of a publication that has no reader: (when the last one left, in ms since 1970, the error
-    with which it left as it said, or ""). (0, ""): a reader is there, or none has left.
+    with which it left as it said, or ""; its pid or 0; its client's name, or ``ip:port`` of a
+    receiver, or ""). (0, "", 0, ""): a reader is there, or none has left.
 
     Raises SystemCallError when its log file is missing.
     """
@@ -263,6 +269,11 @@ class Publication:
     @property
     def held_by(self) -> int:
         """The cause of the limit: HELD_BY_…; CLOSED after the end."""
+    @property
+    def left_who(self) -> tuple[int, int, str]:
+        """(how often the reader left; of the last one the pid or 0, and the client's name, or
+        ``ip:port`` of a receiver, or "").
+        """
     @property
     def left(self) -> tuple[int, int, int]:
         """(how often the reader left, or of a group the last one; the position that it had

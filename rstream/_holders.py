@@ -11,9 +11,10 @@ from typing import Final, NamedTuple
 from rstream import _core
 from rstream._facts import SlowestReader
 from rstream._other_drivers import other_drivers
+from rstream._process_text import process_text
 from rstream.errors import RStreamError
 
-__all__ = ("Process", "clients_of", "holders_of", "with_process")
+__all__ = ("Process", "clients_of", "holders_of", "local_process", "process_at", "with_process")
 
 TYPE_SUBSCRIBER_POSITION: Final = 4
 TYPE_RECEIVER_POSITION: Final = 5
@@ -34,6 +35,22 @@ class Process(NamedTuple):
 def clients_of(driver_dir: str) -> dict[int, Process]:
     """The clients of a directory by their id."""
     return {row[0]: Process(row[3], row[1] or None) for row in _core.read_clients(driver_dir)}
+
+
+def process_at(driver_dir: str, publication_id: int, *, is_reader: bool = False) -> str:
+    """Program, pid and host of a publisher, or of one of its readers in shared memory; empty: not
+    known.
+    """
+    try:
+        pid, name = _core.read_client_at(driver_dir, publication_id, is_reader)
+    except RStreamError:
+        return ""  # the driver has gone
+    return local_process(name, pid)
+
+
+def local_process(name: str, pid: int) -> str:
+    """Program, pid and host of a client of this host, for people; empty: not known."""
+    return process_text(name, pid or None, os.uname().nodename)
 
 
 def holders_of(driver_dir: str) -> list[SlowestReader]:

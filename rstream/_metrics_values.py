@@ -139,8 +139,9 @@ class PublicationState:
         client_name, pid: the name and the process of that client; empty and None: not known.
         held_by: what the publication waits for; None: it may send, or has ended.
         is_ended: its publisher has closed it, and a reader has not consumed everything yet.
-        left_ms, left_why: while it has no reader: when the last one left (ms since 1970), and the
-            error with which it left, if it said one; 0 and empty: none has left.
+        left_ms, left_why, left_who: while it has no reader: when the last one left (ms since 1970),
+            the error with which it left, if it said one, and its program and pid, or ``ip:port``;
+            0 and empty: none has left, or it is not known.
         storage_needed, storage_usable: bytes that its next term needs, and that are usable in the
             directory (-1: the driver could not open the log); both 0 unless ``held_by`` is storage.
         rate: its rate; None: unlimited, or an Aeron driver.
@@ -175,6 +176,7 @@ class PublicationState:
     is_ended: bool = False
     left_ms: int = 0
     left_why: str = ""
+    left_who: str = ""
     storage_needed: int = 0
     storage_usable: int = 0
     rate: RateState | None = None

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from rstream import _core
 from rstream._channel_uri import ChannelUri, name_of
 from rstream._other_drivers import tell_others
+from rstream._process_text import process_text
 from rstream.errors import RStreamError
 
 if TYPE_CHECKING:
@@ -157,22 +158,25 @@ def _other_kind(own: Party, others: Iterable[Party]) -> str:
     return ""
 
 
-def last_reader(driver_dir: str, publication_id: int) -> tuple[int, str]:
-    """When the last reader left that a publication had (ms since 1970), and the error with which it
-    left as it said; (0, ""): a reader is there, or none has left, or it is not known.
+def last_reader(driver_dir: str, publication_id: int) -> tuple[int, str, str]:
+    """When the last reader left that a publication had (ms since 1970), the error with which it
+    left as it said, and who it was: program and pid, or ``ip:port``; (0, "", ""): a reader is
+    there, or none has left, or it is not known.
     """
     try:
-        return _core.read_last_reader(driver_dir, publication_id)
+        left_ms, why, pid, name = _core.read_last_reader(driver_dir, publication_id)
     except RStreamError:
-        return 0, ""  # the driver or the publication has gone
+        return 0, "", ""  # the driver or the publication has gone
+    return left_ms, why, process_text(name, pid or None)
 
 
-def tell_last_reader(left_ms: int, why: str) -> str:
+def tell_last_reader(left_ms: int, why: str, who: str) -> str:
     """For people what :func:`last_reader` returned; empty: nothing."""
     if left_ms <= 0:
         return ""
+    reader = f"the last reader ({_core.printable(who)})" if who else "the last reader"
     said = f": {_core.printable(why)}" if why else " and said no error"
-    return f"the last reader left {age_of(left_ms)} ago{said}"
+    return f"{reader} left {age_of(left_ms)} ago{said}"
 
 
 def age_of(since_ms: int) -> str:

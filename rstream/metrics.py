@@ -256,11 +256,11 @@ def _held_by(driver_dir: str, state: PublicationState) -> dict[str, Any]:
 
 
 def _left(driver_dir: str, state: PublicationState) -> dict[str, Any]:
-    """When and why the last reader of a publication without one left, as fields of its state."""
+    """When, why and who left last from a publication without readers, as fields of its state."""
     if state.subscribers:
         return {}
-    left_ms, why = last_reader(driver_dir, state.registration_id)
-    return {"left_ms": left_ms, "left_why": why}
+    names = "left_ms", "left_why", "left_who"
+    return dict(zip(names, last_reader(driver_dir, state.registration_id), strict=True))
 
 
 def _is_idle(state: PublicationState) -> bool:

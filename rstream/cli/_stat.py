@@ -218,7 +218,7 @@ def _hint_lines(
 
 
 def _what_it_waits_for(state: metrics.PublicationState) -> str:
-    if left := tell_last_reader(state.left_ms, state.left_why):
+    if left := tell_last_reader(state.left_ms, state.left_why, state.left_who):
         return f"waits: no subscriber any more: {left}"
     if state.is_ipc and state.subscribers == 0:
         return HELD_BY[HeldBy.SUBSCRIBER]

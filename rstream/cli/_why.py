@@ -138,7 +138,9 @@ def _root(hop: Hop) -> str:
             hint = (
                 hint_for_publisher(hop.directory, state.name, state.channel) if state.name else ""
             )
-            told = filter(None, (tell_last_reader(state.left_ms, state.left_why), hint))
+            told = filter(
+                None, (tell_last_reader(state.left_ms, state.left_why, state.left_who), hint)
+            )
             return ": ".join(("=> no subscriber is there", "; ".join(told))).removesuffix(": ")
         case HeldBy.STORAGE:
             return f"=> {hop.directory} has no room for the next term of its log"

@@ -191,7 +191,11 @@ class Decoder(Generic[T]):
         self._report.refused += 1
         is_first, peer.is_warned = not peer.is_warned, True
         event = Refused(
-            session_id=session_id, position=position, source=peer.source, reason=str(error)
+            session_id=session_id,
+            position=position,
+            source=peer.source,
+            reason=str(error),
+            process=peer.process,
         )
         if self._report.note(event, error, is_first=is_first):
             self.errors.append((self._at, error))
@@ -215,6 +219,7 @@ class Decoder(Generic[T]):
             source=peer.source,
             reason=sent.text,
             error=error,
+            process=peer.process,
         )
         if self._report.note(event, error):
             self.errors.append((self._at, error))

@@ -17,11 +17,13 @@ class Available:
         session_id: which publisher.
         position: where this reader joined, in bytes of the stream.
         source: ``ip:port`` or ``aeron:ipc``.
+        process: the publisher's program, pid and host, if it is on this host; empty: not known.
     """
 
     session_id: int
     position: int
     source: str
+    process: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +36,7 @@ class Unavailable:
         end_position: where the stream ended in good order; None when it did not.
         is_completed: whether the publisher had said that it was done.
         source: ``ip:port`` or ``aeron:ipc``.
+        process: the publisher's program, pid and host, if it is on this host; empty: not known.
     """
 
     session_id: int
@@ -41,6 +44,7 @@ class Unavailable:
     end_position: int | None
     is_completed: bool
     source: str
+    process: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,11 +68,13 @@ class Lost:
         session_id: which publisher.
         position: consumed up to here.
         source: ``ip:port`` or ``aeron:ipc``.
+        process: the publisher's program, pid and host, if it is on this host; empty: not known.
     """
 
     session_id: int
     position: int
     source: str
+    process: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +85,7 @@ class Failed:
         session_id: which publisher.
         position: after its last message.
         source: ``ip:port`` or ``aeron:ipc``.
+        process: the publisher's program, pid and host, if it is on this host; empty: not known.
         reason: the publisher's text.
         error: what a reader raises that does not get the failures as events only.
     """
@@ -88,6 +95,7 @@ class Failed:
     source: str
     reason: str
     error: RemoteError = field(repr=False, compare=False)
+    process: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +108,7 @@ class Refused:
         session_id: which publisher.
         position: after the message.
         source: ``ip:port`` or ``aeron:ipc``.
+        process: the publisher's program, pid and host, if it is on this host; empty: not known.
         reason: why, for people.
     """
 
@@ -107,6 +116,7 @@ class Refused:
     position: int
     source: str
     reason: str
+    process: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,10 +184,15 @@ class Connected:
     Attributes:
         session_id: the publisher's session.
         position: sent up to here by then.
+        process: the reader's program, pid and host, in shared memory; of several one. Empty: not
+            known.
+        source: ``ip:port`` of the reader; empty in shared memory.
     """
 
     session_id: int
     position: int
+    process: str = ""
+    source: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,11 +206,16 @@ class Disconnected:
         consumed_position: known to be consumed up to here; of several readers that left, up to
             where the first one is known to have come. Over a network it is what the reader's
             driver has told last, so the reader may have consumed a little more.
+        process: the program, pid and host of the reader that left last, in shared memory; empty:
+            not known.
+        source: its ``ip:port``; empty in shared memory.
     """
 
     session_id: int
     position: int
     consumed_position: int
+    process: str = ""
+    source: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,11 +227,13 @@ class Rejected:
         session_id: the publisher's session.
         source: ``ip:port`` of the reader; empty in shared memory.
         reason: the reader's text.
+        process: the reader's program, pid and host, in shared memory; empty: not known.
     """
 
     session_id: int
     source: str
     reason: str
+    process: str = ""
 
 
 StreamEvent: TypeAlias = (

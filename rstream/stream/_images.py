@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from rstream._holders import process_at
 from rstream.errors import CodecError, CorruptError, MessageTooLarge, PublisherLost
 from rstream.stream._events import EVENTS_MAX, Available, Gap, Lost, Refused, Unavailable
 from rstream.stream._parts import (
@@ -168,9 +169,14 @@ class Images:
         if peer.is_done:  # the same session once more, as after a network break
             source.peers.by_session[session_id] = peer = Peer()
         peer.source, peer.initial_term_id = origin, initial_term_id
+        if origin == "aeron:ipc":
+            peer.process = process_at(self._directory, registration_id)
         peer.position = max(peer.position, position)
         events = self._report.events
-        events.append(Available(session_id=session_id, position=position, source=origin))
+        event = Available(
+            session_id=session_id, position=position, source=origin, process=peer.process
+        )
+        events.append(event)
         left, reason = self._left.get(session_id, (Left(position, None), ""))
         if left.initial_term_id not in (None, initial_term_id):
             self._report_open_gap(session_id)
@@ -232,7 +238,13 @@ class Images:
         error = {TOO_LONG: MessageTooLarge, CUT: CorruptError}.get(number, CodecError)
         place = f"{report.where(source, session_id)}, position {begin}"
         report.tell(
-            Refused(session_id=session_id, position=end, source=peer.source, reason=reason),
+            Refused(
+                session_id=session_id,
+                position=end,
+                source=peer.source,
+                reason=reason,
+                process=peer.process,
+            ),
             error(f"{place}: {reason}", hint=SKIP_HINTS.get(number)),
             is_first=is_first,
         )
@@ -268,6 +280,7 @@ class Images:
                 end_position=end_position,
                 is_completed=peer.is_done,
                 source=peer.source,
+                process=peer.process,
             )
         )
         if peer.is_done:
@@ -288,18 +301,24 @@ class Images:
         if peer.is_rstream or (is_cut_off and self._report.name):
             self._tell_lost(
                 session_id,
-                Left(position, None, source.channel, peer.source),
+                Left(position, None, source.channel, peer.source, peer.process),
                 what="has gone without completing the stream",
                 hint="it died, or was cut off from the driver or the network",
             )
 
     def _tell_lost(self, session_id: int, left: Left, *, what: str, hint: str) -> None:
+        who = f"{left.source or 'unknown'}{left.process and f' ({left.process})'}"
         text = (
-            f"{self._report.where(left, session_id)} from {left.source or 'unknown'}: "
+            f"{self._report.where(left, session_id)} from {who}: "
             f"its publisher {what}; last position {left.position}"
         )
         self._report.tell(
-            Lost(session_id=session_id, position=left.position, source=left.source),
+            Lost(
+                session_id=session_id,
+                position=left.position,
+                source=left.source,
+                process=left.process,
+            ),
             PublisherLost(
                 text,
                 hint=hint,

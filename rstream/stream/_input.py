@@ -83,7 +83,9 @@ class Input:
     def left_at(self) -> dict[int, Left]:
         """Where each publisher that has not said its end is left, by session id."""
         return {
-            session_id: Left(peer.position, peer.initial_term_id, self.channel, peer.source)
+            session_id: Left(
+                peer.position, peer.initial_term_id, self.channel, peer.source, peer.process
+            )
             for session_id, peer in self.peers.by_session.items()
             if not peer.is_done
         }

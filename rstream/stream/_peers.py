@@ -13,13 +13,14 @@ class Left(NamedTuple):
         position: handed out up to here, in bytes of its stream.
         initial_term_id: of its stream; None: not to be compared.
         channel: where this reader had it.
-        source: as of :class:`Peer`.
+        source, process: as of :class:`Peer`.
     """
 
     position: int
     initial_term_id: int | None
     channel: str = ""
     source: str = ""
+    process: str = ""
 
 
 @dataclass(slots=True)
@@ -31,6 +32,7 @@ class Peer:
         again_until: what comes again up to here was handed out before this reader joined again; 0:
             nothing comes again.
         source: ``ip:port`` or ``aeron:ipc``.
+        process: its program, pid and host, if it is on this host; empty: not known.
         initial_term_id: of its stream; None: not known.
         is_rstream: a message with rstream's header came from it.
         is_done: it said complete, or error.
@@ -42,6 +44,7 @@ class Peer:
     position: int = 0
     again_until: int = 0
     source: str = ""
+    process: str = ""
     initial_term_id: int | None = None
     is_rstream: bool = False
     is_done: bool = False

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, NoReturn, TypeVar
 from rstream import _core
 from rstream._channel_uri import ChannelUri
 from rstream._held_by import HeldBy
-from rstream._holders import holders_of, with_process
+from rstream._holders import holders_of, local_process, process_at, with_process
 from rstream._neighbours import (
     TYPE_SUBSCRIBER_POSITION,
     hint_for_publisher,
@@ -431,18 +431,21 @@ class PublisherFacts(_core.SendPath, Generic[T]):
         if missed and is_connected and was_connected:
             was_connected = False
             consumed = max(consumed, left)
-            news = [self._disconnected(consumed)]
+            news = [self._disconnected(consumed, count)]
         gap_to, why = 0, ""
         if is_connected and not was_connected:
             # Data sent since the last look reached no reader. The new reader acknowledges from its
             # first position on.
             reached = reached if self._before < 0 else self._before
-            news += (Connected(session_id=session_id, position=reached),)
+            process, source = self._first_reader()
+            news += (
+                Connected(session_id=session_id, position=reached, process=process, source=source),
+            )
             gap_to = min(reached, core.consumed_position if joined < 0 else joined)
             why = "sent while no reader was there"
         elif was_connected and not is_connected:
             consumed = max(consumed, core.consumed_position if left < 0 else left)
-            news += (self._disconnected(consumed),)
+            news += (self._disconnected(consumed, count),)
             # In shared memory the next reader begins where the last one stopped. On the network it
             # begins after all data that was sent, which is the limit without readers. In a group
             # this is the position of the slowest reader; others may have read on.
@@ -451,16 +454,39 @@ class PublisherFacts(_core.SendPath, Generic[T]):
         seen = Seen(news, consumed, is_connected, self._left_count + missed)
         self._report_gap(session_id, 0 if core.is_ipc else gap_to, why, seen)
 
-    def _disconnected(self, consumed: int) -> Disconnected:
+    def _first_reader(self) -> tuple[str, str]:
+        """The process of a reader in shared memory, or the address of a receiver."""
+        number, directory = self._core.registration_id, self._link.directory
+        if self._core.is_ipc:
+            return process_at(directory, number, is_reader=True), ""
+        readers = [one for one in holders_of(directory) if one.publication_id == number]
+        return "", next((one.source for one in readers if not one.is_local), "")
+
+    def _who_left(self, count: int) -> tuple[str, str]:
+        """Likewise, of the one that left as the ``count``-th."""
+        told, pid, name = self._core.left_who
+        if told != count:
+            return "", ""
+        return (local_process(name, pid), "") if self._core.is_ipc else ("", name)
+
+    def _disconnected(self, consumed: int, count: int) -> Disconnected:
+        process, source = self._who_left(count)
         return Disconnected(
-            session_id=self._core.session_id, position=self._reached, consumed_position=consumed
+            session_id=self._core.session_id,
+            position=self._reached,
+            consumed_position=consumed,
+            process=process,
+            source=source,
         )
 
     def _note_rejections(self) -> None:
         self._untold_errors += [*iter(self._core.next_error, None)]  # taken and kept in one step
         while self._untold_errors:
             _, session_id, *_, source, reason = self._untold_errors[0]
-            event = Rejected(session_id=session_id, source=source, reason=reason)
+            process = ""
+            if self._core.is_ipc:
+                source, (process, _) = "", self._who_left(self._core.left[0])
+            event = Rejected(session_id=session_id, source=source, reason=reason, process=process)
             self._reader_error_ns = time.monotonic_ns()
             self._untold_errors = self._untold_errors[1:]
             self._events += (event,)
@@ -591,10 +617,10 @@ class PublisherFacts(_core.SendPath, Generic[T]):
         waits here under another name; and the other drivers of this host.
         """
         directory = self._link.directory
-        left_ms, why = last_reader(directory, self._core.registration_id)
+        left_ms, why, who = last_reader(directory, self._core.registration_id)
         if why and self._reader_error.startswith(why):
             why = self._reader_error  # the log holds its beginning
-        left = tell_last_reader(left_ms, why)
+        left = tell_last_reader(left_ms, why, who)
         if self._reader_error and self._reader_error not in left:
             left = left or f"the last one: {self._reader_error}"
         address = self.name, self.channel, self.stream_id

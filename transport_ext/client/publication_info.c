@@ -4,6 +4,8 @@
 #include "client/publication.h"
 #include "util/error.h"
 
+#include <string.h>
+
 /* Reads of a record that the driver may be changing. */
 #define READS_MAX 8
 
@@ -86,6 +88,16 @@ RST_API int64_t rst_publication_held_by(const rst_publication_t *publication,
                                    : RST_HELD_BY_WINDOW;
 }
 
+static void copy_who(const rsti_log_ext_t *ext, rst_left_t *left)
+{
+    rsti_log_left_who_t who;
+    if (RSTI_MAILBOX_READ(&ext->left_who, &who) > 0 && who.count == left->count) {
+        _Static_assert(sizeof who.name == sizeof left->name, "one size");
+        left->pid = who.pid;
+        memcpy(left->name, who.name, sizeof left->name - 1);
+    }
+}
+
 RST_API int64_t rst_publication_left(const rst_publication_t *publication, rst_left_t *left)
 {
     if (!rsti_publication_is_usable(publication)) {
@@ -101,7 +113,9 @@ RST_API int64_t rst_publication_left(const rst_publication_t *publication, rst_l
     for (int attempt = 0; publication->is_rstream && attempt < READS_MAX; attempt++) {
         const int64_t change = RSTI_MAILBOX_READ(&publication->ext->left, &told);
         if (change > 0) {
-            *left = (rst_left_t){told.count, told.consumed, told.joined};
+            *left = (rst_left_t){
+                .count = told.count, .consumed = told.consumed, .joined = told.joined};
+            copy_who(publication->ext, left);
         }
         if (change != RSTI_MAILBOX_TORN) {
             break;

@@ -9,7 +9,5 @@
 const rsti_counters_t *rsti_tool_counters(const rst_tool_t *tool);
 /* Maps the log of a publication; the caller closes it. 0, or negative with a trail. */
 int rsti_tool_open_log(const rst_tool_t *tool, int64_t registration_id, rsti_log_file_t *file);
-/* The process of the client that owns this heartbeat counter; 0: not known (an Aeron client). */
-int64_t rsti_tool_pid_of(const rsti_counters_t *counters, int32_t heartbeat_id);
 
 #endif

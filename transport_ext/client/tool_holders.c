@@ -4,6 +4,7 @@
 
 #include "client/held_by.h"
 #include "cnc/cnc_file.h"
+#include "concurrent/client_name.h"
 #include "concurrent/holder.h"
 #include "protocol/command.h"
 #include "util/error.h"
@@ -22,7 +23,7 @@ typedef struct walk_t {
 static int64_t pid_of(const rsti_counters_t *counters, int64_t client_id)
 {
     const int32_t id = rsti_counters_find(counters, RSTI_COUNTER_CLIENT_HEARTBEAT, client_id);
-    return id < 0 ? 0 : rsti_tool_pid_of(counters, id);
+    return id < 0 ? 0 : rsti_client_pid_of(counters, id);
 }
 
 static void format_source(const rsti_holder_t *told, char *text, size_t size)
@@ -118,12 +119,18 @@ RST_API int rst_tool_last_reader(rst_tool_t *tool, int64_t registration_id, rst_
     const rsti_log_ext_t *ext = &file.log.metadata->ext;
     rsti_log_left_t left;
     rsti_log_left_why_t why;
+    rsti_log_left_who_t who;
     if (ext->magic == RSTI_EXT_MAGIC && RSTI_MAILBOX_READ(&ext->left, &left) > 0
         && left.joined < 0) {
         last->left_ms = left.left_ms;
         if (RSTI_MAILBOX_READ(&ext->left_why, &why) > 0 && why.count == left.count) {
             _Static_assert(sizeof why.text == sizeof last->why, "one size");
             memcpy(last->why, why.text, sizeof last->why - 1);
+        }
+        if (RSTI_MAILBOX_READ(&ext->left_who, &who) > 0 && who.count == left.count) {
+            _Static_assert(sizeof who.name == sizeof last->name, "one size");
+            last->pid = who.pid;
+            memcpy(last->name, who.name, sizeof last->name - 1);
         }
     }
     (void)rsti_log_file_close(&file, false);

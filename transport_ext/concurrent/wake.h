@@ -91,6 +91,13 @@ typedef struct rsti_log_left_why_t {
     char text[168]; /* ends with a zero */
 } rsti_log_left_why_t;
 
+/* Who left. */
+typedef struct rsti_log_left_who_t {
+    int64_t count; /* it was the one that rsti_log_left_t counted so. 0: none */
+    int64_t pid; /* of an rstream client of this host; 0: not known */
+    char name[104]; /* of that client, or "ip:port" of a receiver; ends with a zero */
+} rsti_log_left_who_t;
+
 /* The message that was sent last in a shared segment (client/segments.h). */
 typedef struct rsti_log_segment_t {
     int64_t bytes_before; /* of all messages in segments that were sent before it */
@@ -137,6 +144,7 @@ typedef struct rsti_log_ext_t {
                            * none does */
     uint8_t pad_b[48];
     rsti_log_segment_t segments[RSTI_LOG_SEGMENTS];
+    RSTI_MAILBOX(rsti_log_left_who_t) left_who; /* written by: as left, and before it */
 } rsti_log_ext_t;
 _Static_assert(offsetof(rsti_log_ext_t, storage) == 256, "log extension");
 _Static_assert(offsetof(rsti_log_ext_t, data_armed) == 512, "log extension");
@@ -144,7 +152,8 @@ _Static_assert(offsetof(rsti_log_ext_t, demand) == 536, "log extension");
 _Static_assert(offsetof(rsti_log_ext_t, slots) == 576, "log extension");
 _Static_assert(offsetof(rsti_log_ext_t, segment_bytes_sent) == 1600, "log extension");
 _Static_assert(offsetof(rsti_log_ext_t, segments) == 1664, "log extension");
-_Static_assert(sizeof(rsti_log_ext_t) == 2432, "log extension");
+_Static_assert(offsetof(rsti_log_ext_t, left_who) == 2432, "log extension");
+_Static_assert(sizeof(rsti_log_ext_t) == 2568, "log extension");
 #define RSTI_LOG_EXT_OFFSET 512
 
 /* At byte 32 of the value record of a subscriber position counter: the demand of its reader. The

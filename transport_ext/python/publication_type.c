@@ -337,6 +337,18 @@ static PyObject *publication_get_left(PyObject *object, void *closure)
         (long long)left.joined);
 }
 
+static PyObject *publication_get_left_who(PyObject *object, void *closure)
+{
+    rsti_py_publication_t *self = (rsti_py_publication_t *)object;
+    rst_left_t left = {.joined = -1};
+    (void)closure;
+    if (!self->handle.is_closed) {
+        (void)rst_publication_left(self->publication, &left);
+    }
+    return Py_BuildValue("LLN", (long long)left.count, (long long)left.pid,
+        PyUnicode_DecodeUTF8(left.name, (Py_ssize_t)strlen(left.name), "ignore"));
+}
+
 static PyObject *publication_get_storage(PyObject *object, void *closure)
 {
     rsti_py_publication_t *self = (rsti_py_publication_t *)object;
@@ -439,6 +451,8 @@ static PyGetSetDef publication_getset[] = {
         "The reason of the limit: HELD_BY_WINDOW, HELD_BY_RATE, HELD_BY_BUDGET or "
         "HELD_BY_STORAGE.",
         NULL},
+    {"left_who", publication_get_left_who, NULL,
+        "(how often the reader left, the last one's pid or 0, name or ip:port or empty).", NULL},
     {"left", publication_get_left, NULL,
         "(how often the reader left, position that it had consumed, where the next one began).",
         NULL},

@@ -424,6 +424,11 @@ static PyObject *read_held_by(PyObject *module, PyObject *const *args, Py_ssize_
                              (long long)storage.usable);
 }
 
+static PyObject *decoded(const char *text)
+{
+    return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "ignore");
+}
+
 static PyObject *read_last_reader(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     rst_tool_t *tool;
@@ -439,8 +444,27 @@ static PyObject *read_last_reader(PyObject *module, PyObject *const *args, Py_ss
     result = rst_tool_last_reader(tool, registration_id, &last);
     rst_tool_close(tool);
     return result < 0 ? rsti_py_raise(rsti_py_state_of_module(module), result)
-                      : Py_BuildValue("LN", (long long)last.left_ms,
-                            PyUnicode_DecodeUTF8(last.why, (Py_ssize_t)strlen(last.why), "ignore"));
+                      : Py_BuildValue("LNLN", (long long)last.left_ms, decoded(last.why),
+                            (long long)last.pid, decoded(last.name));
+}
+
+static PyObject *read_client_at(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    rst_tool_t *tool;
+    int64_t registration_id;
+    rst_client_facts_t client;
+    int is_reader, result;
+
+    if (!rsti_py_check_count("read_client_at", count, 3, 3)
+        || !rsti_py_get_int64(args[1], &registration_id)
+        || (is_reader = PyObject_IsTrue(args[2])) < 0
+        || open_tool(module, args[0], &tool) == NULL) {
+        return NULL;
+    }
+    result = rst_tool_client_at(tool, registration_id, is_reader, &client);
+    rst_tool_close(tool);
+    return result < 0 ? rsti_py_raise(rsti_py_state_of_module(module), result)
+                      : Py_BuildValue("LN", (long long)client.pid, decoded(client.name));
 }
 
 static PyObject *read_demand(PyObject *module, PyObject *const *args, Py_ssize_t count)
@@ -640,7 +664,11 @@ PyMethodDef rsti_py_tool_methods[] = {
         "Messages that the readers of a publication still want; 2**63 - 1: no limit."},
     {"read_last_reader", RSTI_PY_FASTCALL(read_last_reader), METH_FASTCALL,
         "read_last_reader($module, dir, registration_id, /)\n--\n\n"
-        "(when the last reader of a publication without one left, the error that it said)."},
+        "(when the last reader of a publication without one left, the error that it said, its pid "
+        "or 0, its name or ip:port or empty)."},
+    {"read_client_at", RSTI_PY_FASTCALL(read_client_at), METH_FASTCALL,
+        "read_client_at($module, dir, registration_id, is_reader, /)\n--\n\n"
+        "(pid, name) of the client that owns a publication, or reads it in shared memory."},
     {"read_held_by", RSTI_PY_FASTCALL(read_held_by), METH_FASTCALL,
         "read_held_by($module, dir, registration_id, /)\n--\n\n"
         "(HELD_BY_…, bytes that the log's next term needs, bytes usable) of a publication."},

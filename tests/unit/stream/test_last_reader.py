@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import time
 
 import pytest
 
 from rstream import metrics, stream
+from rstream._client_name import default_name
 from rstream.cli import _stat
 from rstream.errors import CodecError, NotConnected
 from tests.support import free_port, until
@@ -35,7 +37,7 @@ def test_no_reader_has_come_yet(driver_dir, name, channel):
 
 
 def test_a_reader_that_closed(driver_dir, name, channel):
-    text = r"the last reader left [0-9] s ago"
+    text = r"the last reader \(.+\) left [0-9] s ago"
     options = {"channel": channel, "dir": driver_dir}
     with stream.publisher(name, **options, linger_s=0, connect_timeout_s=0.2) as pub:
         with stream.subscriber(name, **options) as sub:
@@ -47,7 +49,10 @@ def test_a_reader_that_closed(driver_dir, name, channel):
         state = of(driver_dir, name)
         assert begin_ms - 2000 <= state.left_ms <= time.time() * 1000
         assert state.left_why == ""
-        assert "waits: no subscriber any more: the last reader left" in lines_of(driver_dir, name)
+        who = f"{default_name().split('[')[0]}, pid {os.getpid()}"
+        assert state.left_who == (who if channel == "aeron:ipc" else channel.partition("=")[2])
+        text_of_stat = f"waits: no subscriber any more: the last reader ({state.left_who}) left"
+        assert text_of_stat in lines_of(driver_dir, name)
         with pytest.raises(NotConnected, match=text):
             pub.send(2)
             pub.wait_consumed()
@@ -75,7 +80,9 @@ def test_a_reader_in_shared_memory_that_left_its_block_with_an_error(driver_dir,
         until(lambda: not pub.is_connected)
         assert of(driver_dir, name).left_why.startswith("CodecError: ")
         assert "ago: CodecError: " in lines_of(driver_dir, name)
-        with pytest.raises(NotConnected, match=r"the last reader left . s ago: CodecError: "):
+        with pytest.raises(
+            NotConnected, match=r"the last reader \(.+\) left . s ago: CodecError: "
+        ):
             pub.wait_consumed(pub.position + 1)
         with stream.subscriber(name, dir=driver_dir) as sub:
             until(lambda: pub.is_connected)

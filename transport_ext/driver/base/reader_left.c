@@ -9,8 +9,10 @@ static void tell(rsti_publication_t *publication)
 }
 
 void rsti_reader_left(rsti_publication_t *publication, int64_t consumed, int64_t joined,
-    int64_t now_ms)
+    int64_t now_ms, rsti_log_left_who_t *who)
 {
+    who->count = publication->left.count + 1;
+    RSTI_MAILBOX_WRITE(&publication->file.log.metadata->ext.left_who, who);
     publication->left = (rsti_log_left_t){publication->left.count + 1, consumed, joined, now_ms};
     tell(publication);
 }

@@ -6,9 +6,10 @@
 
 #include "driver/base/publication.h"
 
-/* joined: where the reader that took its place began; -1: there is none. */
+/* joined: where the reader that took its place began; -1: there is none. who: its count is
+ * overwritten. */
 void rsti_reader_left(rsti_publication_t *publication, int64_t consumed, int64_t joined,
-    int64_t now_ms);
+    int64_t now_ms, rsti_log_left_who_t *who);
 /* The first reader after a time without any. */
 void rsti_reader_joined(rsti_publication_t *publication, int64_t position);
 /* Why the last reader leaves: text of length bytes, cut to the room in the log. Called by the

@@ -2,13 +2,16 @@
  * 5). */
 #include "driver/conductor/ipc_publication.h"
 
+#include "concurrent/client_name.h"
 #include "driver/base/driver_state.h"
 #include "driver/base/reader_left.h"
 #include "driver/base/subscribers.h"
+#include "driver/conductor/clients.h"
 #include "driver/conductor/publication.h"
 #include "driver/conductor/rate_counters.h"
 #include "driver/conductor/responses.h"
 #include "driver/conductor/subscriber_news.h"
+#include "driver/conductor/subscription.h"
 #include "util/alloc.h"
 #include "util/fault.h"
 
@@ -331,6 +334,35 @@ void rsti_ipc_publication_reject(rst_driver_t *driver, rsti_ipc_publication_t *p
     rsti_driver_wake_log(driver, &base->file.log, RSTI_WAIT_DATA);
 }
 
+/* One that holds the window: when it has left, it is told who it was. */
+static void note_reader(rsti_ipc_publication_t *publication)
+{
+    const rsti_subscribers_t *subscribers = &publication->base.subscribers;
+    for (int32_t i = 0; i < subscribers->count; i++) {
+        if (rsti_tether_is_working(&subscribers->items[i].tether)) {
+            publication->reader_client_id = subscribers->items[i].subscription->client_id;
+            return;
+        }
+    }
+}
+
+/* Its client may have sent CLIENT_CLOSE or died, but its heartbeat counter is still there. */
+static void tell_left(rst_driver_t *driver, rsti_ipc_publication_t *publication)
+{
+    rsti_log_left_who_t who = {0};
+    const rsti_driver_client_t *client = rsti_client_find(driver, publication->reader_client_id);
+    if (client != NULL) {
+        const rsti_counters_t *counters = &driver->counters.counters;
+        rsti_counter_view_t view;
+        if (rsti_counters_view(counters, client->heartbeat_id, &view)) {
+            who.pid = rsti_client_pid_of(counters, client->heartbeat_id);
+            rsti_client_name_of(view.label, who.name, sizeof who.name);
+        }
+    }
+    rsti_reader_left(&publication->base, publication->consumer_position, -1, driver->epoch.now_ms,
+        &who);
+}
+
 void rsti_ipc_publication_on_subscribers_changed(rst_driver_t *driver,
     rsti_ipc_publication_t *publication)
 {
@@ -342,12 +374,13 @@ void rsti_ipc_publication_on_subscribers_changed(rst_driver_t *driver,
      * right limit. */
     update_active(driver, publication);
     const int32_t is_connected = rsti_subscribers_are_working(&base->subscribers);
+    note_reader(publication);
     int32_t *word = &base->file.log.metadata->is_connected;
     if (rsti_load_relaxed_i32(word) != is_connected) {
         if (is_connected) {
             rsti_reader_joined(base, publication->consumer_position);
         } else {
-            rsti_reader_left(base, publication->consumer_position, -1, driver->epoch.now_ms);
+            tell_left(driver, publication);
         }
         rsti_store_release_i32(word, is_connected);
         rsti_driver_wake_log(driver, &base->file.log, RSTI_WAIT_LIMIT);

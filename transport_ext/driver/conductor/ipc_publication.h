@@ -16,6 +16,7 @@ typedef struct rsti_ipc_publication_t {
     bool is_held_by_rate; /* copy of the word in the log, which the driver writes but never reads */
     int64_t consumer_position; /* highest that any subscriber reached */
     int64_t cool_down_ns; /* after a rejection: no subscriber before this time; else INT64_MIN */
+    int64_t reader_client_id; /* of one of its subscribers, or of the last one */
 } rsti_ipc_publication_t;
 
 /* Returns 0, or a negative error code with a trail; then *publication is unchanged. */

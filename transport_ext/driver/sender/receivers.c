@@ -174,9 +174,14 @@ static void remove_receiver_at(rsti_sender_t *sender, rsti_network_publication_t
     const rsti_live_receiver_t gone = publication->receivers[index];
     publication->receivers[index] = publication->receivers[--publication->receiver_count];
     if (publication->receiver_count == 0) {
+        const struct sockaddr_storage source = rsti_netaddr_unpack(&gone.source);
+        char address[RSTI_NETADDR_TEXT_MAX];
+        rsti_netaddr_format(&source, address, sizeof address);
+        rsti_log_left_who_t who = {0};
+        (void)snprintf(who.name, sizeof who.name, "%s", address);
         rsti_reader_left(&publication->base,
             rsti_min_i64(gone.position, rsti_load_relaxed_i64(&publication->position)), -1,
-            rsti_clock_epoch_ms(&sender->driver->clock));
+            rsti_clock_epoch_ms(&sender->driver->clock), &who);
     }
     on_receivers_changed(sender, publication);
 }

@@ -239,6 +239,8 @@ typedef struct rst_left_t {
     int64_t count;    /* how often so far; 0 beside an Aeron driver */
     int64_t consumed; /* up to here it had consumed */
     int64_t joined;   /* here the next reader began; -1: there is none yet */
+    int64_t pid;      /* its process; 0: not known */
+    char name[104];   /* of its client, or "ip:port" of a receiver; "": not known */
 } rst_left_t;
 /* 0, or RST_CLOSED or RST_ERROR. */
 RST_API int64_t rst_publication_left(const rst_publication_t *publication, rst_left_t *left);
@@ -555,6 +557,10 @@ typedef struct rst_client_facts_t {
 /* Calls per client; returns how many. */
 RST_API int rst_tool_clients(rst_tool_t *tool,
     void (*on_client)(void *arg, const rst_client_facts_t *client), void *arg);
+/* The client that owns a publication, or (is_reader) one that reads it in shared memory. 1; 0:
+ * there is none; or an error. */
+RST_API int rst_tool_client_at(rst_tool_t *tool, int64_t registration_id, int32_t is_reader,
+    rst_client_facts_t *client);
 /* The slowest reader of one publication, which holds it back when the window is full; or the reader
  * whose report its rate follows. */
 typedef struct rst_holder_t {
@@ -581,6 +587,8 @@ RST_API int64_t rst_tool_held_by(rst_tool_t *tool, int64_t registration_id, rst_
 typedef struct rst_last_reader_t {
     int64_t left_ms; /* when it left, ms since 1970; 0: none has left, or one is there */
     char why[168]; /* the error with which it left, as it said; "": it said none */
+    int64_t pid; /* its process; 0: not known */
+    char name[104]; /* of its client, or "ip:port" of a receiver; "": not known */
 } rst_last_reader_t;
 /* 0 or an error. */
 RST_API int rst_tool_last_reader(rst_tool_t *tool, int64_t registration_id,

@@ -75,6 +75,15 @@ static rsti_log_left_t left(const rsti_publication_t *base)
         CHECK_EQ(told.joined, from);                                                               \
     } while (0)
 
+#define CHECK_LEFT_WHO(base, times, process, text)                                                 \
+    do {                                                                                           \
+        rsti_log_left_who_t who;                                                                   \
+        CHECK(RSTI_MAILBOX_READ(&(base)->file.log.metadata->ext.left_who, &who) > 0);              \
+        CHECK_EQ(who.count, times);                                                                \
+        CHECK_EQ(who.pid, process);                                                                \
+        CHECK_STR(who.name, text);                                                                 \
+    } while (0)
+
 #define UNICAST "aeron:udp?endpoint=" READER "|session-id=77|init-term-id=5|term-id=5|term-offset=0"
 #define GROUP                                                                                      \
     "aeron:udp?endpoint=224.20.30.39:24400|interface=127.0.0.1|session-id=77"                      \
@@ -91,6 +100,7 @@ TEST(a_reader_that_says_goodbye)
     status_at(&w, READER, 1, 1024, 0);
     status_at(&w, READER, 1, 2048, RSTI_SM_FLAG_EOS);
     CHECK_LEFT(base, 1, 2048, -1);
+    CHECK_LEFT_WHO(base, 1, 0, READER);
     status_at(&w, READER, 1, 4096, 0); /* its endpoint is open still: the same receiver id */
     CHECK_LEFT(base, 1, 2048, 4096);
     status_at(&w, READER, 1, 4096, 0);
@@ -180,6 +190,45 @@ TEST(in_shared_memory_the_next_one_goes_on)
     harness_close(h);
 }
 
+#define OTHER 78
+
+static void as_other(harness_t *h, int32_t type, int64_t registration_id)
+{
+    uint8_t buffer[256];
+    const rsti_command_t told = {
+        .type = type,
+        .client_id = OTHER,
+        .correlation_id = rsti_mpsc_rb_next_correlation_id(&h->driver->to_driver),
+        .registration_id = registration_id,
+        .stream_id = STREAM,
+        .channel = {"aeron:ipc", 9},
+    };
+    const int64_t length = rsti_command_encode(&told, buffer, sizeof buffer);
+    CHECK(length > 0);
+    (void)rsti_mpsc_rb_write(&h->driver->to_driver, type, buffer, (size_t)length);
+    pass(h);
+}
+
+/* Of two that read, the one that left last. */
+TEST(in_shared_memory_who_left)
+{
+    harness_t *h = harness_open();
+    (void)add(h, RSTI_CMD_ADD_PUBLICATION, "aeron:ipc", STREAM);
+    rsti_publication_t *base = h->driver->conductor->ipc_publications.items[0];
+    const int64_t first = add(h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron:ipc", STREAM);
+    as_other(h, RSTI_CMD_ADD_SUBSCRIPTION, -1);
+    rsti_counters_t *counters = &h->driver->counters.counters;
+    rsti_counters_append_label(counters,
+        rsti_counters_find(counters, RSTI_COUNTER_CLIENT_HEARTBEAT, OTHER),
+        " name=prices.py[7] version=1 commit=2");
+    (void)take_away(h, RSTI_CMD_REMOVE_SUBSCRIPTION, first);
+    CHECK_EQ(left(base).count, 0);
+    as_other(h, RSTI_CMD_CLIENT_CLOSE, 0);
+    CHECK_EQ(left(base).count, 1);
+    CHECK_LEFT_WHO(base, 1, 0, "prices.py[7]");
+    harness_close(h);
+}
+
 /* It says why before it leaves, or its rejection is told afterwards. */
 TEST(why_it_left)
 {
@@ -210,4 +259,4 @@ TEST(why_it_left)
 
 CHECK_MAIN(RUN(a_reader_that_says_goodbye), RUN(a_reader_that_another_one_replaces),
     RUN(a_stranger_that_falls_silent_has_not_left), RUN(of_a_group_the_last_one),
-    RUN(in_shared_memory_the_next_one_goes_on), RUN(why_it_left))
+    RUN(in_shared_memory_the_next_one_goes_on), RUN(in_shared_memory_who_left), RUN(why_it_left))
