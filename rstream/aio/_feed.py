@@ -234,9 +234,9 @@ class Feed(Generic[T]):
             self._let_go()
 
     async def fail(self, error: Exception) -> None:
-        """Leave the stream by an exception of the block: ``leave`` gets it."""
+        """Leave the stream by an exception of the block: publishers, or ``leave``, get it."""
         self._error = error
-        if is_inherited(self._pid) or self.is_reading or self._closed or self._leave_with is None:
+        if is_inherited(self._pid) or self.is_reading or self._closed:
             await self.close()
             return
         self._closed = self._is_leaving = True
@@ -268,6 +268,7 @@ class Feed(Generic[T]):
             if self._leave_with is not None:
                 self._leave_with(self._error)
             else:
+                self.source.note_failure(self._error)
                 self.source.close()
         finally:
             for _ in self.source.rest:

@@ -316,6 +316,7 @@ class WorkSubscriber(Generic[T]):
         traceback: TracebackType | None,
     ) -> None:
         self._work._leave_current(is_done=exc is None)
+        self._work._note_failure(exc)
         if exc is None or isinstance(exc, Exception):
             await self._feed.close()
         else:

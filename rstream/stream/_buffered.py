@@ -336,6 +336,9 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
     def stop_joining(self) -> None:
         self._reader.stop_joining()
 
+    def note_failure(self, error: BaseException | None) -> None:
+        self._reader.note_failure(error)
+
     def close(self) -> None:
         if self._has_left or self.forget_inherited():
             return

@@ -797,7 +797,7 @@ class Reader(Subscriber[T], Generic[T]):
             self._reason, self._is_rejection = reason_of(error), True
             self._leave()
 
-    def _note_failure(self, error: BaseException | None) -> None:
+    def note_failure(self, error: BaseException | None) -> None:
         if isinstance(error, Exception) and self._reason is None:
             self._reason = reason_of(error)
 

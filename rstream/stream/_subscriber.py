@@ -358,11 +358,13 @@ class Subscriber(ABC, Generic[T]):
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._note_failure(exc)
+        self.note_failure(exc)
         self.close()
 
-    def _note_failure(self, error: BaseException | None) -> None:
-        """Note why it leaves, for people."""
+    def note_failure(self, error: BaseException | None) -> None:
+        """For the faces, before :meth:`close`: the error with which it leaves. Publishers and tools
+        show it; it fails nobody. None: it leaves without one.
+        """
 
     @quiet_when_torn_down
     def __del__(self) -> None:

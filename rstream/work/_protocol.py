@@ -77,6 +77,7 @@ class Report:
         is_partial: more of the same state follows.
         lanes: what it has done.
         pid: of its process, on its host; 0: it did not say.
+        why: the error with which it leaves; empty: it said none.
     """
 
     version: int
@@ -90,6 +91,7 @@ class Report:
     lanes: list[LaneReport]
     pid: int = 0
     is_partial: bool = False
+    why: str = ""
 
     @property
     def is_valid(self) -> bool:

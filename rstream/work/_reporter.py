@@ -91,6 +91,7 @@ class Reporter:
         self._on_complete = on_complete
         self._reader = secrets.randbits(63)
         self._pid = os.getpid()
+        self.why = ""  # the error with which the reader leaves
         self._is_unsent = False  # a report found no room
         self._is_stopped = False
         self._prompted = threading.Event()
@@ -184,6 +185,7 @@ class Reporter:
             lanes=lanes,
             pid=self._pid,
             is_partial=is_partial,
+            why=self.why,
         )
         # Without a publisher there is nobody to tell: one that comes gets the next report.
         return control.offer(report) > 0 or not control.is_connected

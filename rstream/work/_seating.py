@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
+from rstream import _core
 from rstream.errors import RStreamError
 
 if TYPE_CHECKING:
@@ -106,6 +107,8 @@ class Seating(ABC):
             if is_told:
                 how = "died" if leave is None else "left"
                 self.last_lost = f"{seat.title} {how} with {named(had)} in hand"
+                if leave is not None and leave.why:
+                    self.last_lost += f": {_core.printable(leave.why)}"
             self._desk.drop(seat, leave, now_s=time.monotonic(), is_innocent=is_innocent)
         if is_told:  # without the lock: a handler may wait for a thread that sends
             log.warning("%s: %s", self._title, self.last_lost)

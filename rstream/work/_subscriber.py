@@ -44,6 +44,7 @@ from rstream.errors import (
 )
 from rstream.stream._inner import inner_reader
 from rstream.stream._names import new_stream_id
+from rstream.stream._reader import reason_of
 from rstream.work._ledger import Ledger
 from rstream.work._protocol import HEAD, hello_id
 from rstream.work._reporter import Reporter
@@ -448,7 +449,13 @@ class Subscriber(Generic[T]):
         traceback: TracebackType | None,
     ) -> None:
         self._leave_current(is_done=exc is None)
+        self._note_failure(exc)
         self.close()
+
+    def _note_failure(self, error: BaseException | None) -> None:
+        """For the faces, before :meth:`close`: publishers are told with what error it leaves."""
+        if isinstance(error, Exception):
+            self._reporter.why = reason_of(error)
 
     @quiet_when_torn_down
     def __del__(self) -> None:

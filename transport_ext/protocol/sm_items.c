@@ -155,6 +155,10 @@ static void decode_item(void *arg, uint8_t type, const uint8_t *value, uint8_t l
             items->target_ns = rsti_get_i64(value);
         }
         break;
+    case RSTI_SM_ITEM_WHY:
+        items->why = value;
+        items->why_length = length;
+        break;
     default:
         break;
     }

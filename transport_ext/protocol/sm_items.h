@@ -28,12 +28,16 @@ enum {
     RSTI_SM_ITEM_ROUND_TRIP = 5, /* i64 ns, the least of the recent ones */
     RSTI_SM_ITEM_ARRIVAL_RATE = 6, /* i64 bytes per second, requested by the receiver; 0: any */
     RSTI_SM_ITEM_NOOP = 7, /* NOOPs received and answered: sm_noop.h */
-    RSTI_SM_ITEM_TARGET_DELAY = 8 /* i64 ns, from sender to receivers: L of flow/fill.h */
+    RSTI_SM_ITEM_TARGET_DELAY = 8, /* i64 ns, from sender to receivers: L of flow/fill.h */
+    /* 1 to RSTI_SM_WHY_MAX bytes of text: the error with which its last reader left. In a status
+     * message with EOS, which goes before the plain one */
+    RSTI_SM_ITEM_WHY = 10
 };
 
 #define RSTI_SM_ITEMS_OFFSET 44
 #define RSTI_SM_ITEMS_MIN 16
 #define RSTI_SM_ITEMS_MAX 128
+#define RSTI_SM_WHY_MAX 119 /* with the tag, the items have RSTI_SM_ITEMS_MAX bytes then */
 
 /* Builds the tail in buffer. Returns the bytes used so far; -1: it does not fit. */
 typedef struct rsti_sm_items_writer_t {
@@ -63,6 +67,8 @@ typedef struct rsti_sm_items_t {
     rsti_sm_demand_t demand;
     rsti_sm_budget_t budget;
     rsti_sm_noop_t noop;
+    const uint8_t *why; /* within the status message */
+    uint8_t why_length; /* 0: it says none */
 } rsti_sm_items_t;
 /* Untrusted, but frame_length is true. False, and nothing is told, when the status message has no
  * items or malformed ones. The last one of several of the same type counts. */

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
+import anyio
 import pytest
 
+import rstream
 from rstream import metrics, stream
 from rstream._client_name import default_name
 from rstream.cli import _stat
-from rstream.errors import CodecError, NotConnected
+from rstream.errors import CodecError, MessagesLost, NotConnected
 from tests.support import free_port, until
 
 
@@ -72,19 +76,85 @@ def test_a_reader_that_failed(driver_dir, name, channel):
         assert r": ValueError: no \x1b[1m use" in lines_of(driver_dir, name)
 
 
-def test_a_reader_in_shared_memory_that_left_its_block_with_an_error(driver_dir, name):
-    with stream.publisher(name, dir=driver_dir, linger_s=0, connect_timeout_s=0.2) as pub:
-        with pytest.raises(CodecError), stream.subscriber(name, int, dir=driver_dir) as sub:
+def test_a_reader_that_left_its_block_with_an_error(driver_dir, name, channel):
+    options = {"channel": channel, "dir": driver_dir}
+    with stream.publisher(name, **options, linger_s=0, connect_timeout_s=0.2) as pub:
+        with pytest.raises(CodecError), stream.subscriber(name, int, **options) as sub:
             pub.send("no number")
             next(iter(sub))
         until(lambda: not pub.is_connected)
-        assert of(driver_dir, name).left_why.startswith("CodecError: ")
+        until(lambda: of(driver_dir, name).left_why.startswith("CodecError: "), 5)
         assert "ago: CodecError: " in lines_of(driver_dir, name)
         with pytest.raises(
             NotConnected, match=r"the last reader \(.+\) left . s ago: CodecError: "
         ):
             pub.wait_consumed(pub.position + 1)
-        with stream.subscriber(name, dir=driver_dir) as sub:
+        with stream.subscriber(name, **options) as sub:
             until(lambda: pub.is_connected)
         until(lambda: not pub.is_connected)
         assert of(driver_dir, name).left_why == ""  # this one said none
+
+
+def awaited(name, address):
+    async def read():
+        async with rstream.aio.subscriber(name, **address) as sub:
+            async for _ in sub:
+                raise ValueError("bad price")
+
+    anyio.run(read)
+
+
+def queued(name, address):
+    with stream.subscriber(name, **address, on_slow=rstream.policy.Buffer(8)) as sub:
+        for _ in sub:
+            raise ValueError("bad price")
+
+
+def awaited_and_queued(name, address):
+    async def read():
+        on_slow = rstream.policy.Buffer(8)
+        async with rstream.aio.subscriber(name, **address, on_slow=on_slow) as sub:
+            await sub.get(timeout_s=10)
+            raise ValueError("bad price")
+
+    anyio.run(read)
+
+
+@pytest.mark.parametrize("read", [awaited, queued, awaited_and_queued])
+def test_each_face_says_with_what_error_it_left(driver_dir, name, channel, read):
+    options = {"channel": channel, "dir": driver_dir}
+    with stream.publisher(name, **options, linger_s=0) as pub, ThreadPoolExecutor(1) as pool:
+        reading = pool.submit(read, name, options)
+        pub.send(1, timeout_s=20)
+        with pytest.raises(ValueError, match="bad price"):
+            reading.result(30)
+        until(lambda: of(driver_dir, name).left_why == "ValueError: bad price", 5)
+
+
+def work_in_a_block(name, address):
+    with rstream.work.subscriber(name, **address) as jobs:
+        for _ in jobs:
+            raise ValueError("bad price")
+
+
+def work_awaited(name, address):
+    async def read():
+        async with rstream.aio.work_subscriber(name, **address) as jobs:
+            async for _ in jobs:
+                raise ValueError("bad price")
+
+    anyio.run(read)
+
+
+@pytest.mark.parametrize("read", [work_in_a_block, work_awaited])
+def test_a_reader_of_shared_work_says_its_error(driver_dir, name, channel, read, caplog):
+    options = {"channel": channel, "dir": driver_dir}
+    jobs = rstream.work.publisher(name, **options, linger_s=0, connect_timeout_s=1)
+    with suppress(MessagesLost), jobs, ThreadPoolExecutor(1) as pool:
+        reading = pool.submit(read, name, options)
+        jobs.send(1, timeout_s=20)
+        with pytest.raises(ValueError, match="bad price"):
+            reading.result(30)
+        with pytest.raises(NotConnected, match="left with message 1 in hand: ValueError: bad pr"):
+            jobs.send(2)
+    assert "left with message 1 in hand: ValueError: bad price" in caplog.text

@@ -37,6 +37,7 @@ typedef enum rsti_agent_command_type_t {
     RSTI_AGENT_CREATE_IMAGE,
     RSTI_AGENT_RESUME_IMAGE, /* receiver/image_overrun.h, in both directions */
     RSTI_AGENT_PUBLICATION_ERROR,
+    RSTI_AGENT_READER_WHY, /* to the conductor: the last reader left with the error text */
     RSTI_AGENT_RESPONSE_SETUP,
     RSTI_AGENT_DESTINATION_FAILED /* to the conductor: count datagrams were not sent to address */
 } rsti_agent_command_type_t;

@@ -43,6 +43,14 @@
 /* The conductor polls a full command queue, because its agent does not report free room. */
 #define ROOM_POLL_NS INT64_C(100000)
 
+static void on_reader_why(rst_driver_t *driver, const rsti_agent_command_t *command)
+{
+    rsti_publication_t *publication = rsti_publication_of_id(driver, command->registration_id);
+    if (publication != NULL) {
+        rsti_reader_left_why(publication, command->text, command->err.error_length);
+    }
+}
+
 static void on_publication_error(rst_driver_t *driver, const rsti_agent_command_t *command)
 {
     const bool has_tag = (command->err.frame.flags & RSTI_ERR_FLAG_GROUP_TAG) != 0;
@@ -56,10 +64,7 @@ static void on_publication_error(rst_driver_t *driver, const rsti_agent_command_
         .error_code = command->err.error_code,
         .log_file = {command->text, command->err.error_length},
     };
-    rsti_publication_t *publication = rsti_publication_of_id(driver, command->registration_id);
-    if (publication != NULL) {
-        rsti_reader_left_why(publication, command->text, command->err.error_length);
-    }
+    on_reader_why(driver, command);
     rsti_respond_publication_error(driver, &response, &command->address);
 }
 
@@ -76,6 +81,8 @@ static void on_command(void *agent, int32_t type, const rsti_agent_command_t *co
         rsti_on_reresolve(driver, command);
     } else if (type == RSTI_AGENT_PUBLICATION_ERROR) {
         on_publication_error(driver, command);
+    } else if (type == RSTI_AGENT_READER_WHY) {
+        on_reader_why(driver, command);
     } else if (type == RSTI_AGENT_RESPONSE_SETUP) {
         rsti_on_response_setup(driver, command);
     } else if (type == RSTI_AGENT_DESTINATION_FAILED) {

@@ -283,6 +283,7 @@ void rsti_publication_image_destroy(rst_driver_t *driver, rsti_image_t *image)
         rsti_log_release(driver, &image->file);
     }
     rsti_free(image->reject_reason);
+    rsti_free(image->leave_reason);
     rsti_free(image->connections);
     rsti_free(image->uri);
     rsti_free(image);

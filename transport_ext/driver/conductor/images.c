@@ -253,10 +253,25 @@ void rsti_on_reject_image(rst_driver_t *driver, const rsti_command_t *command)
     respond_no_image(driver, command);
 }
 
-/* Of one reader among several it says nothing: the publisher has others. Over UDP the publisher's
- * driver is not told. */
+/* The publisher's driver is told when the image drains, which it does without readers. */
+static void keep_reason(const rst_driver_t *driver, const rsti_command_t *command)
+{
+    const rsti_ptr_array_t *images = &driver->conductor->images;
+    for (size_t i = 0; i < images->count; i++) {
+        rsti_image_t *image = images->items[i];
+        if (image->correlation_id == command->registration_id && image->life == RSTI_LIFE_ACTIVE
+            && image->subscribers.count == 1) {
+            rsti_free(image->leave_reason); /* NULL without memory: then it says none */
+            image->leave_reason = rsti_strndup(command->channel.text,
+                (size_t)command->channel.length);
+        }
+    }
+}
+
+/* Of one reader among several it says nothing: the publisher has others. */
 void rsti_on_say_why(rst_driver_t *driver, const rsti_command_t *command)
 {
+    keep_reason(driver, command);
     const rsti_ptr_array_t *publications = &driver->conductor->ipc_publications;
     for (size_t i = 0; i < publications->count; i++) {
         rsti_ipc_publication_t *publication = publications->items[i];

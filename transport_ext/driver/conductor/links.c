@@ -11,6 +11,7 @@
 #include "driver/conductor/responses.h"
 #include "driver/conductor/subscriber_news.h"
 #include "driver/conductor/subscription.h"
+#include "util/alloc.h"
 
 rsti_link_target_t rsti_ipc_target(rsti_ipc_publication_t *publication)
 {
@@ -120,6 +121,10 @@ int rsti_link_spy(rst_driver_t *driver, rsti_network_publication_t *publication,
 
 int rsti_link_image(rst_driver_t *driver, rsti_image_t *image, rsti_subscription_t *subscription)
 {
+    if (image->life == RSTI_LIFE_ACTIVE) { /* else the receiver may be sending it */
+        rsti_free(image->leave_reason); /* it was said by a reader that is not the last one */
+        image->leave_reason = NULL;
+    }
     const rsti_link_target_t target = rsti_image_target(image);
     return link_log(driver, &target, subscription);
 }

@@ -109,6 +109,7 @@ struct rsti_image_t {
     int64_t loss_due_ns;
     int64_t stuck_since_ns; /* an unproven image waits for lost data since then; 0: it does not */
     char *reject_reason;
+    char *leave_reason; /* the receiver sends it when the image drains */
     /* written by: conductor, atomic */
     RSTI_MAILBOX(rsti_image_sm_t) sm;
     RSTI_MAILBOX(rsti_image_loss_t) loss_found;

@@ -49,6 +49,9 @@ static void check_sm(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now
         rsti_sm_repeat_init(&image->sm_repeat); /* an error frame was sent: nothing to repeat */
         return;
     }
+    if (is_draining && image->leave_reason != NULL) {
+        rsti_image_send_why(receiver, image, position, window, now_ns);
+    }
     if (cut == window) {
         rsti_image_send_sm(receiver, image, RSTI_SOURCES_ALL, position, window, is_draining,
             now_ns);

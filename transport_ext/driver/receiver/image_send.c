@@ -148,6 +148,25 @@ void rsti_image_send_items(rsti_receiver_t *receiver, rsti_image_t *image, const
     }
 }
 
+void rsti_image_send_why(rsti_receiver_t *receiver, rsti_image_t *image, int64_t position,
+    int64_t window, int64_t now_ns)
+{
+    const rsti_receive_endpoint_t *endpoint = image->endpoint;
+    uint8_t frame[RSTI_SM_ITEMS_OFFSET + RSTI_SM_ITEMS_MAX];
+    const uint8_t has_tag = endpoint->has_group_tag;
+    const size_t why_length = strnlen(image->leave_reason, RSTI_SM_WHY_MAX);
+    rsti_sm_items_writer_t writer;
+    rsti_sm_items_begin(&writer, frame + RSTI_SM_ITEMS_OFFSET, RSTI_SM_ITEMS_MAX);
+    (void)rsti_sm_items_add(&writer, RSTI_SM_ITEM_TAG_PRESENT, &has_tag, sizeof has_tag);
+    (void)rsti_sm_items_add(&writer, RSTI_SM_ITEM_WHY, image->leave_reason, (uint8_t)why_length);
+    const size_t length = RSTI_SM_ITEMS_OFFSET + rsti_sm_items_end(&writer);
+    const rsti_sm_t sm = sm_at(image, position, window, RSTI_SM_FLAG_EOS, (int32_t)length);
+    memcpy(frame, &sm, sizeof sm);
+    rsti_put_i64(frame + RSTI_SM_LENGTH, has_tag ? endpoint->group_tag : 0);
+    const int32_t sent = send_to(receiver, image, RSTI_SOURCES_RSTREAM, frame, length, now_ns);
+    rsti_driver_count(receiver->driver, RSTI_SYSTEM_SM_SENT, sent);
+}
+
 void rsti_image_send_err(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now_ns)
 {
     const rsti_receive_endpoint_t *endpoint = image->endpoint;

@@ -44,6 +44,9 @@ void rsti_image_send_sm(rsti_receiver_t *receiver, rsti_image_t *image, rsti_sou
  * are known. */
 void rsti_image_send_items(rsti_receiver_t *receiver, rsti_image_t *image, const uint8_t *fill,
     int64_t now_ns);
+/* Sends image->leave_reason with EOS, to rstream sources alone: its last reader has left. */
+void rsti_image_send_why(rsti_receiver_t *receiver, rsti_image_t *image, int64_t position,
+    int64_t window, int64_t now_ns);
 /* Sends an error frame: the image is rejected. */
 void rsti_image_send_err(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now_ns);
 

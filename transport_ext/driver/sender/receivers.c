@@ -242,6 +242,18 @@ void rsti_network_publication_on_idle(rsti_sender_t *sender,
     expire_receivers(sender, publication, now_ns);
 }
 
+/* To the conductor, which writes it into the log. */
+static void tell_why(rsti_sender_t *sender, const rsti_network_publication_t *publication,
+    const rsti_sm_items_t *items)
+{
+    rsti_agent_command_t command = {
+        .registration_id = publication->base.registration_id,
+        .err.error_length = items->why_length,
+    };
+    memcpy(command.text, items->why, items->why_length);
+    (void)rsti_tell_conductor(sender->driver, RSTI_AGENT_READER_WHY, &command);
+}
+
 static void note_receiver(rsti_sender_t *sender, rsti_network_publication_t *publication,
     const rsti_sm_t *sm, const rsti_sm_items_t *items, const rsti_sm_facts_t *facts,
     const struct sockaddr_storage *source, int64_t now_ns)
@@ -256,7 +268,11 @@ static void note_receiver(rsti_sender_t *sender, rsti_network_publication_t *pub
         rsti_store_release_i32(&publication->has_unicast_eos, 0);
         return;
     }
-    (void)remove_receiver(sender, publication, facts->receiver_id, source, facts->position);
+    const bool has_left = remove_receiver(sender, publication, facts->receiver_id, source,
+        facts->position);
+    if (has_left && items->why_length > 0 && publication->receiver_count == 0) {
+        tell_why(sender, publication, items);
+    }
     if (publication->receiver_count == 0) {
         tell_last_consumed(publication, facts->position);
         /* A group may have further receivers that this sender does not know yet. */

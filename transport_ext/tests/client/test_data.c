@@ -294,7 +294,7 @@ TEST(a_reader_that_left_is_told)
 {
     fake_log_t *log = begin_ipc("left", false, 0);
     CHECK(log != NULL);
-    rst_left_t left = {7, 7, 7};
+    rst_left_t left = {.count = 7, .consumed = 7, .joined = 7};
     CHECK_EQ(rst_publication_left(publication, &left), 0);
     CHECK(left.count == 0 && left.consumed == 0 && left.joined == -1);
     const rsti_log_left_t told = {3, 4096, 8192, 0};

@@ -4,6 +4,7 @@
 
 #include "driver/base/reader_left.h"
 #include "logbuffer/appender.h"
+#include "protocol/sm_items.h"
 
 #define READER "127.0.0.1:24400"
 #define STRANGER "127.0.0.9:24400"
@@ -121,6 +122,50 @@ static void wait_for_time_out(const writer_t *w, int64_t receiver_id, int64_t po
             status_at(w, READER, receiver_id, position, 0);
         }
     }
+}
+
+static void goodbye(const writer_t *w, const char *from, int64_t position, const char *why)
+{
+    const rsti_log_t *log = &w->publication->base.file.log;
+    uint8_t frame[RSTI_SM_ITEMS_OFFSET + RSTI_SM_ITEMS_MAX] = {0};
+    rsti_sm_items_writer_t items;
+    rsti_sm_items_begin(&items, frame + RSTI_SM_ITEMS_OFFSET, RSTI_SM_ITEMS_MAX);
+    CHECK(rsti_sm_items_add(&items, RSTI_SM_ITEM_WHY, why, (uint8_t)strlen(why)));
+    const size_t length = RSTI_SM_ITEMS_OFFSET + rsti_sm_items_end(&items);
+    const rsti_sm_t sm = {
+        .frame = {(int32_t)length, 0, RSTI_SM_FLAG_EOS, RSTI_FRAME_SM},
+        .session_id = SESSION,
+        .stream_id = STREAM,
+        .consumption_term_id = rsti_position_term_id(position, log->position_bits,
+            log->initial_term_id),
+        .consumption_term_offset = rsti_position_offset(position, log->term_length),
+        .receiver_window = 32 * 1024,
+        .receiver_id = 1,
+    };
+    memcpy(frame, &sm, sizeof sm);
+    inject(w->h, w->publication->endpoint->socket, from, frame, length);
+    pass(w->h);
+    pass(w->h);
+    status_at(w, from, 1, position, RSTI_SM_FLAG_EOS); /* the plain one, which follows it */
+}
+
+/* Over UDP the goodbye of the last reader says its error. */
+TEST(a_reader_that_says_why)
+{
+    writer_t w = open_writer(UNICAST);
+    const rsti_publication_t *base = &w.publication->base;
+    status_at(&w, READER, 1, 0, 0);
+    send_messages(&w, 2);
+    rsti_log_left_why_t why;
+    goodbye(&w, STRANGER, 0, "forged");
+    CHECK_EQ(left(base).count, 0);
+    CHECK(RSTI_MAILBOX_READ(&base->file.log.metadata->ext.left_why, &why) == 0);
+    goodbye(&w, READER, 1024, "CodecError: no int");
+    CHECK_LEFT(base, 1, 1024, -1);
+    CHECK(RSTI_MAILBOX_READ(&base->file.log.metadata->ext.left_why, &why) > 0);
+    CHECK_EQ(why.count, 1);
+    CHECK_STR(why.text, "CodecError: no int");
+    harness_close(w.h);
 }
 
 /* A driver that was killed with its reader says nothing, and the next one has another receiver id.
@@ -257,6 +302,7 @@ TEST(why_it_left)
     harness_close(h);
 }
 
-CHECK_MAIN(RUN(a_reader_that_says_goodbye), RUN(a_reader_that_another_one_replaces),
-    RUN(a_stranger_that_falls_silent_has_not_left), RUN(of_a_group_the_last_one),
-    RUN(in_shared_memory_the_next_one_goes_on), RUN(in_shared_memory_who_left), RUN(why_it_left))
+CHECK_MAIN(RUN(a_reader_that_says_goodbye), RUN(a_reader_that_says_why),
+    RUN(a_reader_that_another_one_replaces), RUN(a_stranger_that_falls_silent_has_not_left),
+    RUN(of_a_group_the_last_one), RUN(in_shared_memory_the_next_one_goes_on),
+    RUN(in_shared_memory_who_left), RUN(why_it_left))
