@@ -405,6 +405,9 @@ class Sender(PublisherFacts[T]):
             else:
                 alone = alone or Alone()
                 self._check_alone(alone)
+                # The driver tells a reader's error, which says more, a moment after it has left.
+                if not self._reader_error and alone.waited_s >= END_LINGER_S:
+                    self._check_lost()
             yield Pause(pause_s)
             pause_s = min(0.002, pause_s * 1.5)
         self._note_consumed()

@@ -6,16 +6,19 @@ one that left or died begins with what that one was not given.
 
 from __future__ import annotations
 
+import functools
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import anyio
 import pytest
 
 import rstream
 from rstream import stream
-from rstream.errors import MessagesLost
+from rstream.errors import MessagesLost, RemoteError
 from tests.support import free_port, until
 
 COUNT = 200
@@ -188,6 +191,33 @@ def test_waiting_tells_what_the_last_reader_may_have_missed(driver_dir, name):
             pub.send(10)
             assert sub.get(timeout_s=5) == 10
             assert pub.wait_consumed(timeout_s=5)  # told once
+
+
+@pytest.mark.parametrize("leaves", ["before", "meanwhile"])
+@pytest.mark.parametrize("how", ["close", "fail"])
+def test_waiting_tells_at_once_that_the_only_reader_has_left(driver_dir, name, leaves, how):
+    """Also when it leaves in the wait, or nobody has looked since: no other reader comes."""
+    channel = f"aeron:udp?endpoint=127.0.0.1:{free_port()}"
+    error = MessagesLost if how == "close" else RemoteError
+    with (
+        stream.publisher(name, channel=channel, dir=driver_dir, linger_s=0) as pub,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        sub = stream.reader(name, channels=[channel], dir=driver_dir)
+        until(lambda: pub.is_connected)
+        pub.send_many(range(10))
+        assert sub.get(timeout_s=5) == 0
+        leave = sub.close if how == "close" else functools.partial(sub.fail, "no use")
+        if leaves == "before":
+            leave()
+            until(lambda: not pub._core.is_connected)
+        waiting = pool.submit(pub.wait_consumed, timeout_s=20)
+        if leaves == "meanwhile":
+            with suppress(TimeoutError):
+                waiting.result(0.05)
+            leave()
+        with pytest.raises(error):
+            waiting.result(3)
 
 
 def test_waiting_is_silent_about_a_gap_that_events_has_told(driver_dir, name):

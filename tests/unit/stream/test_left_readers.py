@@ -71,6 +71,7 @@ def test_the_next_reader_gets_what_the_last_one_was_not_given(name, driver_dir, 
             stderr=subprocess.PIPE,
             text=True,
         )
+        until(lambda: pub.is_connected)  # so that all of them are there at once
         pub.send_many(range(COUNT), timeout_s=20)
         one.communicate(timeout=30)
         with stream.subscriber(name, dir=driver_dir) as sub:
@@ -103,6 +104,7 @@ def test_a_signal_that_ends_the_reader(name, driver_dir, face, end, lowest, high
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
+        until(lambda: pub.is_connected)  # so that all of them are there at once
         pub.send_many(range(COUNT), timeout_s=20)
         assert one.wait(timeout=30) < 0  # the signal ended it
         with stream.subscriber(name, dir=driver_dir) as sub:
@@ -129,6 +131,7 @@ def test_over_udp_the_publisher_is_told_what_the_reader_was_not_given(name, driv
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
+        until(lambda: pub.is_connected)  # so that all of them are there at once
         pub.send_many(range(COUNT), timeout_s=20)
         one.wait(timeout=30)
         until(lambda: is_told(pub))
