@@ -286,6 +286,41 @@ def test_work_in_flight_comes_again(driver_dir, name):
     assert items == [0, 2]
 
 
+@pytest.mark.parametrize("is_caught", [False, True], ids=["retry", "catch within"])
+def test_an_item_that_always_fails_beside_one_under_way(is_caught, driver_dir, name):
+    """``flat_map_bounded``: each retry begins the one under way again, which is never done. Caught
+    in its own Observable, the failure holds up nobody.
+    """
+    begun, items, errors, done = [], [], [], threading.Event()
+    under_way = Subject()
+
+    def work(number):
+        begun.append(number)
+        if number == 0:
+            return under_way
+        failing = reactivex.throw(ValueError("always"))
+        return failing.pipe(ops.catch(reactivex.empty())) if is_caught else failing
+
+    def fail(error):
+        errors.append(str(error))
+        done.set()
+
+    observable = rx.from_stream(name, dir=driver_dir).pipe(
+        rx.flat_map_bounded(work, 2), ops.retry(4)
+    )
+    with stream.publisher(name, dir=driver_dir, linger_s=0) as publisher:
+        observable.subscribe(items.append, fail, done.set)
+        publisher.send_many(range(2), timeout_s=WAIT_S)
+        if is_caught:
+            until(lambda: begun == [0, 1])
+            under_way.on_next("done")
+            under_way.on_completed()
+            publisher.close(linger_s=WAIT_S)
+        assert done.wait(WAIT_S)
+    assert (items, errors) == ((["done"], []) if is_caught else ([], ["always"]))
+    assert begun == [0, 1] * (1 if is_caught else 4)
+
+
 def test_an_async_loop_that_is_left(driver_dir, name):
     items = []
 
