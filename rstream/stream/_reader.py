@@ -412,7 +412,9 @@ class Reader(Subscriber[T], Generic[T]):
         """
         if self._held is None:
             return []
-        _, batch, _, indexes, _ = self._held
+        _, batch, count, indexes, _ = self._held
+        if count == 0:  # an end alone, for one: such a batch is given back at once
+            return []
         places = list(zip(batch.session_ids(), batch.positions(), strict=True))
         if indexes is not None:
             places = [places[index] for index in indexes]

@@ -248,3 +248,13 @@ def test_an_event_loop_is_told_too(driver_dir, name):
                 assert await pub.wait_consumed(timeout_s=5)
 
     anyio.run(main)
+
+
+def test_an_end_alone_has_no_places(driver_dir, name):
+    """A publisher of shared work stopped for ever when it took the end of a reader's reports."""
+    with stream.subscriber(name, dir=driver_dir) as sub:
+        stream.publisher(name, dir=driver_dir, linger_s=0).close()
+        pub = stream.publisher(name, dir=driver_dir, linger_s=0)
+        until(lambda: pub.is_connected)
+        pub.close()
+        until(lambda: sub.poll_held(8) == [] and sub.held_places() == [] and sub.is_ended)
