@@ -1,8 +1,9 @@
-"""A condition variable that a signal handler may interrupt anywhere.
+"""A condition variable and an event that a signal handler may interrupt anywhere.
 
-``threading.Condition`` takes its lock in a function of Python: a handler that raises right after
-that leaves the lock taken for good. Here ``with`` takes and frees the lock in C, where no handler
-runs. A wait that is interrupted holds the lock again when it ends, as ``with`` expects.
+``threading.Condition``, and so ``threading.Event``, takes its lock in a function of Python: a
+handler that raises right after that leaves the lock taken for good. Here ``with`` takes and frees
+the lock in C, where no handler runs. A wait that is interrupted holds the lock again when it ends,
+as ``with`` expects.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import threading
 from _thread import RLock  # pyright: ignore - threading.RLock makes one, and is no class
 from typing import TYPE_CHECKING, Any
 
-__all__ = ("Condition",)
+__all__ = ("Condition", "Event")
 
 if TYPE_CHECKING:
 
@@ -68,3 +69,30 @@ class Condition(_Lock):
             if bell.locked():
                 bell.release()
         self._sleepers = []  # last: who was left out by an interrupt is woken by the next call
+
+
+class Event:
+    """A flag that threads wait for. Use it as ``threading.Event``."""
+
+    def __init__(self) -> None:
+        self._changed = Condition()
+        self._is_set = False
+
+    def is_set(self) -> bool:
+        """Whether it was set, and not cleared since."""
+        return self._is_set
+
+    def set(self) -> None:
+        """Set it, and end all waits."""
+        with self._changed:
+            self._is_set = True
+            self._changed.notify_all()
+
+    def clear(self) -> None:
+        """Take it back."""
+        self._is_set = False
+
+    def wait(self, timeout_s: float | None = None) -> bool:
+        """Wait until it is set. False: not within ``timeout_s``."""
+        with self._changed:
+            return self._is_set or self._changed.wait(timeout_s) or self._is_set

@@ -326,7 +326,8 @@ def _stop_loops() -> None:
     for loop in loops:
         loop.stop()
     for loop in loops:
-        loop.join(LOOP_EXIT_S)
+        with contextlib.suppress(RuntimeError):  # the start of its thread was interrupted
+            loop.join(LOOP_EXIT_S)
 
 
 def _stop_if_interrupted() -> None:

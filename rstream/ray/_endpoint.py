@@ -86,8 +86,7 @@ class Endpoint:
         self._on_closed = on_closed
         self._refuse = refuse
         self._refusal: Refusal | None = None  # of writers that come when it has failed
-        self._closing = threading.Event()
-        self._finishing = threading.Event()
+        self._is_closing = self._is_finishing = False
         self._error: BaseException | None = None
         self._on_writer_lost: Callable[[Lost | Failed], None] | None = None
         self._events: deque[StreamEvent] = deque(maxlen=EVENTS_MAX)  # told to on_writer_lost
@@ -153,15 +152,22 @@ class Endpoint:
         self._on_writer_lost = on_writer_lost
 
         def run() -> None:
+            if not loop.may_begin():
+                return
             error = self._run(on_item)
             if error is not None and on_error is not None:
                 on_error(error)
             if on_end is not None:
                 on_end(error)
 
-        self._loop = _Loop(f"rstream-{self.handle.name}", run, self._stop)
-        watch_loop(self._loop)
-        self._loop.thread.start()
+        loop = self._loop = _Loop(f"rstream-{self.handle.name}", run, self._stop)
+        try:
+            watch_loop(loop)
+            loop.thread.start()
+        except BaseException:
+            if loop.give_up():
+                self._loop = None  # it may be started again
+            raise
 
     def observable(self) -> Observable[Any]:
         """The items as an RxPY Observable (:func:`rstream.rx.from_endpoint`).
@@ -232,7 +238,7 @@ class Endpoint:
         try:
             self._read(on_item)
         except BaseException as error:
-            if not (self._closing.is_set() and isinstance(error, ClosedError)):
+            if not (self._is_closing and isinstance(error, ClosedError)):
                 self._error = error
         finally:
             # In any case: a reader that nobody reads would hold the window, and so every writer.
@@ -242,7 +248,7 @@ class Endpoint:
     def _read(self, on_item: Callable[[Any], None]) -> None:
         for item in self._items():
             on_item(item)
-            if self._closing.is_set():
+            if self._is_closing:
                 self.source.consume(self.source.handed_out())
                 return
 
@@ -253,7 +259,7 @@ class Endpoint:
                 self._events.append(event)
                 if isinstance(event, Lost | Failed):
                     self._on_writer_lost(event)
-        return self._closing.is_set()
+        return self._is_closing
 
     def _leave(self, error: BaseException | None) -> None:
         """Close the reader, and tell the writers the error if there is one. Idempotent."""
@@ -268,15 +274,15 @@ class Endpoint:
 
     def _fail(self, reason: str) -> None:
         """Tell the writers why the reader leaves: those of now, and those that come later."""
-        refusal = None
-        if self._refuse is not None and not (self._is_closed or self._closing.is_set()):
-            refusal = self._refuse(reason)
+        if self._refuse is not None and not (self._is_closed or self._is_closing or self._refusal):
+            self._refusal = self._refuse(reason)  # before that opens anything: it can be ended
+            if self._refusal is not None and not self._refusal.open():
+                self._refusal = None
         try:
             self.reader.fail(reason)
         finally:
-            if refusal is not None:
-                refusal.start()
-                self._refusal = refusal
+            if self._refusal is not None:
+                self._refusal.start()
 
     def _is_finished(self) -> bool:
         """Whether :meth:`finish` was called, and all that was there by then has been read.
@@ -286,7 +292,7 @@ class Endpoint:
         """
         if self.source.is_ended:
             return True
-        return self._finishing.is_set() and not self._is_filling()
+        return self._is_finishing and not self._is_filling()
 
     def _is_filling(self) -> bool:
         """Whether received messages still move into the queue of a policy."""
@@ -304,7 +310,7 @@ class Endpoint:
             Exception: the exception of ``on_item``.
         """
         check_seconds("timeout_s", timeout_s)
-        self._finishing.set()
+        self._is_finishing = True
         self.source.wake()
         self._join(timeout_s)
         if self._error is not None:
@@ -332,15 +338,16 @@ class Endpoint:
 
     def _stop(self) -> None:
         """Stop reading after the item of now; waits for nothing and closes nothing."""
-        self._closing.set()
+        self._is_closing = True
         self.source.wake()
 
     def _join(self, timeout_s: float) -> None:
         """Wait for the background thread, unless ``on_item`` asks: that is its thread."""
-        if self._loop is None or self._loop.thread is threading.current_thread():
+        loop = self._loop
+        if loop is None or loop.thread is threading.current_thread() or loop.thread.ident is None:
             return
-        self._loop.thread.join(timeout_s)
-        if self._loop.thread.is_alive():
+        loop.thread.join(timeout_s)
+        if loop.thread.is_alive():
             raise TimeoutError(
                 f"stream {self.handle.name!r}: its endpoint is still busy after {timeout_s} s; "
                 "on_item does not return"
@@ -350,8 +357,11 @@ class Endpoint:
         """What happened to the writers since the last call, oldest first: come and gone, failed,
         lost, gaps, messages that could not be used (:mod:`rstream.stream`).
         """
-        told = [self._events.popleft() for _ in range(len(self._events))]
-        return told + self.source.events()
+        events = self._events
+        events += self.source.events()
+        told = [*events]
+        events *= 0  # neither a signal handler nor another thread runs between this and the return
+        return told
 
     def statistics(self) -> dict[str, Any]:
         """Counters of the reader and of its policy's queue; fill and window in bytes."""
@@ -397,3 +407,17 @@ class _Loop:
         self.stop = stop
         self.thread = threading.Thread(target=run, name=name, daemon=True)
         self.join = self.thread.join
+        self._lock = threading.Lock()
+        self._has_begun = self._is_given_up = False
+
+    def may_begin(self) -> bool:
+        """For the thread, first: whether it is still wanted."""
+        with self._lock:
+            self._has_begun = not self._is_given_up
+            return self._has_begun
+
+    def give_up(self) -> bool:
+        """Its start was interrupted. True: it will not run; False: it does."""
+        with self._lock:
+            self._is_given_up = not self._has_begun
+            return self._is_given_up

@@ -17,12 +17,12 @@ from __future__ import annotations
 
 import logging
 import secrets
-import threading
 import time
 from collections import deque
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
+from rstream._condition import Event
 from rstream.errors import RStreamError
 from rstream.stream import Disconnected, Rejected, SessionChanged
 from rstream.stream._publisher_facts import why_gone
@@ -67,9 +67,7 @@ class Lane:
         is_dropped: it was away for too long, and may come back all the same.
     """
 
-    def __init__(
-        self, handle: StreamHandle, publisher: Publisher[bytes], bell: threading.Event
-    ) -> None:
+    def __init__(self, handle: StreamHandle, publisher: Publisher[bytes], bell: Event) -> None:
         self.handle = handle
         self.publisher = publisher
         self.seat: Seat[LanePublisher] | None = None
@@ -162,7 +160,7 @@ class Members(Seating):
         self._connect_timeout_s = connect_timeout_s
         self._on_lost = on_lost
         self._on_back = on_back
-        self._bell = threading.Event()
+        self._bell = Event()
         self._pause_s = PAUSE_MIN_S
         self._lanes: dict[StreamHandle, Lane] = {}  # under the lock
 

@@ -19,6 +19,7 @@ import time
 import weakref
 from typing import TYPE_CHECKING, Any, Final
 
+from rstream._condition import Event
 from rstream._facts import fullest
 from rstream.driver import watch_loop
 from rstream.errors import ConfigError, RStreamError
@@ -122,7 +123,7 @@ class _Exporter:
             for name, text in GAUGES.items()
         }
         self.rows: dict[weakref.ref[Endpoint], tuple[dict[str, str], Progress]] = {}
-        self.stopped = threading.Event()
+        self.stopped = Event()
         self.thread = threading.Thread(target=self._run, name="rstream-metrics", daemon=True)
         self.join = self.thread.join
 

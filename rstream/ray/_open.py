@@ -228,7 +228,7 @@ def reader(
         handle,
         source,
         on_closed=lambda: _forget(seat, handle, token),
-        refuse=functools.partial(refuse, handle, list(beside.values())),
+        refuse=lambda reason: refuse(handle, list(beside.values()), reason),
     )
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ray.data import Datasink, Datasource, ReadTask
 from ray.data.block import BlockAccessor, BlockMetadata
 
+from rstream._condition import Event
 from rstream.errors import BackPressured, RStreamError
 from rstream.ray._group import Group, Missed
 from rstream.ray._rows import record_batches
@@ -118,7 +119,7 @@ def _await_reader(publisher: Publisher[Any]) -> None:
 @contextlib.contextmanager
 def _notice(out: Publisher[Any] | Group) -> Generator[None]:
     """Log, once, that the reader takes nothing of what this task has sent."""
-    is_over = threading.Event()
+    is_over = Event()
 
     def watch() -> None:
         before: int | float | None = None

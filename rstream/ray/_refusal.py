@@ -21,6 +21,7 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from rstream import _core
+from rstream._condition import Event
 from rstream.driver import watch_loop
 from rstream.errors import RStreamError
 from rstream.stream import _session
@@ -54,13 +55,13 @@ _open: list[Refusal] = []  # oldest first
 class Refusal:
     """Refuses the writers of one handle on a thread of its own, from :meth:`start` to :meth:`end`.
 
+    It is opened first, when its owner can end it: a signal handler may raise in any of its calls.
+
     Args:
         link: a hold on the endpoint's client, taken for this refusal.
         handle: of the endpoint.
         channels: where the endpoint reads.
         reason: the text that writers get.
-    Raises:
-        RStreamError: the driver refused a channel, or is gone.
 
     Attributes:
         handle: of the endpoint.
@@ -74,9 +75,10 @@ class Refusal:
         self.handle = handle
         self._pid = os.getpid()
         self._link = link
+        self._channels = channels
         self._reason = reason_of(reason)
-        self._ending = threading.Event()
-        self._is_started = threading.Event()
+        self._ending = Event()
+        self._is_started = Event()
         self.until_s = time.monotonic() + ANSWER_S
         self._subscriptions: list[_core.Subscription] = []
         self._counter: _core.Counter | None = None
@@ -84,18 +86,26 @@ class Refusal:
             target=self._run, name=f"rstream-refuse-{handle.name}", daemon=True
         )
         self.join = self.thread.join
+
+    def open(self) -> bool:
+        """Subscribe. False: the driver refused a channel, or is gone."""
+        client, stream_id = self._link.client, self.handle.stream_id
         try:
-            for channel in channels:
-                added = link.client.add_subscription(channel, handle.stream_id, on_demand=True)
+            for channel in self._channels:
+                added = client.add_subscription(channel, stream_id, on_demand=True)
                 self._subscriptions.append(added.core)
             self._name_port()
+            with _lock:
+                # In a forked child the others may be the parent's.
+                _open[:] = [one for one in _open if one._pid == self._pid] + [self]
+        except RStreamError as error:
+            log.info("stream %r: later writers will not hear why: %s", self.handle.name, error)
+            self._close()
+            return False
         except BaseException:
             self._close()
             raise
-
-        with _lock:
-            # In a forked child the others may be the parent's.
-            _open[:] = [one for one in _open if one._pid == self._pid] + [self]
+        return True
 
     def _name_port(self) -> None:
         """Say in the driver directory who holds the port."""
@@ -110,11 +120,13 @@ class Refusal:
 
     def start(self) -> None:
         """Begin to refuse; call it when the reader has left, in any case."""
-        with _lock:
-            oldest = _open[0] if len(_open) > REFUSALS_MAX else None
-            self.thread.start()
-        self._is_started.set()
-        watch_loop(self)
+        try:
+            with _lock:
+                oldest = _open[0] if len(_open) > REFUSALS_MAX else None
+                self.thread.start()
+            watch_loop(self)
+        finally:
+            self._is_started.set()
         if oldest is not None:
             oldest.end()
 
@@ -126,8 +138,11 @@ class Refusal:
         """Stop, and leave the channels: the port is free then. Idempotent; any thread."""
         self.stop()
         if self._pid == os.getpid():  # a forked child has neither the thread nor the client
-            self._is_started.wait()  # until the reader has left too
-            self.thread.join()
+            self._is_started.wait(REJECT_S)  # until the reader has left too
+            if self.thread.ident is None:  # its start was interrupted
+                self._close()
+            else:
+                self.thread.join()
 
     def _run(self) -> None:
         refused: set[int] = set()
@@ -139,8 +154,6 @@ class Refusal:
         except RStreamError as error:
             log.info("stream %r: refuses no writer any more: %s", self.handle.name, error)
         finally:
-            with _lock:
-                _open.remove(self)
             self._close()
 
     def _refuse(self, refused: set[int]) -> set[int]:
@@ -157,6 +170,9 @@ class Refusal:
         return present
 
     def _close(self) -> None:
+        with _lock:
+            if self in _open:
+                _open.remove(self)
         for subscription in self._subscriptions:
             subscription.close()
         if self._counter is not None:
@@ -165,19 +181,14 @@ class Refusal:
 
 
 def refuse(handle: StreamHandle, channels: Sequence[str], reason: str) -> Refusal | None:
-    """Subscribe for an endpoint that has failed and whose reader has not left yet.
+    """Who is to subscribe for an endpoint that has failed and whose reader has not left yet.
 
     Returns:
-        What refuses its writers once it is started; None: the driver of the endpoint is gone.
+        What refuses its writers once it is opened and started; None: the driver of the endpoint is
+        gone.
     """
     link = _session.hold(handle.driver_dir)
-    if link is None:
-        return None
-    try:
-        return Refusal(link, handle, channels, reason)
-    except RStreamError as error:
-        log.info("stream %r: later writers will not hear why: %s", handle.name, error)
-        return None
+    return None if link is None else Refusal(link, handle, channels, reason)
 
 
 def make_room(stream_id: int, port: int) -> None:

@@ -13,6 +13,7 @@ import logging
 import threading
 from typing import TYPE_CHECKING, Any, Final
 
+from rstream._condition import Event
 from rstream.driver import watch_loop
 from rstream.rx._schedulers import Kind, is_called_from, kind_of
 from rstream.rx._subscribing import Gate, run_when_subscribed
@@ -96,7 +97,7 @@ class ThreadReading(Reading):
         self, source: Subscriber[Any], observer: abc.ObserverBase[Any], is_batched: bool
     ) -> None:
         super().__init__(source, observer, is_batched)
-        self._is_done = threading.Event()
+        self._is_done = Event()
         self._gate: Gate | None = None
         watch_loop(self)
 

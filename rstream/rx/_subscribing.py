@@ -9,6 +9,8 @@ from reactivex import Observable, abc
 from reactivex.disposable import SingleAssignmentDisposable
 from reactivex.scheduler import CurrentThreadScheduler
 
+from rstream._condition import Event
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -30,7 +32,7 @@ class Gate:
     """
 
     def __init__(self) -> None:
-        self._is_open = threading.Event()
+        self._is_open = Event()
         run_when_subscribed(self._is_open.set)
 
     def wait(self) -> None:
@@ -92,7 +94,7 @@ def subscribe_apart(
     the source waits for room, or after ``begin_s`` seconds. The thread ends with ``subscribe``; it
     is a daemon.
     """
-    begun = threading.Event()
+    begun = Event()
 
     def can_wait() -> bool:
         begun.set()

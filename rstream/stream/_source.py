@@ -30,6 +30,7 @@ from typing import Any, Generic, NoReturn, TypeVar
 
 from rstream import abc
 from rstream._checks import check_subscriber
+from rstream._condition import Event
 from rstream._pickling import refuse_pickling
 from rstream.driver import watch_loop
 from rstream.errors import ClosedError, ForkedError
@@ -111,7 +112,7 @@ class _Loop(Generic[T]):
         self._name = name
         self._reader: Subscriber[T] | None = None
         self._lock = threading.Lock()  # guards state, demand, failure
-        self._woken = threading.Event()
+        self._woken = Event()
         self._step_lock = threading.RLock()  # held by the thread in step
         self._stepping: int | None = None  # the thread that is in step, and looks again by itself
         self._state = State.NEW

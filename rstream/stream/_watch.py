@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING, Any
 
+from rstream._condition import Event
 from rstream._greenlets import check_may_wait
 from rstream.errors import ClosedError, DriverError, DriverLost, ForkedError
 
@@ -76,7 +76,7 @@ class Handover:
     def __init__(self, watch: Watch | None) -> None:
         self._watch = watch
         self._is_waiting = False  # written by the thread in on_next alone
-        self._is_hungry = threading.Event()  # on_next has nothing to send: the loop may go on
+        self._is_hungry = Event()  # on_next has nothing to send: the loop may go on
 
     def await_demand(self, asker: Asker) -> None:
         """For on_next, when nothing is left to send: wait for demand, at most ``PATIENCE_S``."""

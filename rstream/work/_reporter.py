@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from rstream import stream
 from rstream._channel_uri import ChannelUri
+from rstream._condition import Event
 from rstream.codecs import raw
 from rstream.driver import watch_loop
 from rstream.errors import ClosedError, RStreamError
@@ -94,7 +95,7 @@ class Reporter:
         self.why = ""  # the error with which the reader leaves
         self._is_unsent = False  # a report found no room
         self._is_stopped = False
-        self._prompted = threading.Event()
+        self._prompted = Event()
         self._controls: list[stream.Publisher[Report]] = []
         self._hello: stream.Reader[bytes] | None = None
         try:

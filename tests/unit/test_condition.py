@@ -9,7 +9,7 @@ from contextlib import suppress
 import pytest
 
 from rstream import _condition
-from rstream._condition import Condition
+from rstream._condition import Condition, Event
 from tests.interrupts import Interrupter, at_each_place
 from tests.support import in_thread, until
 
@@ -136,3 +136,24 @@ def test_an_interrupt_in_the_sleep_leaves_the_lock_free() -> None:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+def test_an_event_that_was_interrupted_anywhere_is_used_again() -> None:
+    event = Event()
+
+    def use() -> None:
+        event.wait(0.0001)
+        event.set()
+        assert event.wait(10)
+        event.clear()
+
+    def after(where: str) -> None:
+        event.clear()
+        heard: list[bool] = []
+        thread = in_thread(lambda: heard.append(event.wait(10)))
+        in_thread(event.set)
+        thread.join(10)
+        assert heard == [True], where
+        event.clear()
+
+    assert at_each_place(use, after, below=True) >= 10

@@ -1,0 +1,162 @@
+"""A handler raises at each place of the blocking calls of endpoints and groups, without Ray."""
+
+from __future__ import annotations
+
+import gc
+from contextlib import suppress
+
+import pytest
+
+from rstream.errors import ReadTimeout
+from rstream.ray import reader
+from rstream.stream import _session
+from tests.interrupts import PACKAGE, at_each_place
+from tests.support import free_port, in_thread, until
+
+COUNT = 20
+
+# What an interrupted constructor had opened is closed by the collector, which says so.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+]
+
+
+def links_of(directory):
+    return [shared for (_, path), shared in _session._links.items() if path == directory]
+
+
+def ends_soon(call, where):
+    """Another thread makes the call, and has its result in time."""
+    results = []
+    failed = []
+
+    def run():
+        try:
+            results.append(call())
+        except BaseException as error:
+            failed.append(error)
+
+    thread = in_thread(run)
+    thread.join(10)
+    assert not thread.is_alive(), f"hangs after {where}"
+    assert not failed, (where, failed)
+    return results[0]
+
+
+@pytest.mark.parametrize("udp", [False, True], ids=["ipc", "udp"])
+def test_an_interrupted_opening_leaves_nothing(driver_dir, udp):
+    made = []
+
+    def call():
+        made.append(reader(dir=driver_dir, udp=udp))
+        made[-1].close()
+        made.clear()
+
+    def after(where):
+        while made:
+            made.pop().close()
+        gc.collect()
+        assert not links_of(driver_dir), where
+
+    call()
+    places = at_each_place(call, after, step=41)
+    print(f"{places} places")
+    assert places >= 5
+
+
+def test_an_interrupted_loop_loses_nothing(driver_dir):
+    got = []
+    with reader(dir=driver_dir, udp=False) as end, end.handle.publisher() as pub:
+
+        def begin():
+            got.clear()
+            pub.send_many(range(COUNT), timeout_s=5)
+
+        def loop():
+            for item in end:
+                got.append(item)
+                if len(got) == COUNT:
+                    return
+
+        def after(where):
+            def read_on():
+                with suppress(ReadTimeout):
+                    while len(got) < COUNT:
+                        got.append(end.source.get(timeout_s=1))
+
+            ends_soon(read_on, where)
+            assert got == list(range(COUNT)), where
+            begin()
+
+        begin()
+        places = at_each_place(loop, after)
+        print(f"{places} places")
+        assert places >= 40
+
+
+@pytest.mark.parametrize("again", [0, 1], ids=["once", "twice"])
+@pytest.mark.parametrize("end_by", ["close", "finish"])
+def test_an_interrupted_life_in_the_background_can_be_ended(driver_dir, end_by, again):
+    """It reads when ``start`` returned; else it can be closed, and its writers wait for nobody."""
+    got, ends, made = [], [], []
+
+    def call():
+        made.append(reader(dir=driver_dir, udp=False))
+        with made[-1].handle.publisher() as pub:
+            try:
+                made[-1].start(got.append, on_end=ends.append)
+            except RuntimeError:  # of threading, which does not bear an interrupt everywhere
+                return
+            pub.send_many(range(3), timeout_s=5)
+            assert pub.wait_consumed(timeout_s=5)
+        if end_by == "close":
+            made[-1].close()
+        else:
+            made[-1].finish(5)
+        assert ends == [None]
+
+    def after(where):
+        while made:
+            end = made.pop()
+            ends_soon(end.close, where)
+            assert end.is_closed, where
+            assert end.source.is_closed, where
+            until(lambda loop=end._loop: loop is None or not loop.thread.is_alive(), 5)
+        assert got == list(range(len(got))), where
+        gc.collect()
+        assert not links_of(driver_dir), where
+        got.clear()
+        ends.clear()
+
+    call()
+    after("the start")
+    places = at_each_place(call, after, step=41, again=again, below=True)
+    print(f"{places} places")
+    assert places >= 5
+
+
+@pytest.mark.parametrize("again", [0, 1], ids=["once", "twice"])
+def test_an_interrupted_failure_frees_its_port(driver_dir, again):
+    """Its writers are told the error when it was told; its place is free when it is closed."""
+    port, made = free_port(), []
+
+    def call():
+        made.append(reader(dir=driver_dir, port=port))
+        with pytest.raises(ValueError, match="a bug"), made[-1]:
+            raise ValueError("a bug")
+        made[-1].close()
+        made.clear()
+
+    def after(where):
+        while made:
+            ends_soon(made.pop().close, where)
+        gc.collect()
+        assert not links_of(driver_dir), where
+        reader(dir=driver_dir, port=port).close()
+
+    call()
+    after("the start")
+    places = at_each_place(call, after, step=11, again=again, package=f"{PACKAGE}/ray")
+    print(f"{places} places")
+    assert places >= 5
