@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 from reactivex import Observable, abc
 from reactivex.disposable import Disposable, SingleAssignmentDisposable
 
-from rstream.rx._ends import tell_end
+from rstream.rx._ends import failures, tell_end
 from rstream.rx._queue import NOTICE_AFTER_S, BoundedQueue
 from rstream.rx._schedulers import Kind, OwnThread, check_scheduler, is_own_thread, kind_of
 from rstream.stream import _tally
@@ -243,7 +243,7 @@ class Drain(Generic[T]):
                 place.tally, place.number = marks.given or NOWHERE
             try:
                 on_next(items[0])
-            except Exception as error:
+            except failures() as error:
                 self._fail(error)
                 return False
             self._left_of_part -= 1
@@ -285,7 +285,7 @@ class Drain(Generic[T]):
         try:
             for item in items:
                 self._observer.on_next(item)
-        except Exception as error:
+        except failures() as error:
             self._fail(error)
         finally:
             _tally.here.place = outer

@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+import threading
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from reactivex import abc
 
 log = logging.getLogger("rstream")
+
+
+_ALSO_AN_EXIT: Final[Any] = (Exception, SystemExit)
+
+
+def failures() -> tuple[type[Exception], ...]:
+    """What becomes the error of a pipeline when an observer raises it; for ``except failures():``.
+
+    ``sys.exit`` ends the program in its main thread. In another one it would end that thread alone,
+    and ``run()`` would wait for ever. As an error it is raised by ``run()``.
+    """
+    is_main = threading.current_thread() is threading.main_thread()
+    return (Exception,) if is_main else _ALSO_AN_EXIT
 
 
 def tell_end(what: str, observer: abc.ObserverBase[Any], error: Exception | None) -> None:

@@ -21,7 +21,7 @@ from reactivex.scheduler import CurrentThreadScheduler
 from rstream._checks import check_function
 from rstream._condition import Condition
 from rstream.errors import SlowConsumer
-from rstream.rx._ends import tell_end
+from rstream.rx._ends import failures, tell_end
 from rstream.rx._queue import check_capacity
 from rstream.rx._schedulers import Kind, is_called_from, kind_of, running_loop
 from rstream.rx._wakers import runs_trio
@@ -216,7 +216,7 @@ class _Merging(Generic[T, R]):
             before, _tally.here.place = _tally.here.place, place
             try:
                 self._observer.on_next(item)
-            except Exception as error:
+            except failures() as error:
                 self._fail_at(mark, error)
             finally:
                 _tally.here.place = before

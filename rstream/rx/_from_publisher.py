@@ -10,7 +10,7 @@ from reactivex.disposable import Disposable
 
 from rstream import abc
 from rstream._checks import check_publisher, check_subscription
-from rstream.rx._ends import tell_end
+from rstream.rx._ends import failures, tell_end
 from rstream.rx._queue import check_capacity
 from rstream.rx._subscribing import run_when_subscribed
 
@@ -105,7 +105,7 @@ class _Requesting(abc.Subscriber[T], Generic[T]):
             return  # §2.8
         try:
             self._observer.on_next(item)
-        except Exception as error:
+        except failures() as error:
             self.dispose()
             tell_end("from_publisher", self._observer, error)
             return

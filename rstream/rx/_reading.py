@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rstream._condition import Event
 from rstream.driver import watch_loop
+from rstream.rx._ends import failures
 from rstream.rx._schedulers import Kind, is_called_from, kind_of
 from rstream.rx._subscribing import Gate, run_when_subscribed
 from rstream.stream import _tally
@@ -153,7 +154,7 @@ class ThreadReading(Reading):
         outer, _tally.here.place = _tally.here.place, self._place
         try:
             self._read()
-        except Exception as raised:
+        except failures() as raised:
             error = raised
         except BaseException:
             self._close()
@@ -240,7 +241,7 @@ class ScheduledReading(Reading):
         error: Exception | None = None
         try:
             pause_s = self._advance()
-        except Exception as raised:
+        except failures() as raised:
             error = raised
         except BaseException:
             self._close()

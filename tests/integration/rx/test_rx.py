@@ -380,6 +380,51 @@ def test_ctrl_c_ends_run(driver_dir, name, count):
             program.kill()
 
 
+EXITS = """
+import sys
+import reactivex
+from reactivex import operators as ops
+from reactivex.scheduler import EventLoopScheduler, NewThreadScheduler
+from rstream import rx
+source = rx.from_stream(sys.argv[2], dir=sys.argv[1])
+on_thread = rx.from_stream(sys.argv[2], dir=sys.argv[1], scheduler=NewThreadScheduler())
+def work(item):
+    return reactivex.timer(0.01).pipe(ops.map(lambda _: item))
+def handle(item):
+    if item == 2: sys.exit(7)
+PIPELINE.run()
+"""
+
+
+@pytest.mark.parametrize(
+    "pipeline",
+    [
+        "source.pipe(ops.do_action(handle))",
+        "on_thread.pipe(ops.do_action(handle))",
+        "source.pipe(rx.observe_on_bounded(EventLoopScheduler(), 9), ops.do_action(handle))",
+        "source.pipe(rx.on_backpressure_buffer(9), ops.do_action(handle))",
+        "source.pipe(rx.flat_map_bounded(work, 2), ops.do_action(handle))",
+        "source.pipe(rx.flat_map_bounded(handle, 2))",
+    ],
+    ids=["reader", "scheduler", "observe_on", "buffer", "flat_map", "mapper"],
+)
+def test_an_exit_in_a_pipeline_ends_run(driver_dir, name, pipeline):
+    """In the thread that delivers it would end that thread alone."""
+    text = EXITS.replace("PIPELINE", pipeline)
+    if "flat_map_bounded(handle" in pipeline:
+        text = text.replace("sys.exit(7)", "sys.exit(7)\n    return work(item)")
+    command = [sys.executable, "-W", "ignore", "-c", text, driver_dir, name]
+    with (
+        stream.publisher(name, dir=driver_dir, linger_s=0) as publisher,
+        subprocess.Popen(command, stderr=subprocess.DEVNULL) as program,
+    ):
+        publisher.send_many(range(4), timeout_s=20)
+        try:
+            assert program.wait(20) == 7
+        finally:
+            program.kill()
+
+
 SUBSCRIBED = """
 import sys, threading, time
 from reactivex.scheduler import EventLoopScheduler, ThreadPoolScheduler

@@ -27,10 +27,18 @@ LOOPS = {
     "aio": """
 import asyncio, rstream.aio
 async def main():
-    s = await rstream.aio.subscriber(name, dir=directory)
+    s = await rstream.aio.subscriber(name, dir=directory, channel=channel)
     async for m in s:
         if m == 5: END
 asyncio.run(main())""",
+    "rx": """
+from reactivex import operators as ops
+import rstream.rx
+def handle(m):
+    if m == 5: END
+source = rstream.rx.from_stream(name, dir=directory, channel=channel)
+source.pipe(ops.do_action(handle), LEAVE).run()
+""",
 }
 ENDS = {
     "error": 'raise RuntimeError("handling failed")',
@@ -41,22 +49,25 @@ ENDS = {
 
 
 KILLED = "import os; os.kill(os.getpid(), 9)"
+TERMINATED = "import os, time; os.kill(os.getpid(), 15); time.sleep(9)"
+EXITED = "import os; os._exit(1)"
 INTERRUPTED = "import os, time; os.kill(os.getpid(), 2); time.sleep(9)"
 
 
 def script(face, end, channel=None):
-    text = LOOPS[face].replace("END", ENDS.get(end, end))
-    if face in ("poll", "get"):
+    leave = "ops.take(6)" if end in ("break", "collected") else "ops.map(str)"
+    text = LOOPS[face].replace("END", ENDS.get(end, end)).replace("LEAVE", leave)
+    if face in ("poll", "get", "rx"):
         text = text.replace("break", "pass")
-    if end == "collected" and face != "aio":
+    if end == "collected" and face not in ("aio", "rx"):
         text += "\ndel s\nimport gc; gc.collect()"
     opening = (
         ""
-        if face == "aio"
-        else (f"s = rstream.subscriber(name, dir=directory, prefetch=64, channel={channel!r})\n")
+        if face in ("aio", "rx")
+        else "s = rstream.subscriber(name, dir=directory, prefetch=64, channel=channel)\n"
     )
     return (
-        "import sys, rstream\ndirectory, name = sys.argv[1:]\n"
+        f"import sys, rstream\ndirectory, name = sys.argv[1:]\nchannel = {channel!r}\n"
         f"{opening}print('open', flush=True)\n{text}\n"
     )
 
@@ -92,10 +103,23 @@ def test_the_next_reader_gets_what_the_last_one_was_not_given(name, driver_dir, 
         ("get", KILLED, GIVEN, GIVEN),
         ("poll", KILLED, GIVEN, GIVEN),
         ("batches", KILLED, 0, 0),
+        ("for", TERMINATED, 0, GIVEN - 1),
+        ("for", EXITED, 0, GIVEN - 1),
+        ("aio", KILLED, 0, GIVEN - 1),
+        ("rx", KILLED, 0, GIVEN - 1),
         ("for", INTERRUPTED, GIVEN, GIVEN),
+        ("rx", INTERRUPTED, GIVEN, GIVEN),
+        ("poll", INTERRUPTED, GIVEN, GIVEN),
+        ("batches", INTERRUPTED, 1, COUNT),
+        ("aio", INTERRUPTED, GIVEN, COUNT),
         ("get", INTERRUPTED, GIVEN, GIVEN),
     ],
-    ids=lambda value: {KILLED: "killed", INTERRUPTED: "interrupted"}.get(value, str(value)),
+    ids=lambda value: {
+        KILLED: "killed",
+        INTERRUPTED: "interrupted",
+        TERMINATED: "terminated",
+        EXITED: "exited",
+    }.get(value, str(value)),
 )
 def test_a_signal_that_ends_the_reader(name, driver_dir, face, end, lowest, highest):
     with stream.publisher(name, dir=driver_dir, linger_s=0) as pub:
@@ -106,7 +130,7 @@ def test_a_signal_that_ends_the_reader(name, driver_dir, face, end, lowest, high
         )
         until(lambda: pub.is_connected)  # so that all of them are there at once
         pub.send_many(range(COUNT), timeout_s=20)
-        assert one.wait(timeout=30) < 0  # the signal ended it
+        assert one.wait(timeout=30) < 0 or end == EXITED  # the signal ended it
         with stream.subscriber(name, dir=driver_dir) as sub:
             first = sub.get(timeout_s=5)
             assert lowest <= first <= highest
@@ -123,11 +147,12 @@ def is_told(pub):
 
 
 @pytest.mark.parametrize("end", ["error", "break", KILLED], ids=["error", "break", "killed"])
-def test_over_udp_the_publisher_is_told_what_the_reader_was_not_given(name, driver_dir, end):
+@pytest.mark.parametrize("face", LOOPS)
+def test_over_udp_the_publisher_is_told_what_the_reader_was_not_given(name, driver_dir, face, end):
     channel = f"aeron:udp?endpoint=127.0.0.1:{free_port()}"
     with stream.publisher(name, dir=driver_dir, channel=channel, linger_s=0) as pub:
         one = subprocess.Popen(
-            [sys.executable, "-W", "ignore", "-c", script("for", end, channel), driver_dir, name],
+            [sys.executable, "-W", "ignore", "-c", script(face, end, channel), driver_dir, name],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
