@@ -14,6 +14,9 @@ by name. The network carries as many datagrams as multi-destination sending woul
 
 ``_members`` is guarded by ``_lock``, held for moments. ``_send_lock`` is held by the thread that
 sends; a member that is removed meanwhile ends its wait.
+
+A signal handler may end any call. The item that is being sent is noted in ``_item`` until each lane
+knows whether it has it; the next call asks those that do not (``_lane.py``).
 """
 
 from __future__ import annotations
@@ -23,25 +26,28 @@ import threading
 import time
 from collections import deque
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeAlias, Unpack
 
+from rstream import _core
 from rstream._checks import check_seconds, check_timeout
 from rstream.codecs._choose import choose_of_handle
 from rstream.errors import (
     BackPressured,
     ClosedError,
     CodecError,
+    ConcurrentUseError,
     ConfigError,
     MessageTooLarge,
     NotConnected,
     RStreamError,
 )
 from rstream.ray._handle import WORK_PREFIX, handles_of
+from rstream.ray._lane import Item, Lane
 from rstream.ray._pool import Pool
 from rstream.ray._work import Share, check_share
 from rstream.stream._blocks import Block, BlockPool, remove_orphans
-from rstream.stream._events import EVENTS_MAX, Gap
+from rstream.stream._events import EVENTS_MAX
 from rstream.stream._names import KIND_BLOCK, KIND_PLAIN
 from rstream.stream._publisher import send_encoded
 from rstream.stream._publisher_facts import why_gone
@@ -133,54 +139,6 @@ class MemberBack:
 GroupEvent: TypeAlias = MemberLost | MemberBack | Missed | Unfinished
 
 
-@dataclass(slots=True, eq=False)
-class _Lane:
-    """The way to one member.
-
-    Attributes:
-        first: number of the first item that it gets.
-        session_id: of the positions below; another one when the driver was lost.
-        pending: position and number of items that may be unconsumed.
-        lost: first and last number of items that may not have arrived, and were not told yet.
-    """
-
-    handle: StreamHandle
-    publisher: Publisher[Any]
-    is_here: bool
-    first: int
-    session_id: int
-    pending: deque[tuple[int, int]] = field(default_factory=deque[tuple[int, int]])
-    blocks: deque[tuple[int, Block]] = field(default_factory=deque[tuple[int, Block]])
-    lost: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
-    missed_from: int = 0
-    alone_since_s: float = 0.0
-
-    def settle(self) -> None:
-        """Forget what the member has consumed, and note what may not have arrived."""
-        publisher = self.publisher
-        consumed = int(publisher.statistics()["consumed_position"])
-        for event in publisher.events():
-            if isinstance(event, Gap):
-                self._note_gap(event.from_position, event.to_position)
-        if publisher.session_id != self.session_id:  # the gap has told what was not consumed
-            self.session_id = publisher.session_id
-            self.pending.clear()
-            self.blocks.clear()
-        while self.pending and self.pending[0][0] <= consumed:
-            self.pending.popleft()
-        while self.blocks and self.blocks[0][0] <= consumed:
-            self.blocks.popleft()
-
-    def _note_gap(self, from_position: int, to_position: int | None) -> None:
-        numbers = [
-            number
-            for position, number in self.pending
-            if position > from_position and (to_position is None or position <= to_position)
-        ]
-        if numbers:
-            self.lost.append((numbers[0], numbers[-1]))
-
-
 class Group:
     """Sends each item to every member, in order; or, with ``share="work"``, to one of them.
 
@@ -263,19 +221,24 @@ class Group:
         check_seconds("linger_s", options.get("linger_s", 0.0))
         self._options = options
         self._lock = threading.Lock()
-        self._send_lock = threading.Lock()
-        self._members: dict[StreamHandle, _Lane] = {}
+        self._send_lock = _core.Turn()
+        self._members: dict[StreamHandle, Lane] = {}
         self._away: dict[StreamHandle, Publisher[Any]] = {}  # dropped, and may come back
         self._blocks: list[Block] = []  # that a member has not consumed yet
         self._block_pool = BlockPool()
         self._events: deque[GroupEvent] = deque(maxlen=EVENTS_MAX)
         self._sent = self._shared = 0
-        self._is_closed = False
+        self._item: Item | None = None  # under the send lock
+        self._is_closed = self._is_over = False
         try:
             for handle in handles_of(handles):
                 self.add(handle)
         except BaseException:
-            self.close(linger_s=0)
+            try:
+                self.close(linger_s=0)
+            except BaseException:  # a handler has raised again, in there
+                self.close(linger_s=0)
+                raise
             raise
 
     def __repr__(self) -> str:
@@ -289,8 +252,7 @@ class Group:
         """The members now."""
         if self._pool is not None:
             return self._pool.members.handles
-        with self._lock:
-            return list(self._members)
+        return [lane.handle for lane in self._lanes()]
 
     @property
     def settings(self) -> tuple[FlowControl, frozenset[StreamHandle]]:
@@ -319,7 +281,8 @@ class Group:
         if self._shares_work:
             self._pool_of(handle.name, self._codec).members.add(handle)
             return
-        if handle in self._members:
+        lane = self._members.get(handle)
+        if lane is not None and not lane.is_gone:
             return
         self._forget(handle)
         self._take_in(handle, self._open_lane(handle))
@@ -329,23 +292,28 @@ class Group:
             self._type, codec=self._codec_like, driver_dir=self._driver_dir, **self._options
         )
 
-    def _take_in(self, handle: StreamHandle, publisher: Publisher[Any]) -> None:
+    def _take_in(self, handle: StreamHandle, publisher: Publisher[Any]) -> bool:
+        """Whether it was not there before."""
         is_here = publisher.channel.startswith("aeron:ipc")
         with self._lock:
-            is_known = handle in self._members or self._is_closed
+            lane = self._members.get(handle)
+            is_known = self._is_closed or (lane is not None and not lane.is_gone)
             if not is_known:
-                self._members[handle] = _Lane(
+                self._members[handle] = Lane(
                     handle, publisher, is_here, self._sent + 1, publisher.session_id
                 )
         if is_known:
             publisher.close(linger_s=0)
+        return not is_known
 
     def _forget(self, handle: StreamHandle) -> None:
         """Do not wait any more for a member that was dropped."""
-        with self._lock:
-            publisher = self._away.pop(handle, None)
+        publisher = self._away.get(handle)
         if publisher is not None:
             publisher.close(linger_s=0)
+            with self._lock:  # last: an interrupted call is made again
+                if self._away.get(handle) is publisher:
+                    del self._away[handle]
 
     def _take_back(self) -> None:
         """Take in again who was dropped and is there; forget who is dead for good."""
@@ -353,11 +321,13 @@ class Group:
             if publisher.is_lost or why_gone(publisher):
                 self._forget(handle)
             elif publisher.is_connected:
-                with self._lock:
-                    if self._away.pop(handle, None) is None:
-                        continue
-                self._take_in(handle, publisher)
-                self._events.append(MemberBack(handle=handle, number=self._sent + 1))
+                lane = self._members.get(handle)
+                if lane is None or lane.is_gone:
+                    back = MemberBack(handle=handle, number=self._sent + 1)
+                    if self._take_in(handle, publisher):
+                        self._events.append(back)
+                with self._lock:  # last: an interrupted call is made again
+                    self._away.pop(handle, None)
             elif not publisher.has_session:
                 publisher.revive()
 
@@ -398,17 +368,31 @@ class Group:
             return
         self._forget(handle)
         with self._lock:
-            lane = self._members.pop(handle, None)
+            lane = self._members.get(handle)
         if lane is not None:
+            self._tell(lane)
             lane.publisher.close(linger_s=0)
+            with self._lock:  # last: an interrupted call is made again
+                self._take_out(lane)
+
+    def _take_out(self, lane: Lane) -> None:
+        if self._members.get(lane.handle) is lane:
+            del self._members[lane.handle]
 
     def events(self) -> list[GroupEvent]:
         """What happened to members since the last call, oldest first; the last 1024 at most."""
+        if not self._send_lock.is_mine:
+            with self._send_lock.within(0.0) as is_free:
+                if is_free:
+                    self._finish_item()
         for lane in self._lanes():
-            self._tell_missed(lane)
+            self._tell(lane, is_all=True)
+        events = self._events
         if self._pool is not None:
-            self._events.extend(self._pool.events())
-        return [self._events.popleft() for _ in range(len(self._events))]
+            events += self._pool.events()
+        told = [*events]
+        events *= 0  # neither a signal handler nor another thread runs between this and the return
+        return told
 
     def statistics(self) -> dict[str, int]:
         """Items that were sent, and how many of them lay in shared blocks; members; unconsumed
@@ -426,6 +410,7 @@ class Group:
                 "unfinished": counts["unfinished"],
             }
         with self._send_lock:
+            self._finish_item()
             lanes = self._lanes()
             for lane in lanes:
                 self._settle_lane(lane)
@@ -436,9 +421,9 @@ class Group:
                 "unconsumed": max((len(lane.pending) for lane in lanes), default=0),
             }
 
-    def _lanes(self) -> list[_Lane]:
+    def _lanes(self) -> list[Lane]:
         with self._lock:
-            return list(self._members.values())
+            return [lane for lane in self._members.values() if not lane.is_gone]
 
     def _check_open(self) -> None:
         if self._is_closed:
@@ -467,8 +452,14 @@ class Group:
             return self._pool.send(item, timeout_s=timeout_s)
         check_timeout(timeout_s)
         deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
+        if self._send_lock.is_mine:
+            raise ConcurrentUseError(
+                f"{self!r}: this thread is in the middle of another send",
+                hint="do not send in a signal handler",
+            )
         with self._send_lock:
             self._check_open()
+            self._finish_item()
             self._take_back()
             lanes = self._lanes()
             if not lanes or self._codec is None:
@@ -482,27 +473,29 @@ class Group:
             self._settle(lanes)
             block = self._block_for(lanes, data)
             number = self._sent + 1
-            left = list(lanes)
+            item = self._item = Item(number, data, block, lanes)
             try:
-                left = [lane for lane in lanes if not self._try(lane, data, block, number, 0.0)]
-                self._wait_for(lanes, left, data, block, number, deadline_s)
+                left = [lane for lane in lanes if not self._try(lane, item, 0.0)]
+                self._wait_for(item, left, deadline_s)
             finally:
-                self._sent = number
-                for lane in left:
-                    lane.missed_from = lane.missed_from or number
+                self._finish_item()
         if not self.members:
             raise NotConnected(f"{self!r}: the last member is gone", hint="events() says why")
         return number
 
-    def _wait_for(
-        self,
-        lanes: list[_Lane],
-        left: list[_Lane],
-        data: Encoded,
-        block: Block | None,
-        number: int,
-        deadline_s: float | None,
-    ) -> None:
+    def _finish_item(self) -> None:
+        """Note who has the item whose send has ended, perhaps by a signal handler. Under the send
+        lock.
+        """
+        item = self._item
+        if item is None:
+            return
+        for lane in item.lanes:
+            lane.finish(item)
+        self._sent = item.number  # without a call: no handler runs before the next line
+        self._item = None
+
+    def _wait_for(self, item: Item, left: list[Lane], deadline_s: float | None) -> None:
         """Give the item to those of ``left`` that hold the group.
 
         Raises:
@@ -510,32 +503,31 @@ class Group:
         """
         while True:
             if self._flow_control == "max":
-                is_waiting = all(lane in left for lane in lanes)
+                is_waiting = all(lane in left for lane in item.lanes)
                 wanted = left if is_waiting else []
             else:
                 is_all = self._flow_control == "min"
                 wanted = [lane for lane in left if is_all or lane.handle in self._tagged]
-            wanted = [lane for lane in wanted if lane.handle in self._members]
+            wanted = [lane for lane in wanted if self._members.get(lane.handle) is lane]
             if not wanted:
                 return
             left_s = PAUSE_S if deadline_s is None else deadline_s - time.monotonic()
             if left_s <= 0:
                 names = ", ".join(lane.handle.name for lane in wanted[:3])
                 raise BackPressured(
-                    f"{self!r}: item {number}: {names} had no room in time; "
-                    f"{len(lanes) - len(left)} of {len(lanes)} members have it",
+                    f"{self!r}: item {item.number}: {names} had no room in time; "
+                    f"{len(item.lanes) - len(left)} of {len(item.lanes)} members have it",
                     hint="they are slower than this group, or stand still",
                 )
             for lane in wanted:
-                if self._try(lane, data, block, number, min(left_s, PAUSE_S)):
+                if self._try(lane, item, min(left_s, PAUSE_S)):
                     left.remove(lane)
 
-    def _try(
-        self, lane: _Lane, data: Encoded, block: Block | None, number: int, wait_s: float
-    ) -> bool:
+    def _try(self, lane: Lane, item: Item, wait_s: float) -> bool:
         """Give the item to a member if it has room within ``wait_s``. A member that is gone is
         dropped, and needs nothing: True.
         """
+        block, number = item.block, item.number
         has_block = block is not None and lane.is_here
         if has_block and len(lane.blocks) >= BLOCKS_AHEAD:
             time.sleep(wait_s)
@@ -545,7 +537,7 @@ class Group:
         try:
             position = send_encoded(
                 lane.publisher,
-                block.note if block is not None and lane.is_here else data,
+                block.note if block is not None and lane.is_here else item.data,
                 wait_s,
                 kind=KIND_BLOCK if has_block else KIND_PLAIN,
             )
@@ -553,15 +545,12 @@ class Group:
             return not self._is_alive(lane, number)
         except RStreamError as error:
             return self._note_failed(lane, number, error)
-        self._tell_missed(lane, number)
-        if lane.publisher.session_id != lane.session_id:
-            self._settle_lane(lane)
-        lane.pending.append((position, number))
-        if block is not None and lane.is_here:
-            lane.blocks.append((position, block))
+        lane.note_sent(item, position)
+        if lane.lost:
+            self._tell(lane)
         return True
 
-    def _note_failed(self, lane: _Lane, number: int, error: RStreamError) -> bool:
+    def _note_failed(self, lane: Lane, number: int, error: RStreamError) -> bool:
         """Drop a member that is gone for good. False: it may still come."""
         if isinstance(error, CodecError | MessageTooLarge):
             raise error
@@ -570,7 +559,7 @@ class Group:
         self._drop(lane, str(error))
         return True
 
-    def _is_alive(self, lane: _Lane, number: int) -> bool:
+    def _is_alive(self, lane: Lane, number: int) -> bool:
         """Whether it is there, or may come in time; else it is dropped."""
         limit_s = lane.publisher.connect_timeout_s
         if not lane.publisher.is_connected:
@@ -599,33 +588,53 @@ class Group:
             if before is not None:
                 before.close(linger_s=0)
 
-    def _drop(self, lane: _Lane, reason: str) -> None:
-        with self._lock:
-            if self._members.get(lane.handle) is not lane:
-                return
-            del self._members[lane.handle]
-        self._settle_lane(lane)
-        self._tell_missed(lane)
+    def _drop(self, lane: Lane, reason: str) -> None:
+        if self._members.get(lane.handle) is not lane:
+            return
+        if not lane.is_gone:
+            lane.settle()
+            self._tell(lane, is_all=True)
         number = lane.pending[0][1] if lane.pending else self._sent + 1
-        self._events.append(MemberLost(handle=lane.handle, number=number, reason=reason))
-        log.warning("%r: member %r is dropped: %s", self, lane.handle.name, reason)
+        event = MemberLost(handle=lane.handle, number=number, reason=reason)
+        with self._lock:
+            is_told = lane.is_gone
+            if not is_told:
+                self._events += (event,)  # without a call: no handler runs before the next line
+                lane.is_gone = True
+        if not is_told:
+            log.warning("%r: member %r is dropped: %s", self, lane.handle.name, reason)
         lane.publisher.close(linger_s=0)
+        with self._lock:
+            self._take_out(lane)
 
-    def _settle_lane(self, lane: _Lane) -> None:
+    def _settle_lane(self, lane: Lane) -> None:
         lane.settle()
-        for first, last in lane.lost:
-            self._events.append(Missed(handle=lane.handle, first=first, last=last))
-        lane.lost.clear()
+        self._tell(lane)
 
-    def _tell_missed(self, lane: _Lane, upto: int | None = None) -> None:
-        if lane.missed_from:
-            last = self._sent if upto is None else upto - 1
-            self._events.append(Missed(handle=lane.handle, first=lane.missed_from, last=last))
-            lane.missed_from = 0
+    def _tell(self, lane: Lane, *, is_all: bool = False) -> None:
+        """Tell what the member may not have got.
+
+        Args:
+            lane: whose.
+            is_all: also what it has missed since it got an item; else that is told with the next.
+        """
+        with self._lock:
+            handle, lost = lane.handle, lane.lost
+            news: list[GroupEvent] = [
+                Missed(handle=handle, first=first, last=last) for first, last in lost
+            ]
+            since = lane.missed_from if is_all and lane.missed_from <= self._sent else 0
+            if since:
+                news.append(Missed(handle=handle, first=since, last=self._sent))
+            # Without a call from here on.
+            self._events += news
+            lost *= 0
+            if since:
+                lane.missed_from = 0
 
     # ---- shared blocks ----
 
-    def _block_for(self, lanes: list[_Lane], data: Encoded) -> Block | None:
+    def _block_for(self, lanes: list[Lane], data: Encoded) -> Block | None:
         here = [lane for lane in lanes if lane.is_here]
         if len(here) < 2 or length_of(data) < BLOCK_MIN:
             return None
@@ -641,7 +650,7 @@ class Group:
         self._shared += 1
         return block
 
-    def _settle(self, lanes: list[_Lane]) -> None:
+    def _settle(self, lanes: list[Lane]) -> None:
         """Forget what is consumed, and give back the blocks that all members have."""
         for lane in lanes:
             if lane.blocks or len(lane.pending) > EVENTS_MAX:
@@ -666,6 +675,7 @@ class Group:
         deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
         while True:
             with self._send_lock:
+                self._finish_item()
                 lanes = self._lanes()
                 for lane in lanes:
                     self._settle_lane(lane)
@@ -687,8 +697,6 @@ class Group:
         """
         if linger_s is not None:
             check_seconds("linger_s", linger_s)
-        if self._is_closed:
-            return
         if self._pool is not None:
             self._is_closed = True
             self._pool.close(linger_s=linger_s)
@@ -696,20 +704,29 @@ class Group:
         if linger_s is None:
             linger_s = self._options.get("linger_s", 5.0)
         try:
-            self.wait_consumed(timeout_s=linger_s)
+            if not self._is_closed:
+                self.wait_consumed(timeout_s=linger_s)
         finally:
             self._is_closed = True
-            for handle in list(self._away):
-                self._forget(handle)
-            with self._lock:
-                lanes = list(self._members.values())
-                self._members.clear()
-            for lane in lanes:
-                lane.publisher.close(linger_s=0)
-            for block in self._blocks:
-                block.remove()
-            self._blocks.clear()
-            self._block_pool.close()
+            self._leave()
+
+    def _leave(self) -> None:
+        """Close all lanes, and remove the blocks. A call that was interrupted is made again."""
+        if self._is_over:
+            return
+        for handle in list(self._away):
+            self._forget(handle)
+        with self._lock:
+            lanes = list(self._members.values())
+        for lane in lanes:
+            lane.publisher.close(linger_s=0)
+        with self._lock:
+            self._members.clear()
+        for block in self._blocks:
+            block.remove()
+        self._blocks.clear()
+        self._block_pool.close()
+        self._is_over = True
 
     def __enter__(self) -> Self:
         return self

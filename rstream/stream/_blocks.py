@@ -21,6 +21,8 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import functools
+import io
 import mmap
 import os
 import struct
@@ -29,6 +31,7 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from rstream._process import is_inherited, quiet_when_torn_down
 from rstream.errors import CodecError
 
 if TYPE_CHECKING:
@@ -50,6 +53,9 @@ KEPT_BYTES_MOST: Final = 1 << 30
 #: A block that is used again is at most so many times as long as its message.
 FITS_MOST: Final = 4
 
+#: In C: no signal handler runs between it and the object that closes the file.
+_opener = functools.partial(os.open, mode=0o600)
+
 _numbers = count(NUMBER_MIN + (int.from_bytes(os.urandom(5), "little") << 12))
 
 
@@ -68,8 +74,11 @@ class Block:
         self.note = b""
         self.capacity_bytes = sum(view.nbytes for view in views)
         self._mapped: mmap.mmap | None = None
-        self._fd, self._number, self._path = _locked_file(directory)
+        self._file: io.FileIO | None = None
+        self._paths: tuple[str, ...] = ()
+        self._pid = os.getpid()
         try:
+            self._open()
             place = 0
             for view in views:  # writing is faster than a mapping whose pages are all new
                 place = _write(self._fd, view, place)
@@ -77,6 +86,26 @@ class Block:
         except BaseException:
             self.remove()
             raise
+
+    def _open(self) -> None:
+        """Make the file, on which this process has a shared lock."""
+        while True:
+            self._number = next(_numbers)
+            self._paths = (_path(self.directory, self._pid, self._number),)
+            self._file = io.FileIO(self._paths[0], "x+", opener=_opener)
+            fcntl.flock(self._fd, fcntl.LOCK_SH)
+            # Another process may have taken it for an orphan before it was locked.
+            if os.fstat(self._fd).st_nlink:
+                return
+
+    @property
+    def _fd(self) -> int:
+        return -1 if self._file is None else self._file.fileno()
+
+    @quiet_when_torn_down
+    def __del__(self) -> None:
+        if not is_inherited(self._pid):  # of who was interrupted before it was kept
+            self.remove()
 
     def _name(self, length_bytes: int) -> None:
         self.note = NOTE.pack(os.getpid(), self._number, length_bytes)
@@ -95,8 +124,9 @@ class Block:
             return False
         number = next(_numbers)
         path = _path(self.directory, os.getpid(), number)
-        os.rename(self._path, path)
-        self._number, self._path = number, path
+        self._paths = path, *self._paths  # both, until it has only one: it may be interrupted
+        os.rename(self._paths[1], path)
+        self._number, self._paths = number, (path,)
         if self._mapped is None:
             self._mapped = mmap.mmap(self._fd, self.capacity_bytes)
         place = 0
@@ -111,12 +141,14 @@ class Block:
 
     def remove(self) -> None:
         """Remove its name; who has mapped it keeps it. Idempotent."""
-        with suppress(FileNotFoundError):
-            os.unlink(self._path)
+        for path in self._paths:
+            with suppress(FileNotFoundError):
+                os.unlink(path)
+        self._paths = ()
         self._mapped = None
-        if self._fd >= 0:
-            os.close(self._fd)
-        self._fd = -1
+        if self._file is not None:
+            self._file.close()
+        self._file = None
 
 
 class BlockPool:
@@ -182,23 +214,6 @@ def _write(fd: int, view: memoryview, place: int) -> int:
         place += written
         view = view[written:]
     return place
-
-
-def _locked_file(directory: str) -> tuple[int, int, str]:
-    """A new file on which this process has a shared lock: descriptor, number, path."""
-    while True:
-        number = next(_numbers)
-        path = _path(directory, os.getpid(), number)
-        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(fd, fcntl.LOCK_SH)
-            # Another process may have taken it for an orphan before it was locked.
-            if os.fstat(fd).st_nlink:
-                return fd, number, path
-        except BaseException:
-            os.close(fd)
-            raise
-        os.close(fd)
 
 
 def map_block(directory: str, note: Buffer) -> memoryview:

@@ -410,7 +410,7 @@ def test_without_room_for_a_new_block_the_kept_ones_go(driver_dir, monkeypatch):
 
     monkeypatch.setattr(os, "pwrite", full)
     block = pool.put(driver_dir, b"y" * 5000)
-    assert block_files(driver_dir) == [Path(block._path).name]
+    assert block_files(driver_dir) == [Path(block._paths[0]).name]
     assert bytes(_blocks.map_block(driver_dir, block.note)) == b"y" * 5000
     block.remove()
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import gc
+import os
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
 from rstream.errors import ReadTimeout
-from rstream.ray import reader
-from rstream.stream import _session
+from rstream.ray import Group, MemberLost, Missed, reader
+from rstream.stream import _blocks, _session
 from tests.interrupts import PACKAGE, at_each_place
 from tests.support import free_port, in_thread, until
 
@@ -134,6 +136,106 @@ def test_an_interrupted_life_in_the_background_can_be_ended(driver_dir, end_by, 
     places = at_each_place(call, after, step=41, again=again, below=True)
     print(f"{places} places")
     assert places >= 5
+
+
+def block_files(driver_dir):
+    paths = Path(driver_dir, "publications").glob("[0-9]*.[0-9]*")
+    return [path.name for path in paths if int(path.suffix[1:]) >= _blocks.NUMBER_MIN]
+
+
+@pytest.fixture
+def members(driver_dir):
+    ends = [reader(dir=driver_dir, udp=False, codec="raw") for _ in range(2)]
+    yield ends
+    for end in ends:
+        end.close()
+
+
+@pytest.mark.parametrize("again", [0, 1], ids=["once", "twice"])
+@pytest.mark.parametrize("length", [8, 200_000], ids=["small", "block"])
+def test_an_interrupted_send_of_a_group(driver_dir, members, length, again):
+    """Each member has each item once, or is told to have missed it; no block is left."""
+    descriptors = len(os.listdir("/proc/self/fd"))
+    number = 0
+    with Group([end.handle for end in members], linger_s=0) as group:
+
+        def send():
+            nonlocal number
+            for _ in range(3):
+                number += 1
+                group.send(number.to_bytes(4, "big") * (length // 4), timeout_s=5)
+
+        def after(where):
+            """The last one comes, and what is missing before it was told."""
+            nonlocal number
+            number += 1
+            last = ends_soon(lambda: group.send(b"last", timeout_s=5), where)
+            events = group.events()
+            assert not any(isinstance(event, MemberLost) for event in events), where
+            came = [[], []]
+            for at, end in enumerate(members):
+                while b"last" not in came[at]:
+                    came[at].append(bytes(end.source.get(timeout_s=5)))
+                end.source.poll()
+            counts = [len(items) for items in came]
+            missed = [
+                sum(
+                    event.last - event.first + 1
+                    for event in events
+                    if isinstance(event, Missed) and event.handle == end.handle
+                )
+                for end in members
+            ]
+            sent, after.last = last - after.last, last
+            assert [count + more for count, more in zip(counts, missed, strict=True)] == [
+                sent,
+                sent,
+            ], (where, counts, missed, sent)
+            assert group.wait_consumed(timeout_s=5), where
+            assert group.statistics()["unconsumed"] == 0, where
+            assert len(block_files(driver_dir)) <= _blocks.KEPT_MOST, where
+
+        after.last = 0
+        send()
+        after("the start")
+        places = at_each_place(send, after, step=3 if length > 8 else 1, again=again)
+        print(f"{places} places")
+        assert places >= 50
+    gc.collect()
+    assert not block_files(driver_dir)
+    assert len(os.listdir("/proc/self/fd")) <= descriptors + 20
+
+
+@pytest.mark.parametrize("again", [0, 1], ids=["once", "twice"])
+def test_an_interrupted_life_of_a_group(driver_dir, members, again):
+    """Its streams are complete when it is closed again, in another thread too."""
+    made = []
+
+    def call():
+        made.append(Group(linger_s=0.001))
+        for end in members:
+            made[-1].add(end.handle)
+        made[-1].send(b"x", timeout_s=5)
+        made[-1].remove(members[0].handle)
+        made[-1].close()
+        made.clear()
+
+    def after(where):
+        while made:
+            group = made.pop()
+            ends_soon(group.close, where)
+            assert group.members == [], where
+        gc.collect()
+        for end in members:
+            end.source.poll()
+        (shared,) = links_of(driver_dir)
+        assert shared.users == len(members), where
+
+    call()
+    after("the start")
+    places = at_each_place(call, after, step=11, again=again)
+    print(f"{places} places")
+    assert places >= 20
 
 
 @pytest.mark.parametrize("again", [0, 1], ids=["once", "twice"])
