@@ -77,6 +77,7 @@ class Reading:
 
         While queues of the pipeline hand on what they hold, the reader is closed behind that.
         """
+        self._source.note_failure(error)
         self._tally.finish(self._close)
         outer, _tally.here.place = _tally.here.place, self._place
         try:

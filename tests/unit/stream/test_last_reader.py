@@ -12,6 +12,7 @@ import pytest
 
 import rstream
 from rstream import metrics, stream
+from rstream import rx as rrx
 from rstream._client_name import default_name
 from rstream.cli import _stat
 from rstream.errors import CodecError, MessagesLost, NotConnected
@@ -128,6 +129,17 @@ def test_each_face_says_with_what_error_it_left(driver_dir, name, channel, read)
         pub.send(1, timeout_s=20)
         with pytest.raises(ValueError, match="bad price"):
             reading.result(30)
+        until(lambda: of(driver_dir, name).left_why == "ValueError: bad price", 5)
+
+
+def test_a_pipeline_says_with_what_error_it_left(driver_dir, name, channel):
+    def fail(_):
+        raise ValueError("bad price")
+
+    options = {"channel": channel, "dir": driver_dir}
+    with stream.publisher(name, **options, linger_s=0) as pub:
+        rrx.from_stream(name, **options).subscribe(fail, lambda _: None)
+        pub.send(1, timeout_s=20)
         until(lambda: of(driver_dir, name).left_why == "ValueError: bad price", 5)
 
 

@@ -1,6 +1,8 @@
 /* Image answers, refusals and ends: tags and round trips, old and early frames, rejection and
  * revocation (docs/reference/aeron/wire.md 8 and 12). */
+#include "driver/conductor/subscription.h"
 #include "driver/receiver/receiver.h"
+#include "protocol/sm_items.h"
 #include "tests/driver/harness.h"
 
 #define UDP "aeron:udp?endpoint=127.0.0.1:24500"
@@ -22,10 +24,10 @@ static rsti_image_t *image_of(const reader_t *r)
                                                       : r->h->driver->conductor->images.items[0];
 }
 
-static void reader_setup(const reader_t *r)
+static void setup_with(const reader_t *r, uint8_t flags)
 {
     const rsti_setup_t setup = {
-        .frame = {RSTI_SETUP_LENGTH, 0, 0, RSTI_FRAME_SETUP},
+        .frame = {RSTI_SETUP_LENGTH, 0, flags, RSTI_FRAME_SETUP},
         .session_id = SESSION,
         .stream_id = STREAM,
         .initial_term_id = 7,
@@ -38,13 +40,23 @@ static void reader_setup(const reader_t *r)
     pass(r->h);
 }
 
-static void reader_open(reader_t *r, const char *channel)
+static void reader_setup(const reader_t *r)
+{
+    setup_with(r, 0);
+}
+
+static void reader_open_with(reader_t *r, const char *channel, uint8_t flags)
 {
     r->h = harness_open();
     r->id = add(r->h, RSTI_CMD_ADD_SUBSCRIPTION, channel, STREAM);
     r->endpoint = r->h->driver->conductor->receive_endpoints.items[0];
     r->socket = r->endpoint->owned[0]->socket;
-    reader_setup(r);
+    setup_with(r, flags);
+}
+
+static void reader_open(reader_t *r, const char *channel)
+{
+    reader_open_with(r, channel, 0);
 }
 
 static void send_data(const reader_t *r, int64_t position, int32_t length, uint8_t flags)
@@ -77,6 +89,65 @@ static int count_answers(const harness_t *h, int32_t type, int64_t subscription_
             && h->answers[i].response.registration_id == subscription_id;
     }
     return count;
+}
+
+/* ---- why the last reader left ---- */
+
+/* The length of the reason in the goodbyes that were sent; -1: there is none in any of them. */
+static int32_t told_why(const harness_t *h)
+{
+    int32_t length = -1;
+    for (int i = 0; i < h->sent_count; i++) {
+        const rsti_sm_t *sm = (const void *)h->sent[i].data;
+        rsti_sm_items_t items;
+        if (sm->frame.type == RSTI_FRAME_SM && (sm->frame.flags & RSTI_SM_FLAG_EOS) != 0
+            && rsti_sm_items_decode(&items, sm) && items.why_length > 0) {
+            length = items.why[0] == 'x' ? items.why_length : -2;
+        }
+    }
+    return length;
+}
+
+static void say_why(const reader_t *r, const char *text)
+{
+    rsti_command_t c = {
+        .type = RSTI_CMD_SAY_WHY,
+        .registration_id = image_of(r)->correlation_id,
+        .channel = {text, (int32_t)strlen(text)},
+    };
+    (void)command(r->h, &c);
+}
+
+static int32_t why_of(const char *channel, uint8_t flags, bool is_another_there)
+{
+    reader_t r;
+    char text[300];
+    memset(text, 'x', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+    reader_open_with(&r, channel, flags);
+    say_why(&r, text);
+    if (is_another_there) {
+        (void)add(r.h, RSTI_CMD_ADD_SUBSCRIPTION, channel, STREAM);
+        forget_frames(r.h);
+        (void)take_away(r.h, RSTI_CMD_REMOVE_SUBSCRIPTION, r.id);
+        (void)take_away(r.h, RSTI_CMD_REMOVE_SUBSCRIPTION,
+            image_of(&r)->subscribers.items[0].subscription->registration_id);
+    } else {
+        forget_frames(r.h);
+        (void)take_away(r.h, RSTI_CMD_REMOVE_SUBSCRIPTION, r.id);
+    }
+    advance_alive(r.h, 20 * MS, MS);
+    const int32_t length = told_why(r.h);
+    harness_close(r.h);
+    return length;
+}
+
+TEST(an_rstream_source_is_told_why_the_last_reader_left)
+{
+    CHECK_EQ(why_of(UDP, RSTI_SETUP_FLAG_RSTREAM, false), RSTI_SM_WHY_MAX);
+    CHECK_EQ(why_of(UDP "|gtag=-7", RSTI_SETUP_FLAG_RSTREAM, false), RSTI_SM_WHY_MAX);
+    CHECK_EQ(why_of(UDP, 0, false), -1);                      /* Aeron's */
+    CHECK_EQ(why_of(UDP, RSTI_SETUP_FLAG_RSTREAM, true), -1); /* another one left last */
 }
 
 /* ---- what every answer carries ---- */
@@ -444,6 +515,7 @@ TEST(second_reader_does_not_begin_beyond_received_data)
 
 CHECK_MAIN(RUN(second_reader_begins_where_the_first_one_is),
     RUN(second_reader_does_not_begin_beyond_received_data),
+    RUN(an_rstream_source_is_told_why_the_last_reader_left),
     RUN(group_tag_is_in_status_messages_and_errors),
     RUN(driver_gives_the_group_tag_where_the_channel_has_none),
     RUN(round_trip_requests_are_answered_by_the_named_receiver), RUN(old_frames_are_under_runs),
