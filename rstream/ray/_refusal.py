@@ -123,7 +123,8 @@ class Refusal:
         try:
             with _lock:
                 oldest = _open[0] if len(_open) > REFUSALS_MAX else None
-                self.thread.start()
+                if self.thread.ident is None:  # an endpoint may fail twice
+                    self.thread.start()
             watch_loop(self)
         finally:
             self._is_started.set()
