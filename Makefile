@@ -1,5 +1,5 @@
 # make demo · test · check-ci · check-all · lint · format · docs · wheel · bench · bench-cluster ·
-# chaos · prove · sanitize · fuzz · sim · sim-faults · coverage · clean
+# chaos · net · prove · sanitize · fuzz · sim · sim-faults · coverage · clean
 # Each target makes its environment in build/ first; nothing is left outside the checkout.
 SHELL := /bin/bash
 PY := build/venv/bin/python
@@ -14,7 +14,7 @@ SECONDS ?= 60
 FUZZ_SECONDS ?= 4
 
 .PHONY: demo test check-ci check-all lint format docs wheel bench prove sanitize fuzz sim sim-build
-.PHONY: sim-faults coverage clean setup bench-cluster chaos
+.PHONY: sim-faults coverage clean setup bench-cluster chaos net
 setup:
 	@.ci/setup.sh
 
@@ -54,6 +54,12 @@ LEDGER ?= file
 chaos: setup
 	@$(RUN) $(PY) -m tests.chaos --rows $(ROWS) --kills $(KILLS) --delivery $(DELIVERY) \
 	  --ledger $(LEDGER) $(if $(SEED),--seed $(SEED))
+
+# rstream and TCP through an emulated link, as root; an hour. Writes docs/results/network.md.
+net: setup
+	@$(RUN) $(PY) -m tests.net table --minutes 58 $(ARGS)
+	@$(RUN) $(PY) -m tests.net picture
+	@$(RUN) $(PY) -m tests.net page
 
 lint: setup
 	@$(RUN) $(PY) -m tests.tidy.lint

@@ -1,7 +1,9 @@
-"""``python -m tests.net [table|one]``: the network's table, or one link of your own.
+"""``python -m tests.net [table|picture|page|one]``: the network's table, or one link of your own.
 
 table: every cell, or those whose name matches ``--only``; results go to build/net/results.json as
 they come, so that a run may be cut and continued (``--missing``).
+picture: three runs that are drawn, into build/net/tracks.json.
+page: docs/results/network.md with its picture, of what is in build/net; needs no root.
 one: some flows through a link, with a line of figures for each: ``python -m tests.net one --rate
 100 --rtt 10 --queue 62 rstream rstream:1000000 cubic``.
 """
@@ -14,17 +16,20 @@ import re
 import signal
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from tests.net import cells
+from tests.net import cells, page, picture
 from tests.net.bed import ROOT, Link, why_not
 from tests.net.cells import Case, Cell
 from tests.net.figures import figures
 from tests.net.run import CONTROL_BYTES, Flow, run
 
 RESULTS = ROOT / "build" / "net" / "results.json"
+TRACKS = RESULTS.with_name("tracks.json")
+PAGE = ROOT / "docs" / "results" / "network.md"
 #: What a run takes beside its flows' time.
 AROUND_S = 1.8
 
@@ -65,7 +70,8 @@ def seconds_of(chosen: list[Cell], times: int | None) -> float:
 
 
 def run_table(options: argparse.Namespace) -> None:
-    results = load(options.results)
+    is_whole = not (options.only or options.missing)
+    results = {} if is_whole else load(options.results)
     chosen = [
         cell
         for cell in cells.table()
@@ -85,6 +91,21 @@ def run_table(options: argparse.Namespace) -> None:
         save(options.results, results)
 
 
+def run_picture(options: argparse.Namespace) -> None:
+    save(options.tracks, picture.tracks())
+    print(f"net: {options.tracks}")
+
+
+def write_page(options: argparse.Namespace) -> None:
+    results = load(options.results)
+    if not results or not options.tracks.exists():
+        print(f"net: no page: {options.results} or {options.tracks} is missing")
+        return
+    options.page.write_text(page.text(cells.table(), results))
+    picture.draw(options.page.with_name(page.PICTURE), json.loads(options.tracks.read_text()))
+    print(f"net: {options.page}")
+
+
 def flow_of(text: str) -> Flow:
     """cubic, rstream:1000000"""
     kind, _, size = text.partition(":")
@@ -96,7 +117,9 @@ def run_one(options: argparse.Namespace) -> None:
         options.rate, options.rtt, options.queue, options.loss, options.reorder, options.hold,
         seed=options.seed,
     )  # fmt: skip
-    flows = tuple(flow_of(text) for text in options.flows)
+    flows = tuple(
+        replace(flow_of(text), shares_driver=not options.own_drivers) for text in options.flows
+    )
     done = run(link, flows, options.seconds)
     from_s = min(cells.START_S, options.seconds / 2)
     for number, flow in enumerate(flows):
@@ -114,7 +137,7 @@ def run_one(options: argparse.Namespace) -> None:
 
 def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(prog="python -m tests.net", description=__doc__)
-    made.set_defaults(act=run_table)
+    made.set_defaults(act=run_table, needs_bed=True)
     commands = made.add_subparsers()
     table = commands.add_parser("table")
     for one in (made, table):
@@ -124,6 +147,14 @@ def parser() -> argparse.ArgumentParser:
         one.add_argument("--list", action="store_true", help="print the cells and run none")
         one.add_argument("--minutes", type=float, default=60.0, help="begin no cell beyond")
         one.add_argument("--results", type=Path, default=RESULTS)
+    drawn = commands.add_parser("picture")
+    drawn.set_defaults(act=run_picture)
+    written = commands.add_parser("page")
+    written.set_defaults(act=write_page, needs_bed=False)
+    written.add_argument("--page", type=Path, default=PAGE)
+    written.add_argument("--results", type=Path, default=RESULTS)
+    for one in (drawn, written):
+        one.add_argument("--tracks", type=Path, default=TRACKS)
     link = commands.add_parser("one")
     link.set_defaults(act=run_one)
     link.add_argument("--rate", type=float, default=100.0, help="Mbit/s")
@@ -134,6 +165,7 @@ def parser() -> argparse.ArgumentParser:
     link.add_argument("--hold", type=float, default=1.0, help="ms that they are held back")
     link.add_argument("--seconds", type=float, default=8.0)
     link.add_argument("--seed", type=int, default=1)
+    link.add_argument("--own-drivers", action="store_true", help="two drivers for each rstream")
     link.add_argument("flows", nargs="+", help="rstream[:BYTES], cubic, bbr, reno, udp")
     return made
 
@@ -145,8 +177,7 @@ def end(number: int, _: FrameType | None) -> None:
 def main() -> int:
     options = parser().parse_args()
     signal.signal(signal.SIGTERM, end)  # namespaces are removed on the way out
-    reason = why_not()
-    if reason:
+    if options.needs_bed and (reason := why_not()):
         print(f"net: skipped: {reason}")
         return 0
     options.act(options)

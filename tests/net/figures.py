@@ -6,7 +6,8 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
-from tests.net.cells import FAST_S, SLOW_S, START_S, Case, ceiling
+from tests.net.cells import FAST_S, SHORT, SLOW_S, START_S, Case, ceiling
+from tests.net.flow import NOTE_NS
 from tests.net.report import Counts
 from tests.net.run import Run
 
@@ -33,6 +34,8 @@ def figures(case: Case, run: Run) -> dict[str, Any]:
         "late_turns": run.report.late_turns,
         "device_drops": run.report.device_drops,
     }
+    if len(case.flows) == 1 and case.flows[0].size <= SHORT:
+        found["half_after_round_trips"] = half_after_round_trips(run)
     if case.name == "control":
         found["bed_loss"] = run.bed_loss(0)
     if case.name.endswith("streams"):
@@ -50,6 +53,14 @@ def figures(case: Case, run: Run) -> dict[str, Any]:
 
 def start_s(run: Run) -> float:
     return START_ROUND_TRIPS * run.link.rtt_ms / 1000
+
+
+def half_after_round_trips(run: Run) -> float:
+    """Round trips until the only flow has half of its ceiling."""
+    flow, round_trip_ns = run.outcomes[0].flow, run.link.rtt_ms * 1e6
+    half = 0.5 * ceiling(flow.kind, flow.size) * run.link.bits_per_s
+    at_ns = run.outcomes[0].reached_ns(half, max(round(round_trip_ns), 2 * NOTE_NS))
+    return (at_ns - run.began_ns) / round_trip_ns
 
 
 def total(run: Run, case: Case, from_s: float, to_s: float | None = None) -> Counts:

@@ -21,8 +21,9 @@ from typing import Any
 
 #: A reader notes its progress at most so often.
 NOTE_NS = 20_000_000
-#: A sender at a fixed pace that is later than this does not catch up.
-LATE_S = 0.002
+#: A sender at a fixed pace that comes late catches up at once, but not by more than so much: its
+#: bursts must not be what fills the queue.
+BURST_BYTES = 16_000
 UDP_HEADERS = 28
 #: Datagrams may wait for their reader: the link must be what drops them.
 BUFFER_BYTES = 4 << 20
@@ -130,6 +131,7 @@ def read_udp(task: dict[str, Any], notes: Notes) -> None:
 def send_udp(task: dict[str, Any], notes: Notes, wait_for_go: Callable[[], object]) -> None:
     message = bytes(task["size"])
     step_s = 8 * (len(message) + UDP_HEADERS) / task["bits_per_s"]
+    late_s = 8 * BURST_BYTES / task["bits_per_s"]
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
         sender.connect((task["address"], task["port"]))
         say("ready")
@@ -140,7 +142,7 @@ def send_udp(task: dict[str, Any], notes: Notes, wait_for_go: Callable[[], objec
             if now_s < due_s:
                 time.sleep(due_s - now_s)
                 continue
-            due_s = max(due_s, now_s - LATE_S) + step_s
+            due_s = max(due_s, now_s - late_s) + step_s
             sender.send(message)
             notes.messages += 1
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import subprocess
 import time
 from bisect import bisect_left
@@ -66,6 +67,15 @@ class Outcome:
             return 0.0
         gained = self.had[last] - self.had[first]
         return 8e9 * gained / (self.at_ns[last] - self.at_ns[first])
+
+    def reached_ns(self, bits_per_s: float, window_ns: int) -> float:
+        """When the goodput of this long was first so high; infinity: never."""
+        for at_ns, had in zip(self.at_ns, self.had, strict=True):
+            first = bisect_left(self.at_ns, at_ns - window_ns)
+            before = self.had[first - 1] if first else 0
+            if 8e9 * (had - before) >= bits_per_s * window_ns:
+                return at_ns
+        return math.inf
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from typing import Any
 
@@ -66,6 +67,17 @@ def test_goodput_goes_from_progress_to_progress() -> None:
     assert long.goodput(9 * S, 20 * S) == 0
 
 
+def test_when_a_goodput_was_reached() -> None:
+    """1 Mbit/s for a second, then 10: half of 10 is reached half a window later."""
+    slow = [(n / 100, n * 1250) for n in range(1, 101)]
+    fast = [(1 + n / 100, 125_000 + n * 12_500) for n in range(1, 101)]
+    at_s, had = zip(*slow, *fast, strict=True)
+    flow = outcome(list(at_s), list(had), Flow("cubic"))
+    assert flow.reached_ns(5e6, S // 10) == pytest.approx(1.045 * S, abs=S / 100)
+    assert flow.reached_ns(0.5e6, S // 10) <= 0.06 * S
+    assert flow.reached_ns(11.1e6, S // 10) == math.inf
+
+
 def a_run(link: Link, flows: list[Flow], read: Report, seconds: float = 8.0) -> Run:
     at_s = [n / 10 for n in range(100)]
     outcomes = tuple(
@@ -88,6 +100,7 @@ def test_the_figures_of_a_run() -> None:
     assert found["dropped"] == 0.02
     assert found["start_dropped"] == 0.1
     assert found["wait_p95_ms"] == 4.0
+    assert found["half_after_round_trips"] == 10  # the first note
 
 
 def test_a_latecomer_has_its_fair_share() -> None:
