@@ -4,13 +4,18 @@ One lock, the condition ``_changed``, guards the queue, the errors and the flags
 the only one that polls the reader; it stores under the lock and notifies. The consumer takes
 under the lock, and waits on the condition, never in the reader. An error stands behind the items
 that waited in the queue when it came.
+
+What waits does not count as consumed (_queue_hold.py).
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 import time
+from itertools import islice
+from operator import length_hint
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from rstream import policy
@@ -30,12 +35,15 @@ from rstream.flow.queues import (
 from rstream.stream import _pump
 from rstream.stream._eviction import check_evict
 from rstream.stream._placed_errors import PlacedErrors
-from rstream.stream._subscriber import Subscriber, title_of
+from rstream.stream._queue_hold import QueueHold
+from rstream.stream._subscriber import NOTHING, Subscriber, title_of
 from rstream.stream._watched import Bell
 
 if TYPE_CHECKING:
     from rstream.stream._events import StreamEvent
     from rstream.stream._reader import Reader
+
+log = logging.getLogger("rstream")
 
 T = TypeVar("T")
 
@@ -114,6 +122,8 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
         self._taken: list[T] = []  # from the queue, by a call that was interrupted
         self._is_blocking = isinstance(on_slow, policy.Buffer) and on_slow.overflow == "block"
         self._changed = Condition()
+        is_dropping = type(queue) is not PlainQueue
+        self._hold = QueueHold(self._changed, queue, reader, is_dropping=is_dropping)
         self._bell: Bell | None = None  # of an event loop that waits for a change
         self._errors = PlacedErrors()
         self._has_ended = self._is_woken = False
@@ -201,6 +211,7 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
         return False
 
     def _await_room(self) -> int:
+        self._hold.settle()  # what the consumer's last call has returned
         with self._changed:
             while self._is_blocking and self._queue.room() < 1 and not self._closed:
                 self._changed.wait(PUMP_WAIT_S)
@@ -208,12 +219,14 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
             return max(1, min(self.prefetch, room))
 
     def _store(self, items: list[T]) -> None:
+        base = self._hold.begin()
         with self._changed:
             self._has_ended = False
             dropped = self._queue.dropped
             try:
                 for item in items:
                     self._queue.put(item)
+                self._hold.put(base, len(items))
             except FullError as error:
                 report = self._reader._report  # pyright: ignore[reportPrivateUsage] - same room
                 self._failure = SlowConsumer(
@@ -233,27 +246,54 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
 
     def poll(self, limit: int | None = None) -> list[T]:
         limit = limit or self.prefetch
-        return self.take_rest(limit) or self._take(limit)
+        hold = self._hold
+        if self._closed or not self.has_rest():
+            self._take_up(limit)
+            taken = self._taken
+            done = hold.taken - max(0, len(taken) - limit)
+            self._taken, hold.done = taken[limit:], done
+            return taken[:limit]  # given: no signal handler has run since
+        self.consume(self.handed_out())
+        left = length_hint(self._rest)
+        base, done = self._rest_end - left, hold.taken - len(self._taken) - max(0, left - limit)
+        chosen = islice(self._rest, limit)
+        items = [*chosen]  # likewise
+        self._base, hold.done = base, done
+        return items
+
+    def poll_held(self, limit: int | None) -> list[T]:
+        return self._take_held(limit or self.prefetch)
 
     def poll_demanded(self, demand: int) -> list[T]:
         self._demand = demand
-        return self._take(min(demand, self.prefetch))
+        return self._take_held(min(demand, self.prefetch))
+
+    def _take_held(self, limit: int) -> list[T]:
+        self._take_up(limit)
+        taken = self._taken
+        count = min(len(taken), limit)
+        self._rest, self._rest_end, self._base, self.is_given = NOTHING, count, 0, False
+        self._taken = taken[limit:]
+        return taken[:limit]
 
     def fill(self, limit: int | None) -> None:
         self._take_up(limit or self.prefetch)
-        rest, end = iter(self._taken), self._base + len(self._taken)
+        rest, end = iter(self._taken), len(self._taken)
         # In one step: no signal handler runs before a loop can hand them out.
-        self._rest, self._rest_end, self.is_given, self._taken = rest, end, True, []
+        self._rest, self._rest_end, self._base, self.is_given, self._taken = rest, end, 0, True, []
 
-    def _take(self, limit: int) -> list[T]:
-        self._take_up(limit)
-        items, self._taken = self._taken[:limit], self._taken[limit:]
-        return items  # given: no signal handler has run since
+    def consume(self, count: int) -> None:
+        hold = self._hold
+        done = hold.taken - len(self._taken) - (self._rest_end - self._base - count)
+        if done > hold.done:
+            hold.done = done
+        hold.settle()
 
     def _take_up(self, limit: int) -> None:
         """Take from the queue, unless a call that was interrupted has left something."""
         if self._closed:
             raise ClosedError(f"{self._stream_title}: this subscriber is closed")
+        self.consume(self.handed_out())
         is_due = False
         with self._changed:
             self._is_woken = False
@@ -261,6 +301,7 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
                 is_due = self._errors.is_due
                 count = min(self._errors.most(limit), len(self._queue))
                 self._taken = self._queue.take(count)
+                self._hold.taken += count
                 self._errors.gone += count
             if is_due or (self._is_blocking and self._taken):
                 self._note_change()
@@ -345,7 +386,18 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
         with self._changed:
             self._closed = True
             self._note_change()
+        self._count_given()
+        with self._changed:
+            gone = self._hold.close()
         self._reader.close()
+        if gone and type(self._queue) is PlainQueue:
+            log.warning(
+                "%s: %d objects that waited in its queue of %d are lost: they took more than half "
+                "of the window, so they had counted as consumed",
+                self._stream_title,
+                gone,
+                self._queue.capacity,
+            )
         if self._thread.is_alive() and not (
             self._thread is threading.current_thread() or holds(self._changed)
         ):
@@ -353,3 +405,7 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
         if self._bell is not None:
             self._bell.close()
         self._has_left = True  # last: a close that was interrupted is made again
+
+    def _count_given(self) -> None:
+        """Count what the program was given, and nothing else."""
+        self.consume(self.handed_out() - self.in_hand if self.is_given else 0)

@@ -14,7 +14,7 @@ When the pipeline is disposed, what waits in its queues is given back: the next 
 What was given to an observer, or to the function that raised, counts as consumed.
 
 A queue that drops must not slow its publisher down. So its marks are *soft*: they hold the stream
-only while that is less than ``SOFT_PARTS`` of the window.
+only while that is less than one of ``SOFT_PARTS`` parts of the window.
 
 Locks. ``_settling`` is held by the thread that counts, and it takes the lock of each queue besides:
 so an object that goes from one queue to the next is seen in one of them. Nobody who holds the lock
@@ -24,6 +24,7 @@ of a queue waits for anything else.
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from collections import deque
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
@@ -34,10 +35,12 @@ if TYPE_CHECKING:
 
 __all__ = (
     "NOWHERE",
+    "Holder",
     "Lot",
     "Mark",
     "Marks",
     "Place",
+    "Source",
     "Tally",
     "close_disposed_here",
     "here",
@@ -119,6 +122,30 @@ class Source(Protocol):
         ...
 
 
+class Holder(ABC):
+    """A queue behind a reader.
+
+    Attributes:
+        lock: guards the queue.
+        soft_parts: the queue drops, and what it has holds at most one of so many parts of the
+            window; 0: it holds all.
+        is_live: not closed yet; what waits will be handed on.
+        close_queue: has the queue hand on nothing more. Not under the lock.
+    """
+
+    __slots__ = ("close_queue", "is_live", "lock", "soft_parts")
+
+    def __init__(self, lock: Any, close_queue: Callable[[], object], soft_parts: int) -> None:
+        self.lock: Any = lock
+        self.close_queue: Callable[[], object] = close_queue
+        self.soft_parts: int = soft_parts
+        self.is_live: bool = True
+
+    @abstractmethod
+    def oldest(self, tally: Tally) -> int | None:
+        """The least number of an object of this reader that is held. Under the lock."""
+
+
 class Lot:
     """Objects of one batch, which stays on loan until they are consumed.
 
@@ -171,6 +198,7 @@ class Tally:
             of those before it have returned.
         base, polled: objects before the last poll, and with it. Only the thread that reads uses
             them.
+        let_go: soft marks up to this object hold nothing.
         is_ending: the reader will be closed.
         close_source: closes the reader of a pipeline that was disposed; any thread.
     """
@@ -180,14 +208,14 @@ class Tally:
         self._source = source
         self._base_at_first = base
         self._lots: deque[Lot] = deque()
-        self._holders: list[Marks] = []
+        self._holders: list[Holder] = []
         self._returned = 0  # objects whose calls have returned, and their numbers
         self._consumed = 0
-        self._let_go = 0  # soft marks up to here hold nothing
         self._is_lent: bool | None = None
         self._on_done: Callable[[], None] | None = None
         self.base: int = 0
         self.polled: int = 0
+        self.let_go: int = 0
         self.is_ending: bool = False
         self.close_source: Callable[[], None] | None = None
 
@@ -202,9 +230,9 @@ class Tally:
         """All objects of the last poll were handled."""
         if self._returned < self.polled:
             self.returned(self.polled - self.base)
-        is_soft = any(one.is_soft for one in self._holders)
-        if is_soft and self._source.must_let_go(SOFT_PARTS):
-            self._let_go = self._returned
+        parts = max((one.soft_parts for one in self._holders), default=0)
+        if parts and self._lots and self._source.must_let_go(parts):
+            self.let_go = self._returned
             self.settle()
 
     def add(self, lot: Lot) -> None:
@@ -225,7 +253,7 @@ class Tally:
 
     # ---- queues ----
 
-    def register(self, holder: Marks) -> bool:
+    def register(self, holder: Holder) -> bool:
         """Ask this queue from now on; False: the reader cannot wait for it.
 
         The first call comes in the thread that reads: its object is the first that is kept.
@@ -238,7 +266,7 @@ class Tally:
                 self._holders.append(holder)
         return self._is_lent
 
-    def unregister(self, holder: Marks) -> None:
+    def unregister(self, holder: Holder) -> None:
         """A queue was disposed: unless the reader ends with it, what it held is dropped."""
         with _settling:
             if not self.is_ending and holder in self._holders:
@@ -258,37 +286,34 @@ class Tally:
         if on_done is not None:
             on_done()
 
-    def _look(self, *, is_last: bool = False) -> tuple[int, bool]:
+    def _look(self, *, is_last: bool = False, locked: int = 0) -> tuple[int, bool]:
         """Up to which object all are consumed, and whether a queue hands on one that is not."""
-        number, is_awaited = max(self._returned, self.place.number - 1), False
         holders = self._holders
+        if locked < len(holders):
+            with holders[locked].lock:  # a signal handler that raises leaves none of them locked
+                return self._look(is_last=is_last, locked=locked + 1)
+        number, is_awaited = max(self._returned, self.place.number - 1), False
         for holder in holders:
-            holder.lock.acquire()
-        try:
-            for holder in holders:
-                oldest = holder.oldest(self)
-                if oldest is None:
-                    continue
-                is_awaited = is_awaited or holder.is_live
-                if holder.is_soft and oldest <= self._let_go:
-                    continue
-                if is_last and holder.is_live:  # it will hand on what it holds
-                    continue
-                number = min(number, oldest - 1)
-        finally:
-            for holder in holders:
-                holder.lock.release()
+            oldest = holder.oldest(self)
+            if oldest is None:
+                continue
+            is_awaited = is_awaited or holder.is_live
+            if is_last and holder.is_live:  # it will hand on what it holds
+                continue
+            number = min(number, max(oldest - 1, self.let_go if holder.soft_parts else 0))
         return number, is_awaited
 
     def _consume(self, number: int) -> None:
+        """A call that was interrupted is made again."""
         if number <= self._consumed:
             return
-        self._consumed = number
         lots = self._lots
         while lots and lots[0].end_number <= number:
-            lots.popleft().consume(number)
+            lots[0].consume(number)
+            del lots[0]
         if lots:
             lots[0].consume(number)
+        self._consumed = number
 
     # ---- the end ----
 
@@ -321,7 +346,7 @@ class Tally:
         return True
 
 
-class Marks:
+class Marks(Holder):
     """The marks of what one queue holds, and of the object that its taker was given last.
 
     Every method is called under ``lock`` but those that say otherwise.
@@ -330,31 +355,21 @@ class Marks:
         waiting: the mark of each object that waits, oldest first; None: of no reader.
         given: of the object that was taken and may be worked on.
         blocked: of objects that wait for room, or were refused.
-        is_soft: the queue drops.
-        is_live: not closed yet; what waits will be handed on.
         last: the tally of the mark noted last, for who makes the next one without a call.
         left: the tallies of the readers that it asked, once they were left.
-        close_queue: has the queue hand on nothing more. Not under the lock.
     """
 
     __slots__ = (
         "_tallies",
         "blocked",
-        "close_queue",
         "given",
-        "is_live",
-        "is_soft",
         "last",
         "left",
-        "lock",
         "waiting",
     )
 
     def __init__(self, lock: Any, close_queue: Callable[[], object], is_soft: bool = False) -> None:
-        self.lock: Any = lock
-        self.close_queue: Callable[[], object] = close_queue
-        self.is_soft: bool = is_soft
-        self.is_live: bool = True
+        super().__init__(lock, close_queue, SOFT_PARTS if is_soft else 0)
         self.waiting: deque[Mark | None] = deque()
         self.given: Mark | None = None
         self.blocked: list[Mark] = []

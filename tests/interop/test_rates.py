@@ -19,7 +19,7 @@ from rstream.client import Client
 from tests.interop.aeron import IS_WHOLE, Aeron
 from tests.interop.ends import STREAM, await_end, counter, receive_all, send_all
 from tests.interop.test_matrix import TAG, channels
-from tests.support import free_port
+from tests.support import free_port, until
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 
@@ -75,6 +75,8 @@ def test_fill_naks_in_a_group_with_an_aeron_reader(
         ThreadPoolExecutor(1) as pool,
     ):
         sending = pool.submit(send_all, publication, COUNT, SIZE_MAX)
+        # A busy machine may slow the sender as well: our reader begins when its buffer was filled.
+        until(lambda: counter(driver_dir, "rs-fill-naks") > 0, timeout_s=30)
         receive_all(subscription, COUNT, SIZE_MAX, PAUSE_S)
         sending.result()
         them.await_done()

@@ -56,6 +56,6 @@ def test_an_interrupted_send_sends_nothing_twice(driver_dir, name, face):
         await sub.close()
 
     pub, sub = loop.run_until_complete(open_both())
-    assert at_each_place(lambda: loop.run_until_complete(send()), after, step=3) >= 20
+    assert at_each_place(lambda: loop.run_until_complete(send()), after, step=3) >= 10
     loop.run_until_complete(close_both())
     loop.close()

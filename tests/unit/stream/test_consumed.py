@@ -110,13 +110,6 @@ def test_what_a_poll_returned_is_consumed(driver_dir, name, publisher):
         assert publisher.wait_consumed(timeout_s=10)
 
 
-def test_a_queue_of_a_policy_has_consumed_what_it_holds(driver_dir, name, publisher):
-    with stream.subscriber(name, dir=driver_dir, on_slow=rstream.policy.Buffer(COUNT)) as sub:
-        publisher.send_many(range(COUNT))
-        assert publisher.wait_consumed(timeout_s=10)
-        assert sub.poll() == list(range(COUNT))
-
-
 READER = """
 import sys, time
 from rstream import stream

@@ -100,17 +100,19 @@ def test_completion_needs_no_demand(driver_dir, name, caller):
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_demand_takes_from_the_queue_of_a_policy(driver_dir, name, caller, on_slow, expected):
+def test_demand_takes_from_the_queue_of_a_policy(
+    driver_dir, name, caller, monkeypatch, on_slow, expected
+):
+    queues, start = [], BufferedSubscriber.start
+    monkeypatch.setattr(BufferedSubscriber, "start", lambda one: queues.append(one) or start(one))
     recorder = Recorder()
     stream.source(name, dir=driver_dir, executor=caller, on_slow=on_slow).subscribe(recorder)
     with stream.publisher(name, dir=driver_dir, linger_s=0) as pub:
         pub.send_many(range(100))
         # The whole stream was read (except under Block and Buffer, whose rest waits in the
-        # transport). Without demand nothing is delivered, so only a marker in the transport shows
-        # it.
-        # marker of the transport tells, for nothing is delivered without demand.
+        # transport). Without demand nothing is delivered.
         if len(expected) < 100:
-            run_until(caller, lambda: pub._core.consumed_position == pub._core.position)
+            run_until(caller, lambda: queues[0].statistics()["messages"] == 100)
         settle(caller)
         assert recorder.signals == ["subscribe"]
         for count in range(1, len(expected) + 1):
@@ -139,11 +141,12 @@ def test_fail_calls_on_error_after_the_waiting_items(driver_dir, name, caller):
 
 
 def test_a_queue_without_demand_keeps_the_loop_asleep(driver_dir, name, monkeypatch):
-    polls = []
+    polls, queues = [], set()
     take = BufferedSubscriber.poll_demanded
 
     def counted(self, demand):
         polls.append(demand)
+        queues.add(self)
         return take(self, demand)
 
     monkeypatch.setattr(BufferedSubscriber, "poll_demanded", counted)
@@ -151,8 +154,7 @@ def test_a_queue_without_demand_keeps_the_loop_asleep(driver_dir, name, monkeypa
     stream.source(name, dir=driver_dir, on_slow=policy.DropOldest(2)).subscribe(recorder)
     with stream.publisher(name, dir=driver_dir, linger_s=0) as pub:
         pub.send_many(range(10))
-        while pub._core.consumed_position != pub._core.position:
-            time.sleep(0.005)
+        until(lambda: [one.statistics()["messages"] for one in queues] == [10])
         before = len(polls)
         time.sleep(0.3)
         assert len(polls) - before < 20  # a loop that spins would poll thousands of times

@@ -1,0 +1,117 @@
+"""What a queue with a policy holds of its reader, and therefore does not count as consumed.
+
+The second kind of holder of a tally (_tally.py): its thread puts whole batches, so the objects
+have plain numbers, and nothing is noted for a single one.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from itertools import repeat
+from typing import TYPE_CHECKING, Any, Final
+
+from rstream.stream._tally import SOFT_PARTS, Holder, Tally
+
+if TYPE_CHECKING:
+    from rstream.flow.queues import Queue
+    from rstream.stream._tally import Source
+
+#: A queue that does not drop holds at most one of so many parts of the window: it may have room
+#: for more objects than the window has.
+BLOCKING_PARTS: Final = 2
+
+
+class QueueHold(Holder):
+    """The numbers of the objects that wait in a queue or are in the consumer's hand.
+
+    Every method is called under ``lock`` but :meth:`begin` and :meth:`settle`.
+
+    Args:
+        lock: guards the queue.
+        queue: the queue.
+        source: the reader.
+        is_dropping: the policy drops or merges objects.
+
+    Attributes:
+        taken: objects that were taken from the queue so far.
+        done: how many of these count as consumed. The consumer sets it together with its return, so
+            that no signal handler comes between, and calls :meth:`settle` in its next call. The
+            thread that reads settles too, before each poll.
+    """
+
+    def __init__(self, lock: Any, queue: Queue[Any], source: Source, *, is_dropping: bool) -> None:
+        super().__init__(lock, self._close, SOFT_PARTS if is_dropping else BLOCKING_PARTS)
+        self.taken: int = 0
+        self.done: int = 0
+        self._queue = queue
+        self._tally = Tally(source, lambda: 0, self.settle)
+        self._is_registered: bool | None = None
+        self._numbers: deque[int] = deque()  # in hand, then waiting
+        self._forgotten = 0  # of those that are done
+        self._settled = 0
+        self._lost = (0, 0)  # what the queue had dropped and merged
+
+    def begin(self) -> int:
+        """The number of the object before the batch that was just polled. In the thread that reads,
+        before the batch is put. Not under the lock.
+        """
+        if self._is_registered is None:
+            self._is_registered = self._tally.register(self)
+        return self._tally.base
+
+    def put(self, base: int, count: int) -> None:
+        """So many objects were put, as the policy did it."""
+        queue = self._queue
+        dropped, merged = queue.dropped - self._lost[0], queue.conflated - self._lost[1]
+        self._lost = queue.dropped, queue.conflated
+        if not queue.drops_oldest:
+            merged += dropped
+        # Of a batch that was merged, the first numbers: they hold more rather than less.
+        self._numbers.extend(range(base + 1, base + 1 + count - merged))
+        if dropped and queue.drops_oldest:
+            in_hand = self.taken - self._forgotten
+            self._numbers.rotate(-in_hand)
+            _pop(self._numbers, dropped)
+            self._numbers.rotate(in_hand)
+
+    def settle(self) -> None:
+        """Have the reader count what is done. Not under the lock."""
+        done = self.done
+        if self._settled != done and self._is_registered:
+            self._tally.settle()
+            self._settled = done
+
+    def close(self) -> int:
+        """The queue hands on nothing more: what it holds is given back when the reader is closed.
+
+        Returns:
+            How many objects of these had counted as consumed, to make room for the publisher.
+        """
+        self.is_live = False
+        let_go = self._tally.let_go
+        self._forget()
+        return sum(number <= let_go for number in self._numbers)
+
+    def _forget(self) -> None:
+        numbers, done = self._numbers, self.done
+        while (
+            numbers and self._forgotten < done
+        ):  # one by one: a signal handler may raise in between
+            self._forgotten += 1
+            numbers.popleft()
+
+    # ---- for the tally ----
+
+    def oldest(self, tally: Tally) -> int | None:
+        """The least number of an object that is held."""
+        self._forget()
+        return self._numbers[0] if self._numbers else None
+
+    def _close(self) -> None:
+        """The program ends: what waits is not handed on any more. Not under the lock."""
+        with self.lock:
+            self.is_live = False
+
+
+def _pop(numbers: deque[int], count: int) -> None:
+    deque(map(deque[int].popleft, repeat(numbers, min(count, len(numbers)))), maxlen=0)
