@@ -155,6 +155,7 @@ class Publisher(SegmentSender[T]):
                         lambda left_s: self._part_steps(message, left_s), timeout_s
                     )
             finally:
+                self._large = None  # at once: another interrupt may follow
                 self._put_down(message)
             return position
         finally:

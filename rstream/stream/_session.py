@@ -167,7 +167,11 @@ def opened(directory: str | None, client: Client | None, opens: Callable[[Link],
             if is_last or not link.is_shared:
                 raise
         except BaseException:
-            release(link)
+            try:
+                release(link)
+            except BaseException:  # a handler has raised again, in there
+                release(link)
+                raise
             raise
     raise AssertionError("not reached")
 

@@ -5,14 +5,18 @@ the loop and both ends are used again.
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 
 import pytest
 
-from rstream import aio
+from rstream import aio, stream
+from rstream.stream import Gap
 from tests.interrupts import at_each_place
+from tests.support import in_thread, until
 
 COUNT = 5
 MARK = b"mark"
+LARGE = (1 << 20) + 4096
 CHANNEL = "aeron:ipc?term-length=1m"
 
 # An interrupt in a __del__ is printed by Python, and ends nothing.
@@ -58,4 +62,65 @@ def test_an_interrupted_send_sends_nothing_twice(driver_dir, name, face):
     pub, sub = loop.run_until_complete(open_both())
     assert at_each_place(lambda: loop.run_until_complete(send()), after, step=3) >= 10
     loop.run_until_complete(close_both())
+    loop.close()
+
+
+@pytest.mark.parametrize("again", [0, 1], ids=["once", "twice"])
+@pytest.mark.parametrize("way", ["segment", "parts"])
+def test_an_interrupted_send_of_a_large_message(driver_dir, name, request, way, again):
+    """The next send works, and the reader has the message whole, or is told that it ends."""
+    if way == "parts":
+        request.getfixturevalue("in_parts")
+    loop = asyncio.new_event_loop()
+    options = {"channel": "aeron:ipc?term-length=4m", "dir": driver_dir}
+    items, got, sent = [], [], 0
+
+    def begin():
+        got.clear()
+        items[:] = [sent.to_bytes(4, "big") * (LARGE // 4)]
+
+    async def send():
+        await pub.send(items[0], timeout_s=5)
+
+    def after(where):
+        nonlocal sent
+        for task in asyncio.all_tasks(loop):  # interrupted in a callback, not in the task
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                loop.run_until_complete(task)
+        loop.run_until_complete(asyncio.wait_for(pub.send(MARK, timeout_s=5), 10))
+        until(lambda: MARK in got, 5)
+        came = got[:-1]
+        sent += len(got)
+        assert came == items[: len(came)], where
+        assert pub.statistics()["messages"] == sent, where
+        assert pub.progress is None, where
+        for event in sub.events():
+            is_right = not isinstance(event, Gap) or "gave it up" in event.reason
+            assert is_right, (where, event)
+        begin()
+
+    def read():
+        while not is_over:
+            got.extend(sub.poll())
+            sub.wait(0.05)
+
+    async def opened():
+        return await aio.publisher(name, bytes, linger_s=0, **options)
+
+    with stream.subscriber(name, bytes, **options) as sub:
+        pub = loop.run_until_complete(opened())
+        begin()
+        is_over = []
+        reading = in_thread(read)
+        try:
+            places = at_each_place(
+                lambda: loop.run_until_complete(send()), after, step=7, again=again
+            )
+        finally:
+            is_over.append(True)
+            reading.join(10)
+        print(f"{places} places")
+        assert places >= 15
+        loop.run_until_complete(pub.close())
     loop.close()

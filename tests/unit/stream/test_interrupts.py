@@ -128,3 +128,37 @@ def test_an_interrupt_leaves_to_the_next_reader_what_was_not_given(name, driver_
         reopen()
         assert at_each_place(lambda: face(subs[-1], got), check, step=3) > 10
         subs.pop().close()
+
+
+@pytest.mark.parametrize("face", FACES.values(), ids=FACES)
+def test_an_interrupt_leaves_to_the_next_reader_of_each_channel_its_own(name, driver_dir, face):
+    channels = [f"aeron:ipc?term-length=64k|session-id={number}" for number in (101, 102)]
+    pubs = [stream.publisher(name, channel=one, dir=driver_dir, linger_s=0) for one in channels]
+    got, subs = [], []
+
+    def reopen():
+        subs.append(stream.reader(name, channels=channels, dir=driver_dir))
+        for at, pub in enumerate(pubs):
+            pub.send_many([(at, number) for number in range(COUNT // 2)], timeout_s=5)
+
+    def check(where):
+        subs.pop().close()
+        with stream.reader(name, channels=channels, dir=driver_dir) as next_one:
+            for at, pub in enumerate(pubs):
+                pub.send((at, None), timeout_s=5)
+            left = []
+            while sum(number is None for _, number in left) < 2:
+                left.append(next_one.get(timeout_s=2))
+        for at in range(2):
+            came = [number for place, number in got + left if place == at]
+            assert came == [*range(COUNT // 2), None], (where, at)
+        got.clear()
+        reopen()
+
+    reopen()
+    places = at_each_place(lambda: face(subs[-1], got), check)
+    print(f"{places} places")
+    assert places >= 30
+    subs.pop().close()
+    for pub in pubs:
+        pub.close()

@@ -7,12 +7,13 @@ interrupted call has sent.
 
 from __future__ import annotations
 
+import itertools
 import time
 from contextlib import suppress
 
 import pytest
 
-from rstream import stream
+from rstream import rate, stream
 from rstream.errors import BackPressured, RemoteError
 from rstream.stream import Gap, Rejected
 from tests.interrupts import at_each_check, at_each_place
@@ -294,3 +295,24 @@ def test_an_interrupted_end_is_told_once_and_can_be_made_again(
     assert at_each_place(call, after, again=again, step=3) >= 10
     pub.close()
     sub.close()
+
+
+@pytest.mark.parametrize("search", [at_each_place, at_each_check], ids=["places", "looks"])
+@pytest.mark.parametrize("medium", MEDIA)
+def test_an_interrupted_change_of_the_rate_is_made_again(open_ends, medium, search):
+    ends = open_ends(MEDIA[medium])
+    limits = itertools.cycle([rate.Fixed("40MB/s"), rate.Fixed("50MB/s")])
+
+    def change():
+        ends.pub.set_rate(next(limits), timeout_s=5)
+
+    def after(where):
+        limit = next(limits)
+        thread = in_thread(lambda: ends.pub.set_rate(limit, timeout_s=5))
+        thread.join(10)
+        assert not thread.is_alive(), where
+        assert limit.to_text() in ends.pub.channel, where
+        ends.pub.send(MARK, timeout_s=5)
+        assert ends.sub.get(timeout_s=5) == MARK, where
+
+    assert search(change, after) >= (20 if search is at_each_place else 1)
