@@ -16,6 +16,7 @@ import re
 import signal
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import FrameType
@@ -30,12 +31,13 @@ from tests.net.run import CONTROL_BYTES, Flow, run
 RESULTS = ROOT / "build" / "net" / "results.json"
 TRACKS = RESULTS.with_name("tracks.json")
 PAGE = ROOT / "docs" / "results" / "network.md"
+#: Name of the cell, name of the case, its runs.
+Results = dict[str, dict[str, list[dict[str, Any]]]]
 #: What a run takes beside its flows' time.
 AROUND_S = 1.8
 
 
-def load(path: Path) -> dict[str, dict[str, list[dict[str, Any]]]]:
-    """Name of the cell, name of the case, its runs."""
+def load(path: Path) -> Results:
     return json.loads(path.read_text()) if path.exists() else {}
 
 
@@ -44,51 +46,58 @@ def save(path: Path, results: dict[str, Any]) -> None:
     path.write_text(json.dumps(results, indent=1))
 
 
-def run_cell(cell: Cell, times: int | None) -> dict[str, list[dict[str, Any]]]:
-    results: dict[str, list[dict[str, Any]]] = {}
-    for case in cell.cases:
-        for number in range(min(case.times, times or case.times)):
-            done = run(cell.link, case.flows, case.seconds)
-            results.setdefault(case.name, []).append(figures(case, done))
-            print(f"net: {cell.name}: {case.name} {number + 1}: {said(results, case)}", flush=True)
-    return results
+def lacking(chosen: Sequence[Cell], results: Results, times: int | None) -> list[tuple[Cell, Case]]:
+    """The runs that results lack: first one of each case, then the second ones, and so on."""
+    found = []
+    for number in range(times or cells.TIMES):
+        for cell in chosen:
+            have = results.get(cell.name, {})
+            found += [
+                (cell, case)
+                for case in cell.cases
+                if len(have.get(case.name, ())) <= number < case.times
+            ]
+    return found
 
 
-def said(results: dict[str, list[dict[str, Any]]], case: Case) -> str:
-    last = results[case.name][-1]
-    ratios = " ".join(f"{ratio:.2f}" for ratio in last["ratio"])
-    more = f", bed lost {last['bed_loss']:.2%}" if "bed_loss" in last else ""
-    return f"{ratios} of the ceiling, {last['dropped']:.1%} dropped{more}"
-
-
-def seconds_of(chosen: list[Cell], times: int | None) -> float:
-    return sum(
-        min(case.times, times or case.times) * (case.seconds + AROUND_S)
-        for cell in chosen
-        for case in cell.cases
-    )
+def said(case: Case, found: dict[str, Any]) -> str:
+    ratios = " ".join(f"{ratio:.2f}" for ratio in found["ratio"])
+    more = f", bed lost {found['bed_loss']:.2%}" if "bed_loss" in found else ""
+    return f"{case.name}: {ratios} of the ceiling, {found['dropped']:.1%} dropped{more}"
 
 
 def run_table(options: argparse.Namespace) -> None:
-    is_whole = not (options.only or options.missing)
-    results = {} if is_whole else load(options.results)
-    chosen = [
-        cell
-        for cell in cells.table()
-        if re.search(options.only, cell.name) and not (options.missing and cell.name in results)
-    ]
-    print(f"net: {len(chosen)} cells, {seconds_of(chosen, options.times) / 60:.0f} minutes")
+    results = load(options.results)
+    chosen = [cell for cell in cells.table() if re.search(options.only, cell.name)]
+    if not options.missing:
+        results = {
+            name: runs for name, runs in results.items() if not re.search(options.only, name)
+        }
+    wanted = lacking(chosen, results, options.times)
+    minutes = sum(case.seconds + AROUND_S for _, case in wanted) / 60
+    print(f"net: {len(wanted)} runs, {minutes:.0f} minutes", flush=True)
     if options.list:
         for cell in chosen:
             print(f"  {cell.name}")
         return
     until_s = time.monotonic() + 60 * options.minutes
-    for cell in chosen:
-        if time.monotonic() + seconds_of([cell], options.times) > until_s:
+    for cell, case in wanted:
+        if time.monotonic() + case.seconds + AROUND_S > until_s:
             print("net: the time is used up; --missing continues")
             break
-        results[cell.name] = run_cell(cell, options.times)
+        found = figures(case, run(cell.link, case.flows, case.seconds))
+        print(f"net: {cell.name}: {said(case, found)}", flush=True)
+        results.setdefault(cell.name, {}).setdefault(case.name, []).append(found)
         save(options.results, results)
+
+
+def complete(results: Results) -> Results:
+    """The cells of which each case has a run."""
+    return {
+        cell.name: results[cell.name]
+        for cell in cells.table()
+        if all(case.name in results.get(cell.name, {}) for case in cell.cases)
+    }
 
 
 def run_picture(options: argparse.Namespace) -> None:
@@ -97,7 +106,7 @@ def run_picture(options: argparse.Namespace) -> None:
 
 
 def write_page(options: argparse.Namespace) -> None:
-    results = load(options.results)
+    results = complete(load(options.results))
     if not results or not options.tracks.exists():
         print(f"net: no page: {options.results} or {options.tracks} is missing")
         return
@@ -143,9 +152,9 @@ def parser() -> argparse.ArgumentParser:
     for one in (made, table):
         one.add_argument("--only", default="", help="cells whose name this expression finds")
         one.add_argument("--times", type=int, help="runs of a case at most")
-        one.add_argument("--missing", action="store_true", help="only cells without results")
+        one.add_argument("--missing", action="store_true", help="only runs that there are not")
         one.add_argument("--list", action="store_true", help="print the cells and run none")
-        one.add_argument("--minutes", type=float, default=60.0, help="begin no cell beyond")
+        one.add_argument("--minutes", type=float, default=60.0, help="begin no run beyond")
         one.add_argument("--results", type=Path, default=RESULTS)
     drawn = commands.add_parser("picture")
     drawn.set_defaults(act=run_picture)

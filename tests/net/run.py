@@ -105,6 +105,10 @@ class Run:
         to_ns = self.ended_ns if to_s is None else self.ns(to_s)
         return self.report.forward(self.outcomes[number].name, self.ns(from_s), to_ns)
 
+    def whole(self, number: int) -> Counts:
+        """The same, to the end of the link, when the readers have ended too."""
+        return self.report.forward(self.outcomes[number].name, 0, self.report.lines[-1].at_ns)
+
     def wait_p95_ms(self, from_s: float = 5.0) -> float:
         """Queueing delay at the bottleneck that 95 % of the time is not exceeded."""
         return quantile(self.report.waits_between(self.ns(from_s), self.ended_ns), 0.95)
@@ -112,9 +116,8 @@ class Run:
     def bed_loss(self, number: int) -> float:
         """Share of a paced flow that is missing for another reason than the link's random loss."""
         outcome = self.outcomes[number]
-        last = self.report.lines[-1].at_ns + 1
-        lost = self.report.forward(outcome.name, 0, last).lost
-        return max(0, outcome.sent - outcome.came - lost) / max(outcome.sent, 1)
+        missing = outcome.sent - outcome.came - self.whole(number).lost
+        return max(0, missing) / max(outcome.sent, 1)
 
 
 def _line(process: subprocess.Popen[str]) -> str:

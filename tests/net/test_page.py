@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.net import cells, page, picture, verdict
+from tests.net.__main__ import complete, lacking
 from tests.net.cells import Cell
 
 TABLE = cells.table()
@@ -102,6 +103,23 @@ def test_a_page_of_some_cells_can_be_written() -> None:
     written = page.text(TABLE, some)
     assert "## Beside TCP" not in written
     assert f"2 of {len(TABLE)} cells have results." in written
+
+
+def test_a_table_is_run_in_rounds_and_continued() -> None:
+    """First one run of each case, so that a table that was cut is whole as far as it can be."""
+    cell, other = TABLE[:2]
+    results: dict[str, Any] = {}
+    wanted = lacking([cell, other], results, None)
+    once = len(cell.cases) + len(other.cases)
+    assert [one for one, _ in wanted[:once]] == [cell] * len(cell.cases) + [other] * len(
+        other.cases
+    )
+    assert len(wanted) == sum(case.times for one in (cell, other) for case in one.cases)
+    for one, case in wanted[:7]:
+        results.setdefault(one.name, {}).setdefault(case.name, []).append({})
+    assert lacking([cell, other], results, None) == wanted[7:]
+    assert lacking([cell], results, 1) == []
+    assert list(complete(results)) == [cell.name]
 
 
 def test_the_picture_is_drawn(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ A cell whose control lost too much says nothing: there virtual time decides.
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -192,7 +191,7 @@ def _start(found: Found) -> Iterator[Check]:
     worst = [(value, f"{cell.name}, {case}") for cell, case, value in slow]
     yield from _worst("start: drops, most", worst, 0.05, False)
     half = [
-        (min(middle(runs[OWN[0]], "half_after_round_trips"), math.inf), cell.name)
+        (middle(runs[OWN[0]], "half_after_round_trips"), cell.name)
         for cell, runs in found.of("alone")
         if cell.link.rtt_ms >= 10
     ]
