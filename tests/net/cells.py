@@ -17,6 +17,8 @@ RTTS_MS = (1.0, 10.0, 40.0)
 QUEUES = (0.25, 1.0, 3.0)
 QUEUES_BESIDE = (0.5, 1.0, 2.0)
 QUEUE_LEAST_KB = 64.0
+BARE_RATES_MBIT = (20.0, 100.0, 200.0, 300.0)
+BARE_QUEUE_KB = 30.0
 LOSSES = (0.01, 0.02)
 STREAMS = (2, 4, 8)
 #: Seconds before what counts, and seconds that count.
@@ -30,6 +32,8 @@ SHORT, LONG = 1_000, 1_000_000
 TIMES = 3
 #: More than this share lost by the control: virtual time decides.
 CONTROL_LOSS_MOST = 0.003
+#: Less of its pace than this: the machine was too busy for anybody.
+CONTROL_PACE_LEAST = 0.9
 
 MTU_BYTES = 1408
 HEADER_BYTES = 32
@@ -183,5 +187,11 @@ def changing() -> Iterator[Cell]:
         )
 
 
+def bare() -> Iterator[Cell]:
+    """The control by itself, with shorter queues than any other cell has: what the bed can do."""
+    for rate_mbit in BARE_RATES_MBIT:
+        yield Cell("bare", Link(rate_mbit, 1.0, BARE_QUEUE_KB), (control(),))
+
+
 def table() -> list[Cell]:
-    return [*alone(), *lossy(), *beside(), *streams(), *changing()]
+    return [*bare(), *alone(), *lossy(), *beside(), *streams(), *changing()]
