@@ -127,10 +127,11 @@ def test_an_interrupt_in_the_sleep_leaves_the_lock_free() -> None:
     before = signal.signal(signal.SIGALRM, handler)
     try:
         for _ in range(50):
-            signal.setitimer(signal.ITIMER_REAL, 0.0005)
             started_s = time.monotonic()
-            with pytest.raises(Stop), condition:
-                condition.wait(30)
+            with pytest.raises(Stop):
+                signal.setitimer(signal.ITIMER_REAL, 0.0005)
+                with condition:
+                    condition.wait(30)
             assert time.monotonic() - started_s < 20
             assert is_free(condition)
     finally:
