@@ -117,24 +117,24 @@ def test_an_end_that_fails_is_told() -> None:
         (("bbr",), 0.5),
         (("rstream",), 0.1),
         (("rstream:1000000",), 0.1),
-        (("rstream", "cubic"), 0.02),
-        (("rstream", "rstream"), 0.02),
+        (("rstream", "cubic"), 0.3),
+        (("rstream", "rstream"), 0.1),
     ],
 )
 def test_flows_go_through_the_link(kinds: tuple[str, ...], least: float) -> None:
-    """Each kind alone and rstream beside others: all arrive, none is faster than the link."""
+    """Each kind alone and rstream beside others: all arrive, and not faster than the link."""
     flows = [
         Flow(kind.partition(":")[0], int(kind.partition(":")[2] or CONTROL_BYTES)) for kind in kinds
     ]
     done = run(Link(20, 10, 64), flows, 4.0)
     shares = [done.share(number, 1.0) for number in range(len(flows))]
     most = max(ceiling(flow.kind, flow.size) for flow in flows)
-    assert min(shares) >= least, shares
+    assert least <= sum(shares), shares
     assert sum(shares) <= 1.03 * most, shares
     assert done.report.device_drops == 0
     for number, outcome in enumerate(done.outcomes):
         counts = done.whole(number)
-        assert counts.passed_bytes >= outcome.had[-1]
+        assert counts.passed_bytes >= outcome.had[-1] > 0
         assert counts.lost == 0
 
 
