@@ -1,6 +1,6 @@
-/* law_steps.c: the laws of rate, tokens, fill and budget, one event per line of stdin, one line of
- * state on stdout after each. tests/unit/test_flow_models.py drives it beside the models in
- * tests/models/.
+/* law_steps.c: the laws of rate, tokens, fill, budget and path, one event per line of stdin, one
+ * line of state on stdout after each. tests/unit/test_flow_models.py and test_path_model.py drive
+ * it beside the models in tests/models/.
  *
  *   rate LAW now initial least most floor target detect is_group window step increase decrease
  *        datagrams
@@ -20,12 +20,16 @@
  *   ask bytes datagrams now              spend bytes datagrams now
  *   grant kind bytes memory least most new_share threshold all_share connections granted
  *   room granted unacknowledged          share room unacknowledged streams
- *   step connection stream */
+ *   step connection stream
+ *   path datagram rtt                    gone position bytes now         silence now
+ *   item now contiguous highest received since missing clock hold fresh
+ *   arrival                              came from to now rtt            tell contiguous now */
 #include "flow/budget.h"
 #include "flow/fair_share.h"
 #include "flow/fill.h"
 #include "flow/fill_suppress.h"
 #include "flow/fill_window.h"
+#include "flow/path.h"
 #include "flow/rate.h"
 #include "flow/standstill.h"
 #include "flow/tokens.h"
@@ -42,6 +46,8 @@ typedef struct lab_t {
     rsti_tokens_t tokens;
     rsti_fill_truth_t truth;
     rsti_standstill_t standstill;
+    rsti_path_t path;
+    rsti_path_arrival_t arrival;
 } lab_t;
 
 static double real(void)
@@ -338,6 +344,74 @@ static bool do_budget(const char *word)
     return true;
 }
 
+static void print_path(const rsti_path_t *path, bool is_news)
+{
+    const rsti_path_track_t *track = &path->track;
+    printf("%d %d %.17g %.17g %.17g %.17g %.17g %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64
+           " %" PRId64 " %" PRId64 "\n",
+        is_news, (int)path->state, path->window, path->least_s, path->queue_s, path->usual,
+        path->shallow, rsti_path_limit(path, track->now_ns), rsti_path_pace(path),
+        rsti_path_run(path), rsti_path_under_way(track), track->refused_count, track->old_count);
+}
+
+static bool do_path(lab_t *lab, const char *word)
+{
+    rsti_path_t *path = &lab->path;
+    bool is_news = false;
+    if (strcmp(word, "path") == 0) {
+        rsti_path_params_t params = {.datagram = (int32_t)whole()};
+        params.rtt_ns = whole();
+        rsti_path_fini(path);
+        if (rsti_path_init(path, &params) != 0) {
+            return false;
+        }
+    } else if (strcmp(word, "gone") == 0) {
+        const int64_t position = whole(), bytes = whole();
+        rsti_path_on_sent(path, position, bytes, whole());
+    } else if (strcmp(word, "silence") == 0) {
+        rsti_path_on_silence(path, whole());
+    } else if (strcmp(word, "item") == 0) {
+        const int64_t now_ns = whole();
+        rsti_path_item_t item = {.contiguous = whole()};
+        item.highest = whole();
+        item.received = whole();
+        item.since = whole();
+        item.missing = whole();
+        item.clock_ns = whole();
+        item.hold_ns = whole();
+        item.fresh_ns = whole();
+        is_news = rsti_path_on_item(path, &item, now_ns);
+    } else {
+        return false;
+    }
+    print_path(path, is_news);
+    return true;
+}
+
+static bool do_arrival(lab_t *lab, const char *word)
+{
+    rsti_path_arrival_t *arrival = &lab->arrival;
+    if (strcmp(word, "arrival") == 0) {
+        rsti_path_arrival_init(arrival, 0, 0);
+        printf("0\n");
+    } else if (strcmp(word, "came") == 0) {
+        const int64_t from = whole(), to = whole();
+        rsti_path_arrival_on_data(arrival, from, to, whole());
+        printf("%" PRId64 "\n", rsti_path_arrival_due_ns(arrival, whole()));
+    } else if (strcmp(word, "tell") == 0) {
+        rsti_path_item_t item;
+        const int64_t contiguous = whole();
+        rsti_path_arrival_tell(arrival, contiguous, whole(), &item);
+        printf("%" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64
+               " %" PRId64 "\n",
+            item.contiguous, item.highest, item.received, item.since, item.missing, item.clock_ns,
+            item.hold_ns, item.fresh_ns);
+    } else {
+        return false;
+    }
+    return true;
+}
+
 int main(void)
 {
     static lab_t lab;
@@ -349,7 +423,8 @@ int main(void)
         }
         if (!do_rate(&lab, word) && !do_fill(&lab, word) && !do_suppress(&lab, word)
             && !do_budget(word) && !do_truth(&lab, word) && !do_stand(&lab, word) && !do_share(word)
-            && !do_window(&lab, word) && !do_tokens(&lab, word)) {
+            && !do_window(&lab, word) && !do_path(&lab, word) && !do_arrival(&lab, word)
+            && !do_tokens(&lab, word)) {
             fprintf(stderr, "unknown: %s\n", word);
             return 2;
         }
