@@ -727,6 +727,16 @@ def lab_run(records: Buffer, /) -> tuple[bytes, bytes]:
     record and the field. The GIL is released.
     """
 
+def lab_traffic_columns() -> tuple[str, ...]:
+    """Column names of a flow's samples in the rows of ``lab_run_traffic``."""
+
+def lab_run_traffic(records: Buffer, /) -> bytes:
+    """Run flows on a link in virtual time, datagram by datagram: rows of samples, float64.
+
+    ``records`` as of ``lab_run``: a link, its changes, and flows. Raises InvalidArgument naming the
+    record and the field. The GIL is released.
+    """
+
 def lab_run_agents(records: Buffer, dir: str | bytes | PathLike[str], /) -> tuple[bytes, bytes]:
     """As ``lab_run``, on real media drivers and a network in memory.
 

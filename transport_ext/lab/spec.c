@@ -146,7 +146,24 @@ static int check_whole(const rsti_lab_spec_t *spec)
     return check_references(spec);
 }
 
-int rsti_lab_spec_init(rsti_lab_spec_t *spec, const double *values, size_t count)
+/* A run of flows on a link. */
+static int check_link(const rsti_lab_spec_t *spec)
+{
+    const int32_t flows = spec->counts[RSTI_LAB_FLOW];
+    if (spec->counts[RSTI_LAB_LINK] != 1 || flows < 1 || flows > RSTI_LAB_FLOWS_MAX) {
+        return RST_SET_ERR(RST_EINVAL, "%d records link, must be one, with 1 ... %d flows, not %d",
+            spec->counts[RSTI_LAB_LINK], RSTI_LAB_FLOWS_MAX, flows);
+    }
+    for (int32_t i = 0; i < flows; i++) {
+        if ((int32_t)spec->flow[i].kind == RSTI_LAB_FLOW_FIXED && !(spec->flow[i].app_rate > 0)) {
+            return RST_SET_ERR(RST_EINVAL, "flow %d: fixed, and has no app_rate", i);
+        }
+    }
+    return 0;
+}
+
+static int decode(rsti_lab_spec_t *spec, const double *values, size_t count,
+    int (*check)(const rsti_lab_spec_t *))
 {
     *spec = (rsti_lab_spec_t){0};
     int result = survey(spec, values, count);
@@ -154,12 +171,22 @@ int rsti_lab_spec_init(rsti_lab_spec_t *spec, const double *values, size_t count
         result = copy(spec, values, count);
     }
     if (result == 0) {
-        result = check_whole(spec);
+        result = check(spec);
     }
     if (result < 0) {
         rsti_lab_spec_fini(spec);
     }
     return result;
+}
+
+int rsti_lab_spec_init(rsti_lab_spec_t *spec, const double *values, size_t count)
+{
+    return decode(spec, values, count, check_whole);
+}
+
+int rsti_lab_spec_init_link(rsti_lab_spec_t *spec, const double *values, size_t count)
+{
+    return decode(spec, values, count, check_link);
 }
 
 void rsti_lab_spec_fini(rsti_lab_spec_t *spec)

@@ -10,6 +10,9 @@
  *   image      a sender's stream at a consumer: buffer, window, reports
  *   liar       an image that sends false reports
  *   forger     a sender of reports that is not a receiver of the group
+ *   link       instead of run: length, seed, and the bottleneck that all flows share
+ *   change     from a time on, the rate of the link (ordered by time)
+ *   flow       a sender and its receiver on the link, by a law of the path
  *
  * Decoding validates; a refused record is named with its number, field and limits. */
 #ifndef RSTI_LAB_SPEC_H
@@ -21,6 +24,7 @@
 #define RSTI_LAB_IMAGES_MAX 4096
 #define RSTI_LAB_NEVER 9e15 /* ns: no such time */
 #define RSTI_LAB_SEED_MAX 9e15 /* whole numbers */
+#define RSTI_LAB_FLOWS_MAX 64
 
 /* F(name, least, most) */
 /* clang-format off */
@@ -52,6 +56,14 @@
     F(sender, 0, 4096) F(from_ns, 0, RSTI_LAB_NEVER) F(to_ns, 0, RSTI_LAB_NEVER) \
     F(period_ns, 1e4, 1e10) F(kind, 0, 3) F(image, 0, 4096) F(allowed, 0, 1e12) F(fill, 0, 2) \
     F(drain, 0, 1e12)
+#define RSTI_LAB_LINK_FIELDS(F) \
+    F(rate, 1e4, 1e10) F(queue_bytes, 1500, 5e9) F(loss, 0, 0.5) F(control_loss, 0, 0.5) \
+    F(duration_ns, 1e6, 1e13) F(sample_ns, 1e3, 1e10) F(seed, 0, RSTI_LAB_SEED_MAX)
+#define RSTI_LAB_CHANGE_FIELDS(F) F(at_ns, 0, RSTI_LAB_NEVER) F(rate, 1e4, 1e10)
+#define RSTI_LAB_FLOW_FIELDS(F) \
+    F(kind, 0, 3) F(rtt_ns, 1e4, 1e10) F(datagram, 64, 65536) F(window_bytes, 1500, 1e10) \
+    F(begins_ns, 0, RSTI_LAB_NEVER) F(ends_ns, 0, RSTI_LAB_NEVER) F(app_rate, 0, 1e12) \
+    F(nak_delay_ns, 0, 1e9) F(stall_every_ns, 0, 1e12) F(stall_ns, 0, 1e10)
 /* clang-format on */
 
 /* K(word, WORD): the word is also the struct's name and the record's */
@@ -59,7 +71,9 @@
     K(run, RUN)                                                                                    \
     K(sender, SENDER)                                                                              \
     K(consumer, CONSUMER)                                                                          \
-    K(level, LEVEL) K(pause, PAUSE) K(image, IMAGE) K(liar, LIAR) K(forger, FORGER)
+    K(level, LEVEL)                                                                                \
+    K(pause, PAUSE)                                                                                \
+    K(image, IMAGE) K(liar, LIAR) K(forger, FORGER) K(link, LINK) K(change, CHANGE) K(flow, FLOW)
 
 #define RSTI_LAB_FIELD(name, least, most) double name;
 #define RSTI_LAB_STRUCT(word, WORD)                                                                \
@@ -94,6 +108,13 @@ typedef enum rsti_lab_forgery_t {
     RSTI_LAB_REPLAYS = 3,         /* an image's own report, overheard before from_ns */
 } rsti_lab_forgery_t;
 
+typedef enum rsti_lab_flow_kind_t {
+    RSTI_LAB_FLOW_PATH = 0,  /* a stream of rstream, by flow/path.h */
+    RSTI_LAB_FLOW_CUBIC = 1, /* TCP */
+    RSTI_LAB_FLOW_BBR = 2,
+    RSTI_LAB_FLOW_FIXED = 3, /* a paced sender of app_rate that listens to nobody */
+} rsti_lab_flow_kind_t;
+
 typedef struct rsti_lab_spec_t {
     rsti_lab_run_spec_t *run;
     rsti_lab_sender_spec_t *sender;
@@ -103,12 +124,17 @@ typedef struct rsti_lab_spec_t {
     rsti_lab_image_spec_t *image;
     rsti_lab_liar_spec_t *liar;
     rsti_lab_forger_spec_t *forger;
+    rsti_lab_link_spec_t *link;
+    rsti_lab_change_spec_t *change;
+    rsti_lab_flow_spec_t *flow;
     int32_t counts[RSTI_LAB_KIND_COUNT];
 } rsti_lab_spec_t;
 
 /* values: records one after the other, each its kind and then its fields. 0 or -RST_EINVAL
  * or -RST_ENOMEM, with a text; what was made is freed then. */
 int rsti_lab_spec_init(rsti_lab_spec_t *spec, const double *values, size_t count);
+/* The same for flows on a link. */
+int rsti_lab_spec_init_link(rsti_lab_spec_t *spec, const double *values, size_t count);
 void rsti_lab_spec_fini(rsti_lab_spec_t *spec);
 
 #endif

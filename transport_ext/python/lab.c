@@ -1,12 +1,13 @@
 /* lab.c: the laboratory as functions: what a run consists of, what comes out, and the run itself,
- * by the queue engine (lab/lab.h) or by real agents (lab/agents.h), in virtual or in real time,
- * without the GIL. */
+ * by the queue engine (lab/lab.h), by real agents (lab/agents.h), in virtual or in real time, or by
+ * flows on a link (lab/traffic.h), without the GIL. */
 #include "client.h"
 
 #include "flow/rate.h"
 #include "flow/saturate.h"
 #include "lab/agents.h"
 #include "lab/lab.h"
+#include "lab/traffic.h"
 
 #include <string.h>
 
@@ -120,6 +121,35 @@ static PyObject *lab_run(PyObject *module, PyObject *argument)
     Py_END_ALLOW_THREADS outcome = take_outcome(&lab.samples);
     rsti_lab_fini(&lab);
     return outcome;
+}
+
+static PyObject *lab_traffic_columns(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    return texts(rsti_lab_traffic_columns, RSTI_LAB_TRAFFIC_FLOW_WIDTH);
+}
+
+static PyObject *lab_run_traffic(PyObject *module, PyObject *argument)
+{
+    Py_buffer records;
+    rsti_lab_traffic_t traffic;
+    size_t count = 0;
+    const double *values = records_of(argument, &records, &count);
+
+    if (values == NULL) {
+        return NULL;
+    }
+    const int result = rsti_lab_traffic_init(&traffic, values, count);
+    PyBuffer_Release(&records);
+    if (result < 0) {
+        return rsti_py_raise(rsti_py_state_of_module(module), result);
+    }
+    Py_BEGIN_ALLOW_THREADS rsti_lab_traffic_run(&traffic);
+    Py_END_ALLOW_THREADS PyObject *rows = PyBytes_FromStringAndSize((const char *)traffic.values,
+        (Py_ssize_t)(traffic.row_count * traffic.row_width) * (Py_ssize_t)sizeof(double));
+    rsti_lab_traffic_fini(&traffic);
+    return rows;
 }
 
 /* The arguments of a run by real agents, and its set up. 0 or -1 with an exception set. */
@@ -244,6 +274,11 @@ PyMethodDef rsti_py_lab_methods[] = {
     {"lab_run", lab_run, METH_O,
         "lab_run($module, records, /)\n--\n\n"
         "Doubles: each record its kind and its fields. Rows of samples and of results, as bytes."},
+    {"lab_traffic_columns", lab_traffic_columns, METH_NOARGS,
+        "Names of a flow's samples in the rows of lab_run_traffic."},
+    {"lab_run_traffic", lab_run_traffic, METH_O,
+        "lab_run_traffic($module, records, /)\n--\n\n"
+        "As lab_run, by flows on a link. Rows of samples, as bytes."},
     {"lab_run_agents", (PyCFunction)(void (*)(void))lab_run_agents, METH_FASTCALL,
         "lab_run_agents($module, records, dir, /)\n--\n\n"
         "As lab_run, by real agents whose files lie in dir, an empty directory."},
