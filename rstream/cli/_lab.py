@@ -1,4 +1,4 @@
-"""``rstream lab``: run an experiment, families of consumers, or a recorded consumer."""
+"""``rstream lab``: run an experiment, families of consumers or of links, or a recorded consumer."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from rstream.lab.comparison import compare
 from rstream.lab.experiments import BASELINES, EXPERIMENTS, REAL, Plan, real_plan, seeds_of
 from rstream.lab.families import Family, families, recorded, seeds
 from rstream.lab.families_report import as_html, as_json, as_markdown, passed
+from rstream.lab.links import LINK_FAMILIES
+from rstream.lab.links_report import compare_links, links_json, links_markdown, links_verdict
 from rstream.lab.scenario import LAWS
 from rstream.lab.world import QUEUES
 
@@ -29,6 +31,8 @@ ON_SOCKETS: Final = "E7"
 ALWAYS_BY_AGENTS: Final = ("E6", ON_SOCKETS)
 #: The words for all families.
 ALL: Final = ("families", "all")
+#: The word for all families of links.
+LINKS: Final = "links"
 #: The suffix of a recorded consumer's file.
 TRACE: Final = ".trace"
 #: Default draws of a family: two of each size of group.
@@ -45,19 +49,33 @@ def _is_families(options: Namespace) -> bool:
     return name in families() or name in ALL or name.endswith(TRACE)
 
 
+def _is_links(options: Namespace) -> bool:
+    return options.experiment == LINKS or options.experiment in LINK_FAMILIES
+
+
 def _refusal(options: Namespace) -> str | None:
     """The reason why these options cannot be used; None when they can."""
     name: str = options.experiment
-    if name not in EXPERIMENTS and not _is_families(options):
+    if name not in EXPERIMENTS and not _is_families(options) and not _is_links(options):
         return (
             f"no experiment or family {name!r}; there are {', '.join(EXPERIMENTS)}, "
-            f"{', '.join(families())}; families: all of these; FILE{TRACE}: a recording"
+            f"{', '.join(families())}; families: all of these; FILE{TRACE}: a recording; "
+            f"{', '.join(LINK_FAMILIES)}; {LINKS}: all of these"
         )
     if options.seeds is not None and options.seeds < 1:
         return f"--seeds {options.seeds}: at least 1"
     if options.plot and Path(options.plot).suffix not in (".png", ".html"):
         return f"--plot {options.plot}: the name must end in .png or .html"
+    if _is_links(options):
+        return _links_refusal(options)
     return _families_refusal(options) if _is_families(options) else _experiment_refusal(options)
+
+
+def _links_refusal(options: Namespace) -> str | None:
+    for option in ("real", "queues", "baselines", "law", "agents_share", "plot"):
+        if getattr(options, option):
+            return f"--{option.replace('_', '-')}: families of links have it not; leave it out"
+    return None
 
 
 def _families_refusal(options: Namespace) -> str | None:
@@ -141,6 +159,22 @@ def _run_families(options: Namespace) -> bool:
     return passed(rows)
 
 
+def _run_links(options: Namespace) -> bool:
+    """Run families of links beside the yardsticks; returns whether all limits hold."""
+    name = options.experiment
+    shown = list(LINK_FAMILIES.values()) if name == LINKS else [LINK_FAMILIES[name]]
+    chosen = seeds(options.seeds or RUNS, is_training=options.train)
+    with Progress(f"rstream lab {name}", "draws", len(shown) * len(chosen)) as progress:
+        rows = compare_links(shown, chosen, on_done=progress.reach)
+    text = links_markdown(rows, is_training=options.train)
+    print(text, end="")
+    if options.markdown:
+        Path(options.markdown).write_text(text)
+    if options.json:
+        Path(options.json).write_text(links_json(rows) + "\n")
+    return all(figure.passed for figure, _, _ in links_verdict(rows))
+
+
 def run(options: Namespace) -> int:
     """Run the experiment or families.
 
@@ -150,6 +184,8 @@ def run(options: Namespace) -> int:
     if refusal := _refusal(options):
         return _refuse(refusal)
     try:
+        if _is_links(options):
+            return 0 if _run_links(options) else 1
         if _is_families(options):
             return 0 if _run_families(options) else 1
         with Progress(f"rstream lab {options.experiment}", "runs") as progress:

@@ -251,21 +251,22 @@ def _add_lab(lab: argparse.ArgumentParser) -> None:
     lab.add_argument(
         "experiment",
         metavar="NAME",
-        help="an experiment (E1 ... E10), a family of consumers, families (all of them), or "
-        "FILE.trace, a recorded consumer",
+        help="an experiment (E1 ... E10), a family of consumers, families (all of them), "
+        "FILE.trace, a recorded consumer, a family of links, or links (all of those)",
     )
     lab.add_argument(
         "--seeds",
         "--runs",
         type=int,
         metavar="N",
-        help="runs per law (default 10, E4 60, E10 40; with --real 10, E4 20; families 6)",
+        help="runs per law (default 10, E4 60, E10 40; with --real 10, E4 20; families and links "
+        "6)",
     )
     lab.add_argument("--law", metavar="LAW", help="families: the law to judge (default adaptive)")
     lab.add_argument(
         "--train",
         action="store_true",
-        help="families: draw from the training seeds, on which parameters may be chosen",
+        help="families and links: draw from the training seeds, on which parameters may be chosen",
     )
     lab.add_argument(
         "--agents-share",
@@ -274,7 +275,9 @@ def _add_lab(lab: argparse.ArgumentParser) -> None:
         metavar="S",
         help="families: the share of the runs that media drivers run (0 to 1, default 0)",
     )
-    lab.add_argument("--markdown", metavar="FILE", help="families: write the table there, too")
+    lab.add_argument(
+        "--markdown", metavar="FILE", help="families and links: write the table there, too"
+    )
     lab.add_argument(
         "--baselines",
         metavar="LAWS",

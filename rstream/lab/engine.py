@@ -17,7 +17,7 @@ from rstream.errors import ConfigError
 from rstream.lab.reaction import DETECT_S, TARGET_DELAY_S
 from rstream.lab.scenario import FORGERIES, LAWS, Scenario, Sender
 
-__all__ = ("Run", "run")
+__all__ = ("Records", "Run", "ns", "run")
 
 _NEVER_NS: Final = 9e15
 _RATES: Final = ("adaptive", "nak", "fixed", "aimd", "unlimited")
@@ -56,15 +56,23 @@ def _kinds() -> dict[str, tuple[int, tuple[str, ...]]]:
     }
 
 
-def _ns(seconds: float) -> float:
+def ns(seconds: float) -> float:
+    """A time as records have it."""
     return _NEVER_NS if math.isinf(seconds) else round(seconds * 1e9)
 
 
-class _Records:
+class Records:
+    """Records of a run, one after the other."""
+
     def __init__(self) -> None:
         self.values: array[float] = array("d")
 
     def add(self, kind: str, /, **fields: float) -> None:
+        """Add a record with all fields of its kind.
+
+        Raises:
+            ConfigError: a field that the kind does not have.
+        """
         number, names = _kinds()[kind]
         if unknown := fields.keys() - set(names):
             raise ConfigError(
@@ -91,23 +99,23 @@ def _law_fields(sender: Sender) -> tuple[dict[str, float], dict[str, float]]:
     return of_sender, of_image
 
 
-def _add_sender(records: _Records, sender: Sender) -> None:
+def _add_sender(records: Records, sender: Sender) -> None:
     kind = LAWS[sender.law.name]
     records.add(
         "sender",
         law=_RATES.index(kind.rate),
         fc=_FCS.index(kind.fc),
-        rtt_ns=_ns(sender.rtt_s),
+        rtt_ns=ns(sender.rtt_s),
         link_rate=sender.link_rate,
         mtu=sender.mtu,
-        timeout_ns=_ns(sender.receiver_timeout_s),
+        timeout_ns=ns(sender.receiver_timeout_s),
         loss=sender.loss,
         control_loss=sender.control_loss,
-        nak_delay_ns=_ns(sender.nak_delay_s),
+        nak_delay_ns=ns(sender.nak_delay_s),
         history_bytes=sender.history_bytes,
         group_size=sender.group_size,
-        begins_ns=_ns(sender.begins_s),
-        ends_ns=_ns(sender.ends_s),
+        begins_ns=ns(sender.begins_s),
+        ends_ns=ns(sender.ends_s),
         app_rate=sender.app_rate,
         backlog_bytes=sender.backlog_bytes,
         **_law_fields(sender)[0],
@@ -116,12 +124,12 @@ def _add_sender(records: _Records, sender: Sender) -> None:
 
 def pack(scenario: Scenario, seed: int) -> bytes:
     """The records of a run, as the C engines read them."""
-    records = _Records()
+    records = Records()
     records.add(
         "run",
-        step_ns=_ns(scenario.step_s),
-        duration_ns=_ns(scenario.seconds),
-        sample_ns=_ns(scenario.sample_s),
+        step_ns=ns(scenario.step_s),
+        duration_ns=ns(scenario.seconds),
+        sample_ns=ns(scenario.sample_s),
         seed=seed,
         traced_images=min(scenario.traced, len(scenario.images)),
     )
@@ -131,17 +139,17 @@ def pack(scenario: Scenario, seed: int) -> bytes:
         records.add(
             "consumer",
             noise=consumer.noise,
-            noise_ns=_ns(consumer.noise_s),
+            noise_ns=ns(consumer.noise_s),
             in_turn=consumer.in_turn,
             forward_to=consumer.forward_to,
-            dies_ns=_ns(consumer.dies_s),
-            hangs_ns=_ns(consumer.hangs_s),
-            evict_ns=_ns(consumer.evict_after_s),
+            dies_ns=ns(consumer.dies_s),
+            hangs_ns=ns(consumer.hangs_s),
+            evict_ns=ns(consumer.evict_after_s),
         )
         for at_s, rate in sorted(consumer.levels):
-            records.add("level", consumer=number, at_ns=_ns(at_s), bytes_per_s=rate)
+            records.add("level", consumer=number, at_ns=ns(at_s), bytes_per_s=rate)
         for at_s, length_s in consumer.pauses:
-            records.add("pause", consumer=number, at_ns=_ns(at_s), length_ns=_ns(length_s))
+            records.add("pause", consumer=number, at_ns=ns(at_s), length_ns=ns(length_s))
     for image in scenario.images:
         sender = scenario.senders[image.sender]
         kind = LAWS[sender.law.name]
@@ -159,9 +167,9 @@ def pack(scenario: Scenario, seed: int) -> bytes:
         records.add(
             "liar",
             image=liar.image,
-            from_ns=_ns(liar.from_s),
-            to_ns=_ns(liar.to_s),
-            period_ns=_ns(liar.period_s),
+            from_ns=ns(liar.from_s),
+            to_ns=ns(liar.to_s),
+            period_ns=ns(liar.period_s),
             allowed=liar.allowed,
             fill=liar.fill,
             drain_share=liar.drain_share,
@@ -171,9 +179,9 @@ def pack(scenario: Scenario, seed: int) -> bytes:
             "forger",
             sender=forger.sender,
             kind=FORGERIES.index(forger.kind),
-            from_ns=_ns(forger.from_s),
-            to_ns=_ns(forger.to_s),
-            period_ns=_ns(forger.period_s),
+            from_ns=ns(forger.from_s),
+            to_ns=ns(forger.to_s),
+            period_ns=ns(forger.period_s),
             image=forger.image,
             allowed=forger.allowed,
             fill=forger.fill,

@@ -36,7 +36,7 @@
  *
  * Loss alone is not congestion: it is repaired, and u rises. The round trip of a resend is not
  * exact, and counts only between least and the newest one. Pure: now_ns is an argument. Owner:
- * sender. */
+ * sender. docs/results/links.md has what it does on families of links. */
 #ifndef RSTI_FLOW_PATH_H
 #define RSTI_FLOW_PATH_H
 
