@@ -3,8 +3,8 @@
 Writes build/prove/report.md.
 
 python -m tests.prove [SECTION ...]; the sections are sim sim-coverage sim-faults reliability kills
-hostile interop model churn sanitize fuzz coverage repair families idle soak bench demo (default:
-all)
+hostile interop model churn sanitize fuzz coverage repair families links idle soak bench demo
+(default: all)
 """
 
 from __future__ import annotations
@@ -266,20 +266,24 @@ def idle() -> Outcome:
     return good, "; ".join(lines)
 
 
-def families() -> Outcome:
-    """The adaptive law on families of consumers, 30 draws of each, a tenth by real drivers."""
-    files = ["--markdown", str(OUT / "families.md"), "--plot", str(OUT / "families.html")]
-    arguments = ["lab", "families", "--runs", "30", "--agents-share", "0.1", *files]
-    result = subprocess.run(
-        [sys.executable, "-m", "rstream", *arguments],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    (OUT / "families.log").write_text(result.stdout + result.stderr)
-    lines = re.findall(r"^(?:## Verdict|\* \*\*MISSED).*$", result.stdout, re.MULTILINE)
-    return result.returncode == 0, "; ".join(line.strip("#* ").replace("**", "") for line in lines)
+def laboratory(name: str, *options: str) -> Callable[[], Outcome]:
+    """The laws on all families of a kind, 30 draws of each, on test seeds."""
+
+    def run() -> Outcome:
+        arguments = ["lab", name, "--runs", "30", "--markdown", str(OUT / f"{name}.md"), *options]
+        result = subprocess.run(
+            [sys.executable, "-m", "rstream", *arguments],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        (OUT / f"{name}.log").write_text(result.stdout + result.stderr)
+        lines = re.findall(r"^(?:## Verdict|\* \*\*MISSED).*$", result.stdout, re.MULTILINE)
+        said = "; ".join(line.strip("#* ").replace("**", "") for line in lines)
+        return result.returncode == 0, said
+
+    return run
 
 
 def command(*arguments: str) -> Callable[[], Outcome]:
@@ -337,7 +341,10 @@ SECTIONS: dict[str, Callable[[], Outcome]] = {
     "fuzz": fuzz,
     "coverage": coverage,
     "repair": repair,
-    "families": families,
+    "families": laboratory(
+        "families", "--agents-share", "0.1", "--plot", str(OUT / "families.html")
+    ),
+    "links": laboratory("links"),
     "idle": idle,
     "soak": pytest_section("tests/system/test_soak.py"),
     "bench": command("tests.bench"),
