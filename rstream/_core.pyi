@@ -542,6 +542,9 @@ class Batch:
     def end_position(self) -> int | None:
         """The position after the last message; None: there is none."""
     @property
+    def length_bytes(self) -> int:
+        """Bytes of all messages, each with a frame header."""
+    @property
     def is_intact(self) -> bool:
         """Whether everything copied so far is what was written.
 

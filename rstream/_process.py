@@ -5,10 +5,12 @@ from __future__ import annotations
 import atexit
 import functools
 import os
+import signal
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from types import CodeType
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from rstream.errors import ClosedError
 
@@ -31,6 +33,31 @@ def holds(lock: Condition | threading.RLock) -> bool:
     return lock._is_owned()  # pyright: ignore - conditions use it, too
 
 
+def raise_of_handler(error: Exception) -> None:
+    """Raise the error if a signal handler of the program raised it, such as a soft limit of time:
+    it is none of the call that it interrupted. For code that makes something else of errors.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return
+    codes = {_code_of(signal.getsignal(number)) for number in signal.valid_signals()}
+    traceback = error.__traceback__
+    while traceback is not None:
+        if traceback.tb_frame.f_code in codes:
+            raise error
+        traceback = traceback.tb_next
+
+
+def _code_of(handler: Any) -> CodeType | None:
+    """The code of a handler in Python; None: it is something else."""
+    while isinstance(handler, functools.partial):
+        handler = handler.func
+    function = getattr(handler, "__func__", handler)
+    if callable(function) and not hasattr(function, "__code__"):
+        function = type(function).__call__
+    code = getattr(function, "__code__", None)
+    return code if isinstance(code, CodeType) else None
+
+
 def raise_interrupt(error: Exception, call: Callable[[], object]) -> None:
     """Raise the error of a call if a signal handler raised it in the middle: made again, the call
     succeeds. Else return: the error is the call's own.
@@ -38,6 +65,7 @@ def raise_interrupt(error: Exception, call: Callable[[], object]) -> None:
     For code that makes something else of the errors of codecs and of the user's functions. The call
     must do no harm when it is made twice.
     """
+    raise_of_handler(error)
     try:
         call()
     except Exception:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from rstream._extras import how_to_install
+from rstream._process import raise_of_handler
 from rstream.codecs._arrow_stream import StreamReader, StreamWriter
 from rstream.codecs._base import ARROW_ID, Codec, Encoded, bare, decode_error, name_of
 from rstream.codecs._limits import LIMITS, Limits
@@ -124,6 +125,7 @@ class _Arrow:
         except CodecError as error:
             raise bare(error) from None
         except Exception as error:  # also what pandas has against metadata, or MemoryError
+            raise_of_handler(error)
             raise decode_error("Arrow IPC stream", index, message, error) from bare(error)
         finally:
             batches = None  # else the traceback of an error would hold the lease of a view

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from typing_extensions import Buffer
 
+from rstream._process import raise_of_handler
 from rstream.codecs import _frame
 from rstream.codecs._base import bare, decode_error, name_of
 from rstream.errors import CodecError, ConfigError
@@ -76,6 +77,7 @@ class _Pickle:
         try:
             data = self._dumps(obj, protocol=5, buffer_callback=keep)
         except Exception as error:
+            raise_of_handler(error)
             raise CodecError(
                 f"{name_of(type(obj))} cannot be pickled: {error}",
                 hint="send its plain values; locks, files, sockets and generators stay behind",
@@ -98,6 +100,7 @@ class _Pickle:
             parts = [make(whole[begin : begin + length]) for begin, length in places]
             return _pickle.loads(structure, buffers=parts)
         except Exception as error:
+            raise_of_handler(error)
             raise decode_error("pickle", index, message, error) from bare(error)
         finally:
             data = structure = whole = parts = b""  # else a traceback would hold the lease

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 
 from rstream import _core
 from rstream._facts import COPIED_MAX
+from rstream._process import raise_of_handler
 from rstream.codecs import _frame
 from rstream.codecs._accepted import Accepted
 from rstream.codecs._base import bare, decode_error, name_of
@@ -86,7 +87,8 @@ class _Msgpack(Generic[T]):
             self._check(obj)
         try:
             return self._encode(obj)
-        except Exception:
+        except Exception as error:
+            raise_of_handler(error)
             # It has arrays, or cannot be encoded: the long way says where.
             return self._encode_with_buffers(obj)
 
@@ -107,6 +109,7 @@ class _Msgpack(Generic[T]):
         try:
             structure, references = self._structure_of(obj)
         except Exception as error:
+            raise_of_handler(error)
             raise self._refusal(obj, error) from error
         if not references.is_needed:
             return structure
@@ -174,6 +177,7 @@ class _Msgpack(Generic[T]):
         except CodecError as error:
             raise bare(error) from None
         except Exception as error:  # also what numpy, pyarrow and torch have against it
+            raise_of_handler(error)
             raise decode_error(self._type_name, index, message, error) from bare(error)
         finally:
             data = b""  # else the traceback of an error would hold the lease

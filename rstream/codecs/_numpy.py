@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_origin
 
 from rstream._checks import is_whole
 from rstream._extras import how_to_install
+from rstream._process import raise_of_handler
 from rstream.codecs._array_header import (
     Layout,
     header_length_of,
@@ -180,6 +181,7 @@ class ArrayCodec:
         except CodecError as error:
             raise bare(error) from None
         except Exception as error:  # struct.error, and what numpy has against a dtype or a size
+            raise_of_handler(error)
             raise decode_error("array of numpy", index, message, error) from bare(error)
         finally:
             data = b""  # else the traceback of an error would hold the lease

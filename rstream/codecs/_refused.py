@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from rstream._process import raise_of_handler
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -37,7 +39,8 @@ def path_of_refused(obj: object, encode: Callable[[Any], object]) -> str:
 def _is_encodable(obj: object, encode: Callable[[Any], object]) -> bool:
     try:
         encode(obj)
-    except Exception:  # whatever a hook of the user raises
+    except Exception as error:  # whatever a hook of the user raises
+        raise_of_handler(error)
         return False
     return True
 

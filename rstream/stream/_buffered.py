@@ -222,12 +222,15 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
         base = self._hold.begin()
         with self._changed:
             self._has_ended = False
-            dropped = self._queue.dropped
+            dropped, rest = self._queue.dropped, iter(items)
             try:
-                for item in items:
+                for item in rest:
                     self._queue.put(item)
                 self._hold.put(base, len(items))
             except FullError as error:
+                count = len(items) - length_hint(rest) - 1
+                self._hold.put(base, count)
+                self._hold.fail(base + count)
                 report = self._reader._report  # pyright: ignore[reportPrivateUsage] - same room
                 self._failure = SlowConsumer(
                     f"{report.title} on {self._reader.channel}: {error}, and one more has come",
@@ -237,6 +240,7 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
                     stream_id=self._reader.stream_id,
                 )
             except Exception as error:  # the user's key or merge function
+                self._hold.fail(base + len(items) - length_hint(rest))
                 self._failure = error
             if self._queue.drops_oldest:
                 self._errors.gone += self._queue.dropped - dropped

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from rstream import _core
+from rstream._process import raise_of_handler
 from rstream.codecs import describe_codec
 from rstream.errors import CodecError, NameMismatch
 from rstream.stream._blocks import map_block
@@ -250,7 +251,8 @@ class Decoder(Generic[T]):
         try:
             items = self._decode_many(payloads)
             count = len(items)
-        except Exception:  # also what a codec did not foresee, such as RecursionError
+        except Exception as error:  # also what a codec did not foresee, such as RecursionError
+            raise_of_handler(error)
             if self._failure_of(payloads) is None:
                 raise
             return self._decode_singly(source, payloads, places or _places_of(batch))

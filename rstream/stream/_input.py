@@ -55,7 +55,9 @@ class Input:
                 self.is_telling = False
                 return
         self.is_telling = True
-        self.core.tell_demand(chunk.request(monotonic_ns()))
+        count = chunk.request(monotonic_ns())
+        if count > 0:  # 0: a signal handler that closes the reader has come in between, and told it
+            self.core.tell_demand(count)
         self.is_telling = False
 
     def note_wait(self, count: int) -> None:

@@ -74,6 +74,12 @@ class QueueHold(Holder):
             _pop(self._numbers, dropped)
             self._numbers.rotate(in_hand)
 
+    def fail(self, last: int) -> None:
+        """The reader is about to be closed. What was put will be handed on. What came behind the
+        object with this number is for the next reader.
+        """
+        self._tally.last = self._tally.let_go = last
+
     def settle(self) -> None:
         """Have the reader count what is done. Not under the lock."""
         done = self.done
@@ -94,9 +100,8 @@ class QueueHold(Holder):
 
     def _forget(self) -> None:
         numbers, done = self._numbers, self.done
-        while (
-            numbers and self._forgotten < done
-        ):  # one by one: a signal handler may raise in between
+        # One by one: a signal handler may raise in between.
+        while numbers and self._forgotten < done:
             self._forgotten += 1
             numbers.popleft()
 

@@ -47,6 +47,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import time
 import weakref
 from contextlib import suppress
@@ -400,9 +401,8 @@ class Reader(Subscriber[T], Generic[T]):
                 batch.set_aside()
         self._held = None
 
-    def must_let_go(self, parts: int) -> bool:
-        fill = fullest(self.subscriptions)
-        return parts * fill.fill_bytes > fill.window_bytes
+    def window_bytes(self) -> int:
+        return fullest(self.subscriptions).window_bytes
 
     def held_places(self) -> list[tuple[int, int]]:
         """Session and position of each object of the last :meth:`poll_held`, in their order.
@@ -898,7 +898,13 @@ def _count_at_exit() -> None:
 before_exit(_count_at_exit)
 
 
+_PLACE = re.compile(r"\Astream '.*?, position \d+: ")
+
+
 def reason_of(error: BaseException | str) -> str:
     """The text that publishers get of an error with which a reader leaves."""
-    text = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
+    # Publishers know the stream; the text has no room for its place.
+    text = (
+        error if isinstance(error, str) else f"{type(error).__name__}: {_PLACE.sub('', str(error))}"
+    )
     return text.encode()[:REASON_BYTES_MAX].decode(errors="ignore")

@@ -10,6 +10,7 @@ from rstream import _core
 from rstream._channel_uri import ChannelUri
 from rstream._checks import check_timeout
 from rstream._held_by import HeldBy
+from rstream._process import raise_of_handler
 from rstream.driver import runs_here
 from rstream.errors import (
     BackPressured,
@@ -179,6 +180,7 @@ class Sender(PublisherFacts[T]):
             for obj in objects:
                 messages.append(encode(obj))  # noqa: PERF401 - keeps those before a failure
         except Exception as error:
+            raise_of_handler(error)
             failure = self._encode_error(objects[len(messages)], error)
             add_index(failure, first + len(messages))
             failure.__cause__ = error
@@ -434,10 +436,12 @@ class Sender(PublisherFacts[T]):
             try:
                 return self._encode(obj)
             except Exception as error:
+                raise_of_handler(error)
                 raise self._encode_error(obj, error) from error
 
     def _on_unencodable(self, obj: T, error: Exception) -> Encoded:
         """The C base calls it when the quick encoder has raised."""
+        raise_of_handler(error)
         if self._quick_encode == self._encode:
             raise self._encode_error(obj, error) from error
         return self._encode_one(obj)  # the codec's own encode raises a better error

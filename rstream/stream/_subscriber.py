@@ -304,9 +304,9 @@ class Subscriber(ABC, Generic[T]):
         """
         return False
 
-    def must_let_go(self, parts: int) -> bool:
-        """Whether more than one of so many parts of the window is not consumed."""
-        return False
+    def window_bytes(self) -> int:
+        """The window of its publishers; 0: there is none, or it is not known."""
+        return 0
 
     @property
     def rest(self) -> Iterator[T]:

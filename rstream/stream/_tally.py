@@ -117,8 +117,8 @@ class Source(Protocol):
         """From now on the tally says what counts as consumed. False: that cannot be."""
         ...
 
-    def must_let_go(self, parts: int) -> bool:
-        """Whether more than one of so many parts of the window is not consumed."""
+    def window_bytes(self) -> int:
+        """The window of its publishers; 0: there is none."""
         ...
 
 
@@ -154,9 +154,12 @@ class Lot:
         count: objects.
         indexes: the message of each object in the batch; None: all, in order.
         end: messages that count as consumed with the last object; None: all, and the loan ends.
+
+    Attributes:
+        length_bytes: of the objects, about.
     """
 
-    __slots__ = ("_batch", "_begin", "_end", "_indexes", "end_number")
+    __slots__ = ("_batch", "_begin", "_end", "_indexes", "end_number", "length_bytes")
 
     def __init__(
         self, batch: _core.Batch, begin: int, count: int, indexes: list[int] | None, end: int | None
@@ -166,6 +169,7 @@ class Lot:
         self._indexes = indexes
         self._end = end
         self.end_number: int = begin + count
+        self.length_bytes: int = batch.length_bytes * count // len(batch) if count else 0
 
     def consume(self, number: int) -> None:
         """Count the objects up to this one."""
@@ -199,6 +203,7 @@ class Tally:
         base, polled: objects before the last poll, and with it. Only the thread that reads uses
             them.
         let_go: soft marks up to this object hold nothing.
+        last: the last object that may count as consumed; None: all may.
         is_ending: the reader will be closed.
         close_source: closes the reader of a pipeline that was disposed; any thread.
     """
@@ -216,6 +221,7 @@ class Tally:
         self.base: int = 0
         self.polled: int = 0
         self.let_go: int = 0
+        self.last: int | None = None
         self.is_ending: bool = False
         self.close_source: Callable[[], None] | None = None
 
@@ -231,9 +237,16 @@ class Tally:
         if self._returned < self.polled:
             self.returned(self.polled - self.base)
         parts = max((one.soft_parts for one in self._holders), default=0)
-        if parts and self._lots and self._source.must_let_go(parts):
+        if parts and self._holds_more_than_one_of(parts):
             self.let_go = self._returned
             self.settle()
+
+    def _holds_more_than_one_of(self, parts: int) -> bool:
+        """Whether what is on loan is more than one of so many parts of the window."""
+        with _settling:
+            held_bytes = sum(lot.length_bytes for lot in self._lots)
+        window_bytes = self._source.window_bytes() if held_bytes else 0
+        return 0 < window_bytes < parts * held_bytes
 
     def add(self, lot: Lot) -> None:
         """Take over what was polled."""
@@ -301,7 +314,7 @@ class Tally:
             if is_last and holder.is_live:  # it will hand on what it holds
                 continue
             number = min(number, max(oldest - 1, self.let_go if holder.soft_parts else 0))
-        return number, is_awaited
+        return number if self.last is None else min(number, self.last), is_awaited
 
     def _consume(self, number: int) -> None:
         """A call that was interrupted is made again."""

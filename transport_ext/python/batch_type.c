@@ -3,6 +3,7 @@
 
 #include "large.h"
 #include "message_type.h"
+#include "protocol/frame.h"
 #include "types.h"
 #include "util/alloc.h"
 
@@ -225,6 +226,21 @@ static PyObject *batch_get_end_position(PyObject *object, void *closure)
     return make_position(self, self->count - 1);
 }
 
+static PyObject *batch_get_length_bytes(PyObject *object, void *closure)
+{
+    rsti_py_batch_t *self = (rsti_py_batch_t *)object;
+    int64_t bytes = 0;
+
+    (void)closure;
+    if (self->is_released) {
+        return rsti_py_batch_raise_released(self);
+    }
+    for (int32_t i = 0; i < self->count; i++) {
+        bytes += (int64_t)self->messages[i].length + RSTI_DATA_HEADER_LENGTH;
+    }
+    return PyLong_FromLongLong(bytes);
+}
+
 static PyObject *batch_get_is_intact(PyObject *object, void *closure)
 {
     const rsti_py_batch_t *self = (rsti_py_batch_t *)object;
@@ -421,6 +437,8 @@ static PyGetSetDef batch_getset[] = {
         NULL},
     {"end_position", batch_get_end_position, NULL,
         "The position after the last message; None: there is none.", NULL},
+    {"length_bytes", batch_get_length_bytes, NULL,
+        "Bytes of all messages, each with a frame header.", NULL},
     {"consumed", batch_get_consumed, batch_set_consumed,
         "Whether the lease has ended. Set it to move the position over so many messages; -1: over "
         "all, which ends the lease.",

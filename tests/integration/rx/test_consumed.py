@@ -397,6 +397,7 @@ class Cancelling(abc.Subscriber):
 
     def __init__(self):
         self.items, self.subscription = [], None
+        self.is_sent = threading.Event()
 
     def on_subscribe(self, subscription):
         self.subscription = subscription
@@ -405,6 +406,7 @@ class Cancelling(abc.Subscriber):
     def on_next(self, item):
         self.items.append(item)
         if len(self.items) == STOP:
+            assert self.is_sent.wait(WAIT_S)  # the sender would wait for another reader
             self.subscription.cancel()
 
     def on_error(self, error):
@@ -423,6 +425,7 @@ def test_a_subscriber_that_cancels_leaves_what_it_was_not_given(way, driver_dir,
     with stream.publisher(name, dir=driver_dir, linger_s=0) as sender:
         publisher.subscribe(subscriber)
         sender.send_many(range(COUNT), timeout_s=WAIT_S)
+        subscriber.is_sent.set()
         until(lambda: len(subscriber.items) == STOP and not sender.is_connected)
         assert next_item(name, driver_dir) == STOP
 

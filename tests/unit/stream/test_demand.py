@@ -10,6 +10,7 @@ import time
 import pytest
 
 from rstream import _core, abc, stream
+from rstream.flow.chunk import Chunk
 from rstream.stream import _sink_loop, _watch
 from tests.support import free_port, until
 
@@ -366,3 +367,23 @@ def test_a_thread_that_runs_everything_does_not_wait(driver_dir, name, monkeypat
     reader.subscription.cancel()
     sink.cancel()
     executor.run_pending()
+
+
+def test_a_handler_may_close_the_reader_inside_a_request(driver_dir, name, monkeypatch):
+    """The close counts what was handed out, and so tells demand once more."""
+    judge, closed = Chunk._judge, []
+
+    def closing(chunk, taken, now_ns):
+        judge(chunk, taken, now_ns)
+        if taken > 0 and not closed:
+            closed.append(chunk)
+            sub.close()  # as a signal handler would
+
+    monkeypatch.setattr(Chunk, "_judge", closing)
+    got = []
+    with stream.publisher(name, dir=driver_dir, linger_s=0) as pub:
+        with stream.subscriber(name, dir=driver_dir) as sub:
+            pub.send_many(range(600), timeout_s=5)
+            got += sub
+    assert closed
+    assert got == list(range(len(got)))

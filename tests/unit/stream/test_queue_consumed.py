@@ -11,8 +11,8 @@ from reactivex import operators as ops
 
 import rstream
 from rstream import aio, policy, stream
-from rstream.errors import RStreamError
-from tests.support import until
+from rstream.errors import RStreamError, SlowConsumer
+from tests.support import in_thread, until
 
 COUNT = 200
 ROOM = 300
@@ -212,3 +212,38 @@ def test_an_error_of_the_key_leaves_the_stream(driver_dir, name, publisher):
         assert sub.get(timeout_s=5) is not None
         with pytest.raises((ZeroDivisionError, RStreamError)):
             until(lambda: sub.poll() and False)
+
+
+@pytest.mark.parametrize("face", ["get", "break"])
+@pytest.mark.parametrize("room", [50, 1000, 3000])
+def test_a_full_window_behind_the_queue_loses_nothing(
+    driver_dir, name, publisher, caplog, room, face
+):
+    """What waits in the window holds nobody up that the queue could let go."""
+    sender = in_thread(publisher.send_many, range(20_000))
+    with rstream.subscriber(name, dir=driver_dir, on_slow=policy.Buffer(room)) as sub:
+        until(lambda: sub.statistics()["waiting"] == room)
+        until(lambda: publisher.statistics()["waits"] > 0)
+        items = sub if face == "break" else iter(lambda: sub.get(timeout_s=5), None)
+        for number, item in enumerate(items):
+            assert item == number
+            if number == 9:
+                break
+    with rstream.subscriber(name, dir=driver_dir) as sub:
+        rest = [sub.get(timeout_s=20) for _ in range(20_000 - 10)]
+    sender.join(20)
+    assert rest == list(range(10, 20_000))
+    assert "are lost" not in caplog.text
+
+
+def test_what_made_a_policy_fail_is_for_the_next_reader(driver_dir, name, publisher):
+    with rstream.subscriber(name, dir=driver_dir, on_slow=policy.Fail(50)) as sub:
+        publisher.send_many(range(300), timeout_s=5)
+        got = []
+        with pytest.raises(SlowConsumer):
+            for item in sub:
+                got.append(item)
+                until(lambda: not publisher.is_connected)
+    assert got == list(range(len(got)))
+    assert len(got) >= 50
+    assert rest_of(name, driver_dir, publisher) == list(range(len(got), 300))
