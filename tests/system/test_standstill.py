@@ -116,6 +116,10 @@ def test_a_loop_raises_after_the_driver_of_both_ends_was_killed(name, directorie
                 read_all(sub, got)
             assert time.monotonic() - begin_s < 15
             assert all(number < later for number, later in pairwise(got))
+            # With the short time-outs of this test a busy machine loses the driver more than once.
+            losses = sum(isinstance(event, stream.SessionChanged) for event in sub.events())
+            gaps = sum(later != number + 1 for number, later in pairwise(got))
+            assert gaps <= losses, (gaps, losses)
         finally:
             writer.end()
     until(lambda: not writer._thread.is_alive())
