@@ -71,12 +71,12 @@ def batches_of(items: Sequence[Any], codec: str, schema: Any) -> list[Any]:
             rows = [_row_of(plain(item), schema.names) for item in items]
             columns = [_column_of([row.get(field.name) for row in rows], field) for field in schema]
             made = [pyarrow.RecordBatch.from_arrays(columns, schema=schema)]
+        made = [batch for batch in made if batch.num_rows]
+        for batch in made:
+            for column, field in zip(batch.columns, schema, strict=True):
+                _check_nulls(column, field, field.name)
     except (pyarrow.ArrowException, TypeError, ValueError) as error:
         raise CodecError(f"it does not fit the schema: {error}") from error
-    made = [batch for batch in made if batch.num_rows]
-    for batch in made:
-        for column, field in zip(batch.columns, schema, strict=True):
-            _check_nulls(column, field, field.name)
     return made
 
 
@@ -88,7 +88,7 @@ def _column_of(values: list[Any], field: Any) -> Any:
     try:
         return pyarrow.array(values, field.type)
     except (pyarrow.ArrowException, TypeError, ValueError) as error:
-        raise CodecError(f"it does not fit the schema: column {field.name}: {error}") from error
+        raise CodecError(f"column {field.name}: {error}") from error
 
 
 def _fitted(values: list[Any], type: Any, where: str) -> list[Any]:
@@ -109,9 +109,7 @@ def _fitted(values: list[Any], type: Any, where: str) -> list[Any]:
     if types.is_integer(type):
         for value in values:
             if isinstance(value, float) and not value.is_integer():
-                raise CodecError(
-                    f"it does not fit the schema: column {where}: {value} is no {type}"
-                )
+                raise CodecError(f"column {where}: {value} is no {type}")
         return values
     if types.is_struct(type):
         return _fitted_structs(values, type, where)
@@ -186,7 +184,7 @@ def _read(value: Any, wanted: Any, where: str) -> Any:
             return msgspec.convert(value, wanted)
     text = "a number or its text" if wanted is decimal.Decimal else f"a {wanted.__name__}"
     raise CodecError(
-        f"it does not fit the schema: column {where}: {value!r} is not {text}"
+        f"column {where}: {value!r} is not {text}"
         + ("" if wanted is decimal.Decimal else " or its ISO 8601 text")
     )
 
@@ -197,7 +195,7 @@ def _check_nulls(column: Any, field: Any, where: str) -> None:
     from pyarrow import types
 
     if not field.nullable and column.null_count:
-        raise CodecError(f"it does not fit the schema: column {where} may not be null")
+        raise CodecError(f"column {where} may not be null")
     if types.is_struct(field.type):
         given = column.drop_null()
         for index, part in enumerate(field.type):

@@ -136,3 +136,25 @@ def test_a_record_batch_with_a_null_too_many() -> None:
         batch = pa.RecordBatch.from_arrays([column], schema=has)
         with pytest.raises(CodecError, match="column a may not be null"):
             batches_of([batch], "arrow", schema)
+
+
+@pytest.mark.parametrize(
+    ("codec", "item"),
+    [
+        ("msgpack", {"a": "1"}),
+        ("msgpack", {"a": 1.5}),
+        ("msgpack", {"a": None}),
+        ("msgpack", {"b": 1}),
+        ("msgpack", [1, 2]),
+        ("msgpack", np.array(["2026-01-02T00:00:00.000000001"], "M8[ns]")),
+        ("arrow", pa.record_batch({"a": pa.array([2**40])})),
+        ("arrow", pa.record_batch({"a": pa.array([None], INT)}, schema=pa.schema([NEEDED]))),
+        ("arrow", pa.record_batch({"b": pa.array([1])})),
+    ],
+    ids=str,
+)
+def test_an_error_says_once_that_the_schema_does_not_fit(codec: str, item: Any) -> None:
+    with pytest.raises(CodecError) as caught:
+        batches_of([item], codec, pa.schema([NEEDED]))
+    assert str(caught.value).startswith("it does not fit the schema: ")
+    assert str(caught.value).count("fit the schema") == 1
