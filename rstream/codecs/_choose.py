@@ -15,7 +15,7 @@ from rstream.codecs._base import (
 )
 from rstream.codecs._formats import pickle, raw
 from rstream.codecs._limits import Limits, limited
-from rstream.codecs._msgpack import msgpack
+from rstream.codecs._msgpack import NO_TEXT, msgpack
 from rstream.codecs._numpy import dtype_in, is_array_type, numpy
 from rstream.errors import ConfigError
 
@@ -114,7 +114,9 @@ def _named(name: str, type: Any, trusted_network: bool) -> Codec[Any]:
                 )
             return chosen
         case _:
-            raise ConfigError(f"codec {name!r}: known names are {', '.join(_NAMES)}")
+            raise ConfigError(
+                f"codec {name!r}: known names are {', '.join(_NAMES)}", hint=f"of a type, {NO_TEXT}"
+            )
 
 
 def choose(type: Any, codec: CodecLike) -> Codec[Any]:
@@ -129,7 +131,9 @@ def choose(type: Any, codec: CodecLike) -> Codec[Any]:
             user has an id of rstream.
     """
     if isinstance(type, str):
-        raise ConfigError(f"type={type!r}: a codec's name goes into codec={type!r}")
+        if type in _NAMES:
+            raise ConfigError(f"type={type!r}: a codec's name goes into codec={type!r}")
+        raise ConfigError(f"type={type!r}: a text is no type", hint=NO_TEXT)
     if codec is None:
         return codec_for(type)
     if codec == "pickle":

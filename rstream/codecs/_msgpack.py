@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
+import builtins
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ForwardRef,
+    Generic,
+    Literal,
+    TypeVar,
+    cast,
+    get_args,
+    get_origin,
+    overload,
+)
 
 from rstream import _core
 from rstream._facts import COPIED_MAX
@@ -29,6 +42,12 @@ _HINT = (
     "send dicts, lists, numbers, texts, bytes, arrays, tables, dataclasses or msgspec.Structs; or "
     "give both ends codecs.msgpack(enc_hook=...), or another codec, such as "
     "codecs.pickle(trusted=True) where both trust each other"
+)
+#: For a text in the place of a type.
+NO_TEXT = "give the class itself, not its name: no quotes"
+_UNKNOWN_NAME = (
+    "the classes of its fields must be defined in its module, outside functions and blocks of "
+    "TYPE_CHECKING"
 )
 
 
@@ -286,5 +305,23 @@ def msgpack(
             raise ConfigError(f"msgpack codec: {name}={hook!r} cannot be called")
     try:
         return _Msgpack(type, view, writable, enc_hook, dec_hook, limits)
-    except TypeError as error:
-        raise ConfigError(f"type {name_of(type)} cannot be used with msgpack: {error}") from error
+    except (TypeError, NameError) as error:
+        raise ConfigError(
+            f"type {name_of(type)} cannot be used with msgpack: {error}",
+            hint=_UNKNOWN_NAME if isinstance(error, NameError) else _hint_at_type(type),
+        ) from error
+
+
+def _hint_at_type(given: Any) -> str:
+    parts = [given]
+    for part in parts:
+        if isinstance(part, (str, ForwardRef)):
+            return NO_TEXT
+        if get_origin(part) not in (Literal, Annotated):
+            parts += get_args(part)
+    if isinstance(given, builtins.type) or get_origin(given) is not None:
+        return ""
+    return (
+        "give a class, or a form such as list[int] or dict[str, float]; a codec, such as "
+        "rstream.codecs.raw(), goes into codec="
+    )

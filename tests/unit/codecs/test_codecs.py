@@ -7,6 +7,7 @@ import dataclasses
 import enum
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
+from typing import Annotated, Literal
 from uuid import UUID
 
 import msgspec
@@ -19,6 +20,11 @@ from rstream.errors import CodecError, ConfigError
 class Tick(msgspec.Struct):
     px: float
     symbol: str = ""
+
+
+@dataclasses.dataclass
+class OfAnUnknownClass:
+    px: "Missing"  # noqa: F821
 
 
 class Side(enum.Enum):
@@ -182,11 +188,27 @@ class _Text:
         (None, "jason", "known names are raw"),
         (None, "pickle", "trusted=True"),
         (None, _Text, r"give an object of it, _Text\(\)"),
+        ("Tick", None, "type='Tick': a text is no type; give the class itself"),
+        (None, "Tick", "known names are raw.*; of a type, give the class itself"),
+        (list["Tick"], None, "; give the class itself, not its name"),
+        (None, dict[str, "Tick"], "; give the class itself, not its name"),
+        ({"px": float}, None, r"; give a class, or a form such as .* dict\[str, float\]"),
+        (OfAnUnknownClass, None, "name 'Missing' is not defined; the classes of its fields"),
+        (1, None, "; give a class"),
+        (codecs.raw, None, r"a codec, such as rstream.codecs.raw\(\), goes into codec="),
+        (codecs.raw(), None, "goes into codec="),
     ],
 )
 def test_an_argument_that_chooses_no_codec_is_refused(type_, codec, text):
     with pytest.raises(ConfigError, match=text):
         codecs.choose(type_, codec)
+
+
+def test_a_hint_at_names_of_classes_takes_no_literal_for_one():
+    for form in (dict[Literal["a"], _Text()], dict[Annotated[str, "a"], _Text()]):
+        with pytest.raises(ConfigError) as caught:
+            codecs.choose(form, None)
+        assert not caught.value.hint
 
 
 @pytest.mark.parametrize("codec_id", [0, 2, 127, 256, True, "128", None])
