@@ -18,6 +18,7 @@ from rstream.errors import ClosedError, DriverError, RStreamError
 from rstream.service._current import set_current
 from rstream.service._desk import LOOK_S, RETRY_S
 from rstream.service._published import Draining, PublishedAnswers, answers_of, may_make
+from rstream.service._service import Service
 from rstream.service._serving import LINGER_S, REJOIN_PAUSE_S, TURN, is_interrupt, told
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
     from rstream.service._asked import Asked
     from rstream.service._desk import Desk
-    from rstream.service._service import Service
 
 log = logging.getLogger("rstream")
 
@@ -38,6 +38,7 @@ async def serve(service: Service[Any, Any]) -> None:
     Args:
         service: of :func:`rstream.serve`.
     Raises:
+        TypeError: no service.
         RegistrationError: another server of the name is alive.
         DriverError: there is no driver, or it refused the channel.
 
@@ -50,6 +51,11 @@ async def serve(service: Service[Any, Any]) -> None:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(rstream.aio.serve, price)
     """
+    if not isinstance(service, Service):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(
+            f"rstream.aio.serve({service!r:.80}): must be a service, as @rstream.serve(name) makes "
+            "of a function"
+        )
     while not service.is_closing:
         desk = await ThreadCall(service.open_desk, lambda made: made.close(0)).result()
         await _Serving(service, desk).run()

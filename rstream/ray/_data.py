@@ -201,7 +201,8 @@ def iter_batches(
         schema: ``pyarrow.Schema`` of the rows, to which they are cast.
     Raises:
         ConfigError: an argument cannot be used. CodecError: an item is no row, or has another
-            schema than the one before. Also what ``for item in source`` raises.
+            schema than the one before. TypeError: ``source`` is no reading end. Also what
+        ``for item in source`` raises.
 
     Example::
 
@@ -213,6 +214,11 @@ def iter_batches(
     if batch_size is not None and (not is_whole(batch_size) or batch_size < 1):
         raise ConfigError(f"batch_size={batch_size!r}: must be a whole number from 1 on, or None")
     made = in_format(batch_format)
+    if isinstance(source, type) or not hasattr(getattr(source, "source", source), "in_hand"):
+        raise TypeError(
+            f"iter_batches({source!r:.80}): must be a reading end, such as "
+            "rstream.ray.reader(name) or rstream.subscriber(name)"
+        )
     return map(made, _batches(source, iter(source), batch_size, schema))
 
 

@@ -21,6 +21,9 @@ def through_stream(node: Any, *, trusted_network: bool = False, dir: str | None 
         The node. ``experimental_compile`` raises :class:`rstream.errors.ConfigError` if the driver
         program reads it.
 
+    Raises:
+        TypeError: ``node`` is no node of a graph.
+
     Example::
 
         with InputNode() as inp:
@@ -29,5 +32,10 @@ def through_stream(node: Any, *, trusted_network: bool = False, dir: str | None 
     """
     from rstream.ray._dag import RstreamChannelType
 
+    if isinstance(node, type) or not hasattr(node, "type_hint"):
+        raise TypeError(
+            f"rstream.ray.through_stream({node!r:.80}): must be a node of a graph, such as "
+            "actor.method.bind(value)"
+        )
     node.type_hint = RstreamChannelType(trusted_network=trusted_network, dir=dir)
     return node

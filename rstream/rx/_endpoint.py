@@ -39,7 +39,15 @@ def from_endpoint(endpoint: EndpointLike) -> Observable[Any]:
     endpoint's thread, so a slow pipeline slows the writers down. It completes when the endpoint is
     finished, and ends with an error when reading or the pipeline raised. Dispose closes the
     endpoint.
+
+    Raises:
+        TypeError: no endpoint.
     """
+    if isinstance(endpoint, type) or not callable(getattr(endpoint, "start", None)):
+        raise TypeError(
+            f"from_endpoint({endpoint!r:.80}): must be an endpoint, such as "
+            "rstream.ray.reader(name); from_stream(name) reads a stream without one"
+        )
 
     def subscribe(
         observer: abc.ObserverBase[Any], scheduler: abc.SchedulerBase | None = None

@@ -59,12 +59,18 @@ def from_async_iterable(
         any thread.
     Raises:
         ConfigError: ``capacity`` cannot be used.
+        TypeError: ``iterable`` is no async iterable.
 
     Example::
 
         rx.from_async_iterable(lines(), scheduler=EventLoopScheduler()).pipe(rx.to_stream("lines"))
     """
     check_capacity("from_async_iterable", "capacity", capacity)
+    if isinstance(iterable, type) or not hasattr(iterable, "__aiter__"):
+        raise TypeError(
+            f"from_async_iterable({iterable!r:.80}): must be an async iterable, such as what an "
+            "async generator function returns; reactivex.from_iterable takes plain iterables"
+        )
 
     def subscribe(
         observer: abc.ObserverBase[T], scheduler_: abc.SchedulerBase | None = None

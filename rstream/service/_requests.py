@@ -13,6 +13,7 @@ from rstream.driver import resolve_dir
 from rstream.errors import ConfigError
 from rstream.service._caller import PREFETCH, TIMEOUT_S
 from rstream.service._open import CallOptions, requester
+from rstream.stream._names import check_name
 
 if TYPE_CHECKING:
     from typing_extensions import TypeForm
@@ -44,8 +45,9 @@ def kept_key(
 ) -> tuple[Any, ...]:
     """What tells requesters of a process apart."""
     try:
-        hash((type, codec, query_codec))
+        hash((name, type, codec, query_codec))
     except TypeError:
+        check_name(name)
         type, codec, query_codec = repr(type), id(codec), id(query_codec)
     uri = None if channel is None else str(channel)
     return os.getpid(), resolve_dir(dir), name, uri, type, codec, query_codec

@@ -54,6 +54,9 @@ def register(spark: SparkSession) -> None:
     Workers import :mod:`rstream.spark`, so it must be installed in their Python
     (``PYSPARK_PYTHON``).
 
+    Raises:
+        TypeError: ``spark`` is no session.
+
     Example::
 
         rstream.spark.register(spark)
@@ -61,4 +64,9 @@ def register(spark: SparkSession) -> None:
     """
     from rstream.spark._sink import RstreamDataSource
 
+    if isinstance(spark, type) or not hasattr(spark, "dataSource"):
+        raise TypeError(
+            f"rstream.spark.register: {spark!r:.80} is no session of Spark; give what "
+            "SparkSession.builder.getOrCreate() returns"
+        )
     spark.dataSource.register(RstreamDataSource)

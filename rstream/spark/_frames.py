@@ -66,6 +66,7 @@ def send(df: DataFrame, handles: StreamHandle | Sequence[StreamHandle], **option
     Raises:
         ConfigError: an option is wrong or unknown, or a reader takes no record batches.
         RStreamError: the rows are sent, and cannot be committed.
+        TypeError: ``df`` is no data frame of Spark.
         Exception: of Spark, whose text has the error of the task.
 
     Example::
@@ -74,6 +75,7 @@ def send(df: DataFrame, handles: StreamHandle | Sequence[StreamHandle], **option
         print(sent.rows)
     """
     config = _config(handles, options)
+    _check_frame("rstream.spark.send", df)
     token = uuid.uuid4().hex
     return _run(df, config, Run(query=_task.batch_query(token), epoch=0, token=token))
 
@@ -99,6 +101,7 @@ def foreach_batch(
     config = _config(handles, options)
 
     def send_epoch(df: DataFrame, epoch: int) -> None:
+        _check_frame("the function of foreach_batch", df)
         query = df.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
         if not query:
             raise RStreamError(
@@ -109,6 +112,14 @@ def foreach_batch(
         _run(df, config, Run(query=query, epoch=epoch, token=uuid.uuid4().hex))
 
     return send_epoch
+
+
+def _check_frame(where: str, df: object) -> None:
+    if isinstance(df, type) or not callable(getattr(df, "mapInArrow", None)):
+        raise TypeError(
+            f"{where}: {df!r:.80} is no data frame of Spark; make one of a table or a list of rows:"
+            " session.createDataFrame(rows)"
+        )
 
 
 def _config(handles: StreamHandle | Sequence[StreamHandle], options: dict[str, Any]) -> SinkConfig:

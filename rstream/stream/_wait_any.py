@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import select
 import time
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -12,7 +13,7 @@ from rstream.errors import ClosedError, ConfigError, DriverLost
 from rstream.stream._subscriber import Subscriber
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
 AnySubscriber = TypeVar("AnySubscriber", bound=Subscriber[Any])
 
@@ -58,6 +59,8 @@ def wait_any(
     check_timeout(timeout_s)
     if isinstance(subscribers, Subscriber):  # iterable too: its messages would be taken
         raise TypeError("wait_any waits for a list of subscribers: wait_any([subscriber])")
+    if not isinstance(subscribers, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise _no_subscriber(subscribers)
     waiting = list(subscribers)
     _check(waiting)
     deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
@@ -74,12 +77,16 @@ def wait_any(
 def _check(waiting: Sequence[object]) -> None:
     for subscriber in waiting:
         if not isinstance(subscriber, Subscriber):
-            raise TypeError(
-                f"wait_any waits for subscribers, as rstream.subscriber() makes them, not for "
-                f"{type(subscriber).__module__}.{type(subscriber).__qualname__}"
-            )
+            raise _no_subscriber(subscriber)
     if not waiting:
         raise ConfigError("wait_any: no subscribers were given, so the wait would never end")
+
+
+def _no_subscriber(given: object) -> TypeError:
+    return TypeError(
+        "wait_any waits for a list of subscribers, as rstream.subscriber() makes them, not for "
+        f"{type(given).__module__}.{type(given).__qualname__}"
+    )
 
 
 def _wait_once(waiting: list[AnySubscriber], left_s: float | None) -> list[AnySubscriber]:

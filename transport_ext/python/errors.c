@@ -190,8 +190,13 @@ PyObject *rsti_py_self(PyObject *self, PyObject *unused)
 const char *rsti_py_get_text(rsti_py_state_t *state, PyObject *object)
 {
     Py_ssize_t size;
-    const char *text = PyUnicode_AsUTF8AndSize(object, &size);
+    const char *text;
 
+    if (!PyUnicode_Check(object)) {
+        PyErr_Format(PyExc_TypeError, "%R: must be a str", object);
+        return NULL;
+    }
+    text = PyUnicode_AsUTF8AndSize(object, &size);
     if (text != NULL && strlen(text) != (size_t)size) {
         (void)rsti_py_raise_text(state, RST_ECHANNEL, "text with a zero character");
         return NULL;

@@ -17,8 +17,13 @@
 static const char *get_text(PyObject *object)
 {
     Py_ssize_t size;
-    const char *text = PyUnicode_AsUTF8AndSize(object, &size);
+    const char *text;
 
+    if (!PyUnicode_Check(object)) {
+        PyErr_Format(PyExc_TypeError, "%R: must be a str", object);
+        return NULL;
+    }
+    text = PyUnicode_AsUTF8AndSize(object, &size);
     if (text != NULL && strlen(text) != (size_t)size) {
         PyErr_SetString(PyExc_ValueError, "text with a zero character");
         return NULL;

@@ -13,7 +13,7 @@ pytest.importorskip("pyarrow", reason="Arrow is not installed")
 
 from rstream.errors import ConfigError, RStreamError
 from rstream.ray import StreamHandle
-from rstream.spark import _sink, foreach_batch, send
+from rstream.spark import _sink, foreach_batch, register, send
 from rstream.spark._options import SinkConfig
 
 
@@ -48,6 +48,15 @@ def test_a_handle_twice_is_refused_by_every_way_into_the_sink() -> None:
 def test_what_is_no_handle_is_named(text: str) -> None:
     with pytest.raises(ConfigError, match="handle"):
         SinkConfig.from_options({"handles": text})
+
+
+@pytest.mark.parametrize("given", [None, "x", [], [{"a": 1}], SimpleNamespace], ids=repr)
+def test_what_is_no_data_frame_and_no_session_is_named(given: Any) -> None:
+    for call in (lambda df: send(df, handle()), lambda df: foreach_batch(handle())(df, 0)):
+        with pytest.raises(TypeError, match=r"no data frame of Spark; .*createDataFrame\(rows\)"):
+            call(given)
+    with pytest.raises(TypeError, match=r"no session of Spark; .*getOrCreate\(\)"):
+        register(given)
 
 
 # ---- routes ----

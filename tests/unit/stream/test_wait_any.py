@@ -170,7 +170,7 @@ def test_what_cannot_be_waited_for_is_refused(opened):
     subs, pubs = opened
     with pytest.raises(ConfigError, match="no subscribers"):
         rstream.wait_any([])
-    with pytest.raises(TypeError, match=r"waits for subscribers.*Publisher"):
+    with pytest.raises(TypeError, match=r"waits for a list of subscribers.*Publisher"):
         rstream.wait_any([subs[0], pubs[0]])
     with pytest.raises(ConfigError, match="timeout_s"):
         rstream.wait_any(subs, float("nan"))
