@@ -571,13 +571,24 @@ print(reader.decode_many([writer.encode([address])]) == [[address]])
     Fragment(
         page=WORK,
         number=2,
+        before="import threading\n"
+        "import rstream\n"
+        "def send():\n"
+        "    with rstream.work.publisher('jobs') as jobs:\n"
+        "        for number in range(3): jobs.send(number)\n"
+        "threading.Thread(target=send).start()",
+        shown="0\n1\n2\n",
+    ),
+    Fragment(
+        page=WORK,
+        number=3,
         before=WORK_THREADS,
         after="jobs.close(); print(stored)",
         shown="[0, 1, 2]\n",
     ),
     Fragment(
         page=WORK,
-        number=3,
+        number=4,
         before="import rstream\n"
         "reader = rstream.work.subscriber('jobs')\n"
         "jobs = rstream.work.publisher('jobs', reader_losses_max=1)\n"
@@ -588,16 +599,16 @@ print(reader.decode_many([writer.encode([address])]) == [[address]])
         after="jobs.close()",
         shown="1 poison 1 given up: 1 reader died or left with it\n",
     ),
-    Fragment(page=WORK, number=4),
+    Fragment(page=WORK, number=5),
     Fragment(
         page=WORK,
-        number=5,
+        number=6,
         shown="converted 0\nconverted 1\nconverted 2\n",
         needs="anyio",
         before="",
     ),
-    Fragment(page=WORK, number=6, changed=WORK_PORT),
     Fragment(page=WORK, number=7, changed=WORK_PORT),
+    Fragment(page=WORK, number=8, changed=WORK_PORT),
     Fragment(
         page=STAGES,
         number=1,

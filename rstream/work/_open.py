@@ -249,7 +249,9 @@ def subscriber(
         acknowledge: ``"next"`` (default): a job is done when the next one is asked for, or the
             ``with`` block ends without an error. ``"explicit"``: when :meth:`Job.ack` is called, in
             any order.
-        stays: True: a loop does not end when every publisher seen has completed.
+        stays: True: a loop does not end when every publisher seen has completed. With False, too,
+            a reader that starts when its publisher has closed already waits for another one. To end
+            instead, wait for the first job by ``get(timeout_s=…)``.
         dir: driver directory; None: the host's shared one.
     Raises:
         ConfigError: an argument cannot be used.
