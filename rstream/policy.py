@@ -65,7 +65,11 @@ class Buffer:
 
 @dataclass(frozen=True, slots=True)
 class DropNewest:
-    """Keep the ``n`` oldest items. Items that arrive while they wait are dropped and counted."""
+    """Keep the ``n`` oldest items. Items that arrive while they wait are dropped and counted.
+
+    They are dropped here only: what came behind an item that still waits when the subscriber is
+    left is for the next reader, also if it was dropped.
+    """
 
     n: int = 1024
 
