@@ -41,7 +41,7 @@ def written(obj: Any) -> object:
     if kind == SCALAR:
         return _value_of(obj)
     if kind == MODEL:
-        return obj.model_dump()
+        return obj.model_dump(round_trip=True)  # what model_validate takes
     if kind == MISSING:
         return None
     for base, plain in _BASES:

@@ -64,6 +64,30 @@ def test_a_model_arrives_as_a_dict_or_as_a_model():
         assert back.model_dump(exclude={"weights"}) == ORDER.model_dump(exclude={"weights"})
 
 
+class Strict(pydantic.BaseModel, extra="forbid"):
+    price: float
+    settings: pydantic.Json[dict[str, int]] = pydantic.Field(default_factory=dict)
+    secret: str = pydantic.Field(default="", exclude=True)
+
+    @pydantic.computed_field
+    @property
+    def twice(self) -> float:
+        return 2 * self.price
+
+
+class Open(Strict, extra="allow"):
+    parts: list[Strict] = pydantic.Field(default_factory=list)
+
+
+def test_computed_fields_are_computed_again_and_excluded_ones_stay():
+    strict = Strict(price=1.5, settings='{"a": 1}', secret="x")
+    back = sent(strict, None, codecs.msgpack(Strict))
+    assert (back.twice, back.settings, back.secret) == (3, {"a": 1}, "")
+    back = sent(Open(price=2, parts=[strict]), None, codecs.msgpack(Open))
+    assert (back.twice, back.parts[0].twice, back.model_extra) == (4, 3, {})
+    assert sent(strict) == {"price": 1.5, "settings": '{"a":1}'}
+
+
 class Envelope(msgspec.Struct):
     leg: Leg
     more: Any = None
