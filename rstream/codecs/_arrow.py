@@ -95,16 +95,14 @@ class _Arrow:
     def _arrow_of(self, obj: Any) -> Any:
         pa = self._pa
         form = form_of(type(obj))
+        if form == "polars":
+            _refuse_objects(obj)
+        refusals = (pa.ArrowException, TypeError, ValueError, OverflowError)
         try:
-            if form == "pandas":
-                return pa.Table.from_pandas(obj)
-            if form == "polars":
-                _refuse_objects(obj)
-                return obj.to_arrow()
-        except (pa.ArrowException, TypeError, ValueError) as error:
-            raise CodecError(
-                f"{name_of(type(obj))} cannot be written as Arrow: {error}", hint=_remedy(obj)
-            ) from error
+            if form:
+                return _table_of(pa, form, obj)
+        except refusals as error:
+            raise _refusal(pa, form, obj, refusals, error) from error
         raise CodecError(
             "the arrow codec sends pyarrow.RecordBatch, pyarrow.Table, pandas.DataFrame and "
             f"polars.DataFrame, not {type(obj).__module__.partition('.')[0]}.{name_of(type(obj))}",
@@ -199,13 +197,38 @@ def _nullable(type_: Any) -> Any:
     return pandas.api.types.pandas_dtype(bits.replace("u", "U", 1).replace("int", "Int", 1))
 
 
-def _remedy(frame: Any) -> str:
-    """What makes a frame fit that Arrow has refused."""
+def _table_of(pa: Any, form: str, frame: Any, *, index: bool | None = None) -> Any:
+    """The table of a frame; ``index`` False: without the index that a frame of pandas has."""
+    if form == "polars":
+        return frame.to_arrow()
+    return pa.Table.from_pandas(frame, preserve_index=index)
+
+
+def _refusal(
+    pa: Any, form: str, frame: Any, refusals: tuple[type[Exception], ...], error: Exception
+) -> CodecError:
+    """The error for a frame that Arrow has refused, with the first column that it refuses alone."""
+    where, hint = "", "give its columns one type each, with astype() or cast()"
     names = list(map(str, frame.columns))
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        return f"give each column a name of its own, with columns=; {twice!r} is there twice"
-    return "give its columns one type each, with astype() or cast()"
+        hint = f"give each column a name of its own, with columns=; {twice!r} is there twice"
+    else:
+        for place, name in enumerate(names):
+            one = frame[:, [place]] if form == "polars" else frame.iloc[:, [place]]
+            try:
+                _table_of(pa, form, one, index=False)
+            except refusals as found:
+                where, error = f"column {name!r}, {list(frame.dtypes)[place]}: ", found
+                hint = "give it one type, and one that Arrow has, with astype() or cast()"
+                break
+        else:
+            where = "its index: " if form == "pandas" else ""
+    # pyarrow adds which column of pandas it is.
+    text = error.args[0] if isinstance(error, pa.ArrowException) else error
+    return CodecError(
+        f"{name_of(type(frame))} cannot be written as Arrow: {where}{text}", hint=hint
+    )
 
 
 def _in_line(schema: Any) -> str:

@@ -1,5 +1,8 @@
 """Tables travel as Arrow; the reader's type says in which form they arrive."""
 
+import re
+
+import numpy as np
 import pytest
 
 from rstream import codecs
@@ -220,5 +223,44 @@ def test_a_frame_with_an_index_and_missing_integers_comes_back_as_it_was():
 def test_objects_in_a_frame_of_polars_are_refused():
     polars = pytest.importorskip("polars")
     frame = polars.DataFrame({"n": [1], "o": polars.Series([object()], dtype=polars.Object)})
-    with pytest.raises(CodecError, match="column 'o' of the DataFrame holds Python objects"):
+    text = "^column 'o' of the DataFrame holds Python objects"
+    with pytest.raises(CodecError, match=text) as caught:
         codecs.arrow().encode(frame)
+    assert "give its columns" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("columns", "text"),
+    [
+        ({"big": [1, 2**70]}, "column 'big', object: Python int too large"),
+        ({"m": [1, "x"]}, r"column 'm', object: Could not convert 'x'[^)]*; give it one type"),
+        ({"z": np.ones(2, "c16")}, "column 'z', complex128: Unsupported numpy type"),
+        ({"s": ["\ud800", ""]}, "column 's', object: 'utf-8' codec can't encode"),
+    ],
+)
+def test_a_refusal_names_the_column_of_a_frame_of_pandas(columns, text):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"n": [1, 2]} | columns, index=["a", "b"]).astype({"n": "int8"})
+    with pytest.raises(CodecError, match=text) as caught:
+        codecs.arrow().encode(frame)
+    assert str(caught.value).count("column") == 1
+
+
+def test_a_refusal_names_the_index_of_a_frame_of_pandas():
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(CodecError, match="as Arrow: its index: Python int too large"):
+        codecs.arrow().encode(pandas.DataFrame({"n": [1]}, index=[2**70]))
+
+
+@pytest.mark.parametrize("name", ["Int128", "List(Int128)", "Struct({'x': Int128})"])
+def test_a_refusal_names_the_column_of_a_frame_of_polars(name):
+    polars = pytest.importorskip("polars")
+    dtypes = {
+        "Int128": polars.Int128,
+        "List(Int128)": polars.List(polars.Int128),
+        "Struct({'x': Int128})": polars.Struct({"x": polars.Int128}),
+    }
+    frame = polars.DataFrame({"n": [1], "big": polars.Series([None], dtype=dtypes[name])})
+    for send in (codecs.arrow().encode, lambda frame: codecs.msgpack().encode({"t": frame})):
+        with pytest.raises(CodecError, match=rf"column 'big', {re.escape(name)}: .*; give it one"):
+            send(frame)
