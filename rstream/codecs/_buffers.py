@@ -57,6 +57,9 @@ _BITS: Final = {
     "float8_e4m3fnuz": "uint8",
     "float8_e5m2": "uint8",
     "float8_e5m2fnuz": "uint8",
+    "float8_e8m0fnu": "uint8",
+    "float4_e2m1fn_x2": "uint8",
+    "complex32": "int32",
 }
 _FORMS: Final = {b"batch": "batch", b"table": "table", b"pandas": "pandas", b"polars": "polars"}
 #: What a value of a table takes even if it has no bytes in the message.
@@ -169,7 +172,10 @@ class References:
         try:
             array = plain.numpy()
         except (TypeError, RuntimeError) as error:
-            raise CodecError(f"a tensor of {tensor.dtype}: {error}") from error
+            raise CodecError(
+                f"a tensor of {tensor.dtype}: {error}",
+                hint="send it as a dense tensor of numbers, such as tensor.to(torch.float32)",
+            ) from error
         arrays = self._makers.arrays
         index = self._add(arrays.elements_of(array))
         head = _TENSOR.pack(index, len(name)) + name.encode()
@@ -190,7 +196,7 @@ class References:
         except (TypeError, ValueError, RuntimeError, BufferError) as error:
             raise CodecError(
                 f"{name_of(type(obj))} cannot be read as an array: {error}",
-                hint="send numpy.asarray(it)",
+                hint="send it as one of numpy's dtypes, such as it.astype('float32')",
             ) from error
         return self._array(array)
 

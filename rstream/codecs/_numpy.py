@@ -114,20 +114,25 @@ class ArrayCodec:
         """The array of an object.
 
         Raises:
-            CodecError: it is none, or one with a mask.
+            CodecError: it is none, one with a mask, or numpy cannot read it.
         """
         np: Any = self._np
-        if type(obj) is np.ndarray:
+        class_: Any = obj.__class__
+        if class_ is np.ndarray:
             return obj
         is_masked = isinstance(obj, np.ma.MaskedArray)
         if is_masked or not (hasattr(obj, "__array__") or isinstance(obj, (list, tuple))):
             raise CodecError(
-                f"the numpy codec sends arrays, not {name_of(type(obj))}",
+                f"the numpy codec sends arrays, not {name_of(class_)}",
                 hint="send array.filled(value), or its data and its mask"
                 if is_masked
                 else "send numpy.asarray(it), or open both ends with another codec",
             )
-        return np.asarray(obj)
+        try:
+            return np.asarray(obj)
+        except Exception as error:  # rows of several lengths, a tensor on a GPU
+            raise_of_handler(error)
+            raise CodecError(f"{name_of(class_)} is no array of numpy: {error}") from error
 
     def _make_header(self, array: npt.NDArray[Any], is_fortran: bool) -> bytes:
         dtype, shape = array.dtype, array.shape

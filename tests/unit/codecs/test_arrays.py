@@ -97,6 +97,7 @@ def test_scalars_and_lists_are_arrays():
         ({"a": 1}, r"sends arrays, not dict; send numpy\.asarray"),
         ("text", "sends arrays, not str"),
         ([object()], "holds Python objects"),
+        ([[1], [2, 3]], "list is no array of numpy: .*inhomogeneous"),
     ],
     ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )

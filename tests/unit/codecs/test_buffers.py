@@ -198,6 +198,9 @@ def test_a_tensor_that_knows_dlpack_arrives_as_an_array():
     assert_same(sent({"t": Producer(array)}), {"t": array})
     with pytest.raises(CodecError, match=r"t\[0\]: Producer lies on DLPack device \(2, 1\)"):
         codecs.msgpack().encode({"t": [Producer(array, (2, 1))]})
+    odd = Producer(array.astype("M8[s]"))  # DLPack has no times
+    with pytest.raises(CodecError, match=r"t: Producer cannot be read.*it\.astype\('float32'\)"):
+        codecs.msgpack().encode({"t": odd})
 
 
 @pytest.mark.parametrize(
