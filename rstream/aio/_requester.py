@@ -178,22 +178,25 @@ class Requester(Caller[A]):
     async def _wait(
         self, line: Line, is_ready: Callable[[], bool], deadline_s: float | None
     ) -> bool:
-        while not is_ready():
-            if line.is_dead:
-                return is_ready()
-            left_s = seconds_left(deadline_s)
-            if left_s <= 0:
-                return False
-            if self._is_led:
-                await self._follow(is_ready, left_s)
-                continue
-            self._is_led = True
-            try:
-                await self._lead(line, is_ready, deadline_s)
-            finally:
-                self._is_led = False
+        try:
+            while not is_ready():
+                if line.is_dead:
+                    return is_ready()
+                left_s = seconds_left(deadline_s)
+                if left_s <= 0:
+                    return False
+                if self._is_led:
+                    await self._follow(is_ready, left_s)
+                    continue
+                self._is_led = True
+                try:
+                    await self._lead(line, is_ready, deadline_s)
+                finally:
+                    self._is_led = False
+            return True
+        finally:
+            if not self._is_led:  # also when it was woken to lead, and is cancelled or late
                 self._wake_followers(anyone=True)
-        return True
 
     async def _lead(
         self, line: Line, is_ready: Callable[[], bool], deadline_s: float | None

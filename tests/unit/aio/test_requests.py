@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import threading
+from contextlib import suppress
 
 import anyio
 import anyio.lowlevel
@@ -143,6 +144,30 @@ async def test_the_task_that_reads_for_others_may_be_cancelled(driver_dir, name)
             leader.cancel()
         assert got == [0.1]
         server.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize("end", ["cancelled", "late"])
+async def test_a_task_that_was_to_read_next_may_end_too(driver_dir, name, end):
+    """Of five requests one reads for all. It ends together with those that it wakes to go on."""
+    slow, got = Slow(), []
+    async with anyio.create_task_group() as tasks, aio.requester(name, dir=driver_dir) as asks:
+        await serving(tasks, name, driver_dir, slow)
+
+        async def ask(timeout_s):
+            with suppress(RequestTimeout):
+                got.append(await asks.request(0.4, timeout_s=timeout_s))
+
+        async with anyio.create_task_group() as askers:
+            with anyio.move_on_after(0.2 if end == "cancelled" else 5):
+                async with anyio.create_task_group() as leavers:
+                    for _ in range(3):
+                        leavers.start_soon(ask, 5 if end == "cancelled" else 0.2)
+                    await until_async(lambda: slow.running == 3)
+                    askers.start_soon(ask, 5)
+                    askers.start_soon(ask, 5)
+            with anyio.fail_after(3):
+                await until_async(lambda: got == [0.4, 0.4])
+        tasks.cancel_scope.cancel()
 
 
 async def test_a_timeout_cancels_the_function(driver_dir, name):
