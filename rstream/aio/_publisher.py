@@ -146,20 +146,21 @@ class Publisher(SegmentSender[T]):
         self._check_open()
         await self._await_lock(self._large_lock, timeout_s)
         try:
-            position = 0
             message = self._take_up(data)
-            try:
-                position = await self._send_in_segment(message, timeout_s)
-                while not message.is_sent:
-                    position = await self._in_turn(
-                        lambda left_s: self._part_steps(message, left_s), timeout_s
-                    )
-            finally:
-                self._large = None  # at once: another interrupt may follow
-                self._put_down(message)
+            position = await self._send_in_segment(message, timeout_s)
+            while not message.is_sent:
+                position = await self._in_turn(
+                    lambda left_s: self._part_steps(message, left_s), timeout_s
+                )
             return position
         finally:
-            self._large_lock.release()
+            try:
+                if self._large is not None:  # at once, without a call: an interrupt may follow
+                    self._untold += (self._large,)
+                    self._direct = self._large = None
+                    self._put_down()
+            finally:
+                self._large_lock.release()
 
     async def _send_in_segment(self, message: PartedMessage, timeout_s: float | None) -> int:
         """Send a message in a shared segment; 0: it must go in parts. A thread copies it."""

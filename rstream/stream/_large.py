@@ -18,6 +18,8 @@ from rstream.stream._steps import Pause, Steps
 from rstream.stream._unsendable import NO_BUFFER
 
 if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
     from rstream.codecs import Encoded
     from rstream.stream._publisher_facts import Seen
 
@@ -50,6 +52,7 @@ class LargeSender(Sender[T]):
     _large: PartedMessage | None = None  # under way
     _large_count = 0
     _part_end = 0  # position behind the part that was sent last
+    _untold: tuple[PartedMessage, ...] = ()  # given up, and readers may not know: tell them first
     # Begin and end of what else was sent, before and between parts, and whole messages in parts.
     _others: deque[tuple[int, int]]
 
@@ -167,13 +170,48 @@ class LargeSender(Sender[T]):
                 return
             yield Pause(GIVE_WAY_PAUSE_S)
 
-    def _put_down(self, message: PartedMessage) -> None:
-        """No more of the message is sent. Tells the readers if they have the beginning."""
-        self._large = None
-        if not message.is_begun or message.core is not self._core or self._is_ending:
-            return
-        try:
-            # It need not wait for room. If it fails the next message in parts, or the end, tells.
-            self._core.offer_control(message.abandonment(), self._part_header)
-        except RStreamError as error:
-            log.debug("%s: readers were not told: %s", self._where(), error)
+    def _put_down(self) -> None:
+        """Tell the readers of a message that was not sent to its end, if they have the beginning.
+
+        Its caller has put the message into ``_untold``, without a call between. So what is sent
+        next tells them if an interrupt ends this.
+        """
+        if self._untold:
+            self._tell_given_up()
+
+    def _tell_given_up(self) -> int:
+        """Tell the readers to drop what they have of a message; below 0: why it must be done later.
+
+        It need not wait for room, unless the limit was lowered far below what was sent.
+        """
+        while self._untold:
+            message = self._untold[0]
+            data = message.give_up()
+            if message.is_begun and message.core is self._core and not self._is_ending:
+                try:
+                    reason = self._core.offer_control(data, self._part_header)
+                except RStreamError as error:  # the end of the stream tells it
+                    log.debug("%s: readers were not told: %s", self._where(), error)
+                else:
+                    if _core.CLOSED < reason < 0:
+                        return reason
+            # An interrupt before this has it told twice, which readers leave out.
+            self._untold = self._untold[1:]
+        if self._refusal == 0:
+            self._accept()
+        return 0
+
+    def _accept(self) -> None:
+        super()._accept()
+        if self._untold:
+            self._direct = None  # the short way does not look
+
+    def _offer_data(self, data: Encoded, header: int | None = None, messages: int = 1) -> int:
+        if self._untold and (reason := self._tell_given_up()) < 0:
+            return reason
+        return super()._offer_data(data, header, messages)
+
+    def _offer_from(self, messages: list[Buffer], start: int) -> tuple[int, int]:
+        if self._untold and (reason := self._tell_given_up()) < 0:
+            return 0, reason
+        return super()._offer_from(messages, start)

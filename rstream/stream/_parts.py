@@ -129,6 +129,7 @@ class PartedMessage:
         self.is_offering = False
         return part_bytes
 
-    def abandonment(self) -> bytes:
-        """The part that tells readers to drop what they have."""
+    def give_up(self) -> bytes:
+        """Let go of the buffers; returns the part that tells readers to drop what they have."""
+        self._views = []
         return _PREFIX.pack(self._id, self.total, _NONE_FOLLOWS)

@@ -248,13 +248,14 @@ class Publisher(SegmentSender[T]):
                     message = self._take_up(data)
                 return self._send_rest(message, timeout_s)
             finally:
-                dropped, self._large = self._large, None  # at once: another interrupt may follow
-                self._drop_large(dropped)
+                if self._large is not None:  # at once, without a call: another interrupt may follow
+                    self._untold += (self._large,)
+                    self._direct = self._large = None
+                    self._drop_large()
 
-    def _drop_large(self, message: PartedMessage | None) -> None:
-        if message is not None:
-            with self._lock:
-                self._put_down(message)
+    def _drop_large(self) -> None:
+        with self._lock:
+            self._put_down()
 
     def _send_in_segment(self, message: PartedMessage, timeout_s: float | None) -> int:
         """Send a message in a shared segment; 0: it must go in parts."""
@@ -330,8 +331,10 @@ class Publisher(SegmentSender[T]):
                         return position if position > 0 else self._note_offered(position, data)
                 return self._send_rest(message)
             finally:
-                dropped, self._large = self._large, None  # at once: another interrupt may follow
-                self._drop_large(dropped)
+                if self._large is not None:  # at once, without a call: another interrupt may follow
+                    self._untold += (self._large,)
+                    self._direct = self._large = None
+                    self._drop_large()
 
     def _offer_first(self, message: PartedMessage) -> int:
         """Offer a message in a segment, else its first part."""

@@ -88,6 +88,8 @@ class SegmentSender(LargeSender[T]):
     ) -> int:
         if self._refusal:
             return self._refusal
+        if self._untold and (reason := self._tell_given_up()) < 0:
+            return reason
         if self._must_wait(core, message):
             return _core.BACK_PRESSURED
         return self._take(1, core.offer_segment, number, self._header)
@@ -118,9 +120,9 @@ class SegmentSender(LargeSender[T]):
                 yield from self._cause_steps(waiting, position, 0)
         return 0
 
-    def _put_down(self, message: PartedMessage) -> None:
+    def _put_down(self) -> None:
         self._core.note_segment_wait(0)
-        super()._put_down(message)
+        super()._put_down()
 
     def _note_segment_sent(self, message: PartedMessage, position: int) -> None:
         message.sent = message.total

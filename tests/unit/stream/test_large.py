@@ -254,6 +254,52 @@ def test_a_send_that_gives_up_is_told_and_freed(driver_dir, name):
         assert sub.statistics()["skipped_bytes"] > 100_000
 
 
+class LimitLowered:
+    """A publication that at first has no room for control messages, as when its limit was lowered
+    below what is sent.
+    """
+
+    def __init__(self, pub, refusals):
+        self._pub, self._core, self._refusals = pub, pub._core, refusals
+        pub._core = self
+
+    def __getattr__(self, name):
+        return getattr(self._core, name)
+
+    def offer_control(self, data, header):
+        self._refusals -= 1
+        if self._refusals >= 0:
+            return rstream.BACK_PRESSURED
+        self._pub._core = self._core
+        return self._core.offer_control(data, header)
+
+
+@pytest.mark.usefixtures("in_parts")
+@pytest.mark.parametrize("call", ["offer", "send", "send_many"])
+def test_what_is_given_up_without_room_is_told_before_the_next_message(driver_dir, name, call):
+    """Nobody is told of it behind a message that was sent later."""
+    with pair(name, driver_dir) as (sub, pub):
+        pub.send(b"first", timeout_s=5)
+        LimitLowered(pub, 3)
+        with pytest.raises(BackPressured):
+            pub.send(bytes(4 * MIB), timeout_s=0.05)
+        assert take(sub, 1) == [b"first"]
+        assert sub.statistics()["partial_bytes"] > 0
+        assert not [event for event in sub.events() if isinstance(event, stream.Gap)]
+        if call == "offer":
+            assert pub.offer(b"next") == rstream.BACK_PRESSURED
+            until(lambda: pub.offer(b"next") > 0)
+        elif call == "send":
+            pub.send(b"next", timeout_s=5)
+        else:
+            pub.send_many([b"next"], timeout_s=5)
+        assert take(sub, 1) == [b"next"]
+        gaps = [event for event in sub.events() if isinstance(event, stream.Gap)]
+        assert len(gaps) == 1
+        assert "gave it up" in gaps[0].reason
+        assert pub._direct is not None  # the short way again
+
+
 @pytest.mark.usefixtures("in_parts")
 def test_close_ends_a_message_that_is_under_way(driver_dir, name):
     with pair(name, driver_dir, reader={"on_lost": "event"}) as (sub, pub):
