@@ -26,9 +26,8 @@ static int64_t add(int64_t count, int64_t bytes)
 }
 
 void rsti_path_arrival_on_data(rsti_path_arrival_t *arrival, int64_t from, int64_t to,
-    int64_t now_ns)
+    int64_t bytes, int64_t now_ns)
 {
-    const int64_t bytes = to - from;
     if (bytes <= 0) {
         return; /* a heartbeat */
     }

@@ -9,10 +9,12 @@
  *             makes them missing for a moment, and they are not taken back
  *
  * 1 ms between items is too sparse at a round trip of 1 ms: a paced 300 Mbit/s fell to 0.62 of the
- * link. Bytes are those of frames, as positions count them, without UDP's and IP's headers. Pure:
+ * link. Bytes are those of datagrams, without UDP's and IP's headers. Pure:
  * now_ns is an argument; time that goes back counts as no time. Owner: receiver. */
 #ifndef RSTI_FLOW_PATH_ARRIVAL_H
 #define RSTI_FLOW_PATH_ARRIVAL_H
+
+#include "protocol/sm_path.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,17 +23,7 @@
 #define RSTI_PATH_PERIOD_MOST_NS INT64_C(20000000)
 #define RSTI_PATH_HOLD_MAX_NS INT64_C(10000000000)
 
-/* What an item says. Counts begin with the image; clock_ns has any origin. */
-typedef struct rsti_path_item_t {
-    int64_t contiguous; /* position up to which everything has arrived */
-    int64_t highest;    /* end of the furthest frame that has arrived */
-    int64_t received;   /* bytes in total, resends included */
-    int64_t since;      /* of these, after highest moved last */
-    int64_t missing;    /* bytes first seen missing, in total */
-    int64_t clock_ns;   /* arrival of the newest datagram, by the receiver's clock */
-    int64_t hold_ns;    /* from the arrival of highest to the sending of this item */
-    int64_t fresh_ns;   /* the same, of the newest datagram; at most hold_ns */
-} rsti_path_item_t;
+typedef rsti_sm_path_t rsti_path_item_t; /* what an item says */
 
 typedef struct rsti_path_arrival_t {
     int64_t highest;
@@ -48,9 +40,9 @@ int64_t rsti_path_period_ns(int64_t rtt_ns);
 /* position: where the image begins. */
 void rsti_path_arrival_init(rsti_path_arrival_t *arrival, int64_t position, int64_t now_ns);
 /* A datagram with frames from `from` to `to` has arrived, for the first time or again. It was
- * checked before: it lies in the window. */
+ * checked before: it lies in the window. bytes: of the datagram; padding is longer than that. */
 void rsti_path_arrival_on_data(rsti_path_arrival_t *arrival, int64_t from, int64_t to,
-    int64_t now_ns);
+    int64_t bytes, int64_t now_ns);
 /* When an item is due; RSTI_NO_DEADLINE: nothing new to tell. */
 int64_t rsti_path_arrival_due_ns(const rsti_path_arrival_t *arrival, int64_t rtt_ns);
 /* The item, which goes out now. contiguous: as the rebuilder knows it. */

@@ -147,7 +147,7 @@ static void on_packet(rsti_lab_traffic_t *traffic, rsti_lab_flow_t *flow, int64_
     rsti_lab_path_flow_t *stream = &flow->of.stream;
     (void)traffic;
     rsti_path_arrival_on_data(&stream->arrival, id * flow->datagram, (id + 1) * flow->datagram,
-        now_ns);
+        flow->datagram, now_ns);
     for (; stream->highest < id; stream->highest++) {
         put_missing(stream, stream->highest, now_ns + (int64_t)flow->spec->nak_delay_ns);
     }

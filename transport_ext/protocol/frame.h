@@ -43,6 +43,7 @@ enum {
 #define RSTI_SETUP_FLAG_GROUP 0x40
 #define RSTI_SETUP_FLAG_RSTREAM 0x01 /* the sender is rstream: SM items may be sent to it */
 #define RSTI_SETUP_FLAG_FILL 0x02    /* with it: the sender's rate follows fill NAKs */
+#define RSTI_SETUP_FLAG_PATH 0x04 /* with it: the sender follows the path, and wants arrivals */
 #define RSTI_SM_FLAG_SEND_SETUP 0x80
 #define RSTI_SM_FLAG_EOS 0x40
 #define RSTI_RTTM_FLAG_REPLY 0x80

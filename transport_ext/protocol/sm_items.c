@@ -73,6 +73,8 @@ static uint8_t value_length_min(uint8_t type)
         return RSTI_SM_NOOP_LENGTH;
     case RSTI_SM_ITEM_BUDGET:
         return RSTI_SM_BUDGET_LENGTH;
+    case RSTI_SM_ITEM_PATH:
+        return RSTI_SM_PATH_LENGTH;
     case RSTI_SM_ITEM_ROUND_TRIP:
     case RSTI_SM_ITEM_ARRIVAL_RATE:
         return sizeof(int64_t);
@@ -149,6 +151,10 @@ static void decode_item(void *arg, uint8_t type, const uint8_t *value, uint8_t l
     case RSTI_SM_ITEM_NOOP:
         rsti_sm_noop_decode(&items->noop, value);
         items->has_noop = true;
+        break;
+    case RSTI_SM_ITEM_PATH:
+        rsti_sm_path_decode(&items->path, value);
+        items->has_path = true;
         break;
     case RSTI_SM_ITEM_TARGET_DELAY:
         if (length >= sizeof items->target_ns) { /* no least length is checked for it */

@@ -14,6 +14,7 @@
 #include "protocol/sm_demand.h"
 #include "protocol/sm_fill.h"
 #include "protocol/sm_noop.h"
+#include "protocol/sm_path.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,7 +32,8 @@ enum {
     RSTI_SM_ITEM_TARGET_DELAY = 8, /* i64 ns, from sender to receivers: L of flow/fill.h */
     /* 1 to RSTI_SM_WHY_MAX bytes of text: the error with which its last reader left. In a status
      * message with EOS, which goes before the plain one */
-    RSTI_SM_ITEM_WHY = 10
+    RSTI_SM_ITEM_WHY = 10,
+    RSTI_SM_ITEM_PATH = 11 /* what has arrived, to a sender that follows the path: sm_path.h */
 };
 
 #define RSTI_SM_ITEMS_OFFSET 44
@@ -62,11 +64,12 @@ typedef struct rsti_sm_items_t {
     int64_t rtt_ns;
     int64_t arrival_rate; /* bytes per second */
     int64_t target_ns;
-    bool has_fill, has_demand, has_budget, has_noop;
+    bool has_fill, has_demand, has_budget, has_noop, has_path;
     rsti_sm_fill_t fill;
     rsti_sm_demand_t demand;
     rsti_sm_budget_t budget;
     rsti_sm_noop_t noop;
+    rsti_sm_path_t path;
     const uint8_t *why; /* within the status message */
     uint8_t why_length; /* 0: it says none */
 } rsti_sm_items_t;

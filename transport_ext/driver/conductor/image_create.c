@@ -196,6 +196,7 @@ static void init_positions(rsti_image_t *image, const rsti_image_facts_t *facts,
     image->reserved_until = image->file.reserved_position;
     image->is_wide = facts->is_resumed;
     rsti_sm_repeat_init(&image->sm_repeat);
+    rsti_image_path_init(image, now_ns);
     image->sm_due_ns = INT64_MIN / 2; /* the first status message leaves at once */
     rsti_connection_t *connection = &image->connections[facts->transport->slot];
     *connection = (rsti_connection_t){
@@ -204,6 +205,7 @@ static void init_positions(rsti_image_t *image, const rsti_image_facts_t *facts,
         .last_frame_ns = now_ns,
         .is_rstream = (facts->setup->frame.flags & RSTI_SETUP_FLAG_RSTREAM) != 0,
         .follows_fill = follows_fill(facts->setup),
+        .follows_path = rsti_setup_follows_path(facts->setup),
         .has_setup = true,
         .is_proven = facts->is_proven,
         .allowance = RSTI_ADMITTED_ALLOWANCE,

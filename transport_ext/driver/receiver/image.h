@@ -13,6 +13,7 @@
 #include "driver/receiver/image_fill.h"
 #include "driver/receiver/image_noop.h"
 #include "driver/receiver/image_overrun.h"
+#include "driver/receiver/image_path.h"
 #include "driver/receiver/image_window.h"
 #include "driver/receiver/receive_endpoint.h"
 #include "flow/congestion.h"
@@ -45,6 +46,7 @@ typedef struct rsti_connection_t {
     bool is_revoked; /* its end of stream was a revocation */
     bool is_rstream; /* known from its SETUP: the source understands additional status messages */
     bool follows_fill; /* known from its SETUP: the rate of the source follows fill NAKs */
+    bool follows_path; /* known from its first SETUP: it wants to know what arrives */
     bool has_setup; /* false: only data came, so the abilities of the source are unknown */
     int32_t asked_count;
     int64_t ask_due_ns;
@@ -161,6 +163,7 @@ struct rsti_image_t {
     rsti_image_noop_t noop;
     rsti_image_window_t window_cut;
     rsti_image_overrun_t overrun;
+    rsti_image_path_t path;
     /* Ring of gaps with a first NAK, for the loss report that the conductor writes. */
     struct {
         int64_t begin, end;

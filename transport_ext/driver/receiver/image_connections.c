@@ -184,6 +184,7 @@ void rsti_image_on_setup(rsti_image_t *image, rsti_connection_t *connection,
     if (!connection->has_setup) {
         connection->has_setup = true;
         connection->is_rstream = (setup->frame.flags & RSTI_SETUP_FLAG_RSTREAM) != 0;
+        connection->follows_path = rsti_setup_follows_path(setup);
     }
     connection->follows_fill = connection->is_rstream
         && (setup->frame.flags & RSTI_SETUP_FLAG_FILL) != 0;

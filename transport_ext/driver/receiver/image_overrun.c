@@ -57,6 +57,7 @@ static rsti_setup_t setup_at(const rsti_image_t *image, const rsti_connection_t 
     const rsti_log_t *log = &image->file.log;
     const uint8_t flags = (uint8_t)((connection->is_rstream ? RSTI_SETUP_FLAG_RSTREAM : 0)
         | (connection->follows_fill ? RSTI_SETUP_FLAG_FILL : 0)
+        | (connection->follows_path ? RSTI_SETUP_FLAG_PATH : 0)
         | (log->metadata->group != 0 ? RSTI_SETUP_FLAG_GROUP : 0)
         | (image->wants_responses ? RSTI_SETUP_FLAG_SEND_RESPONSE : 0));
     return (rsti_setup_t){

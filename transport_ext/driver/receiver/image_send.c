@@ -28,6 +28,8 @@ static bool is_among(const rsti_connection_t *connection, rsti_sources_t sources
         return connection->is_proven;
     case RSTI_SOURCES_RSTREAM:
         return connection->is_rstream;
+    case RSTI_SOURCES_PATH:
+        return connection->follows_path;
     case RSTI_SOURCES_AERON:
         return !connection->is_rstream;
     default:
@@ -148,23 +150,47 @@ void rsti_image_send_items(rsti_receiver_t *receiver, rsti_image_t *image, const
     }
 }
 
-void rsti_image_send_why(rsti_receiver_t *receiver, rsti_image_t *image, int64_t position,
-    int64_t window, int64_t now_ns)
+typedef struct item_t {
+    uint8_t type, length;
+    const void *value;
+} item_t;
+
+/* Sends a status message with this one item. */
+static void send_item(rsti_receiver_t *receiver, rsti_image_t *image, rsti_sources_t sources,
+    rsti_sm_t sm, const item_t *item, int64_t now_ns)
 {
     const rsti_receive_endpoint_t *endpoint = image->endpoint;
     uint8_t frame[RSTI_SM_ITEMS_OFFSET + RSTI_SM_ITEMS_MAX];
     const uint8_t has_tag = endpoint->has_group_tag;
-    const size_t why_length = strnlen(image->leave_reason, RSTI_SM_WHY_MAX);
     rsti_sm_items_writer_t writer;
     rsti_sm_items_begin(&writer, frame + RSTI_SM_ITEMS_OFFSET, RSTI_SM_ITEMS_MAX);
     (void)rsti_sm_items_add(&writer, RSTI_SM_ITEM_TAG_PRESENT, &has_tag, sizeof has_tag);
-    (void)rsti_sm_items_add(&writer, RSTI_SM_ITEM_WHY, image->leave_reason, (uint8_t)why_length);
-    const size_t length = RSTI_SM_ITEMS_OFFSET + rsti_sm_items_end(&writer);
-    const rsti_sm_t sm = sm_at(image, position, window, RSTI_SM_FLAG_EOS, (int32_t)length);
+    (void)rsti_sm_items_add(&writer, item->type, item->value, item->length);
+    sm.frame.frame_length = (int32_t)(RSTI_SM_ITEMS_OFFSET + rsti_sm_items_end(&writer));
     memcpy(frame, &sm, sizeof sm);
     rsti_put_i64(frame + RSTI_SM_LENGTH, has_tag ? endpoint->group_tag : 0);
-    const int32_t sent = send_to(receiver, image, RSTI_SOURCES_RSTREAM, frame, length, now_ns);
+    const int32_t sent = send_to(receiver, image, sources, frame, (size_t)sm.frame.frame_length,
+        now_ns);
     rsti_driver_count(receiver->driver, RSTI_SYSTEM_SM_SENT, sent);
+}
+
+void rsti_image_send_path(rsti_receiver_t *receiver, rsti_image_t *image,
+    const rsti_path_item_t *path, int64_t now_ns)
+{
+    uint8_t value[RSTI_SM_PATH_LENGTH];
+    const item_t item = {RSTI_SM_ITEM_PATH, sizeof value, value};
+    rsti_sm_path_encode(path, value);
+    send_item(receiver, image, RSTI_SOURCES_PATH,
+        sm_at(image, image->last_sm_position, image->last_sm_window, 0, 0), &item, now_ns);
+}
+
+void rsti_image_send_why(rsti_receiver_t *receiver, rsti_image_t *image, int64_t position,
+    int64_t window, int64_t now_ns)
+{
+    const item_t item = {RSTI_SM_ITEM_WHY, (uint8_t)strnlen(image->leave_reason, RSTI_SM_WHY_MAX),
+        image->leave_reason};
+    send_item(receiver, image, RSTI_SOURCES_RSTREAM,
+        sm_at(image, position, window, RSTI_SM_FLAG_EOS, 0), &item, now_ns);
 }
 
 void rsti_image_send_err(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now_ns)

@@ -10,6 +10,7 @@ typedef enum rsti_sources_t {
     RSTI_SOURCES_ALL,
     RSTI_SOURCES_PROVEN,
     RSTI_SOURCES_RSTREAM,
+    RSTI_SOURCES_PATH, /* those that follow the path */
     RSTI_SOURCES_AERON
 } rsti_sources_t;
 
@@ -44,6 +45,9 @@ void rsti_image_send_sm(rsti_receiver_t *receiver, rsti_image_t *image, rsti_sou
  * are known. */
 void rsti_image_send_items(rsti_receiver_t *receiver, rsti_image_t *image, const uint8_t *fill,
     int64_t now_ns);
+/* Sends the last status message again with what has arrived, to sources that follow the path. */
+void rsti_image_send_path(rsti_receiver_t *receiver, rsti_image_t *image,
+    const rsti_path_item_t *item, int64_t now_ns);
 /* Sends image->leave_reason with EOS, to rstream sources alone: its last reader has left. */
 void rsti_image_send_why(rsti_receiver_t *receiver, rsti_image_t *image, int64_t position,
     int64_t window, int64_t now_ns);

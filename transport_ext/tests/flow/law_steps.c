@@ -396,7 +396,7 @@ static bool do_arrival(lab_t *lab, const char *word)
         printf("0\n");
     } else if (strcmp(word, "came") == 0) {
         const int64_t from = whole(), to = whole();
-        rsti_path_arrival_on_data(arrival, from, to, whole());
+        rsti_path_arrival_on_data(arrival, from, to, to - from, whole());
         printf("%" PRId64 "\n", rsti_path_arrival_due_ns(arrival, whole()));
     } else if (strcmp(word, "tell") == 0) {
         rsti_path_item_t item;

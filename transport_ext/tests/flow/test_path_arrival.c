@@ -6,6 +6,13 @@
 #define US INT64_C(1000)
 #define MS INT64_C(1000000)
 
+static rsti_path_arrival_t arrival;
+
+static void came(int64_t from, int64_t to, int64_t now_ns)
+{
+    rsti_path_arrival_on_data(&arrival, from, to, to - from, now_ns);
+}
+
 TEST(the_period_is_a_quarter_of_the_round_trip_within_its_limits)
 {
     CHECK_EQ(rsti_path_period_ns(0), 250 * US); /* unknown */
@@ -19,33 +26,31 @@ TEST(the_period_is_a_quarter_of_the_round_trip_within_its_limits)
 
 TEST(an_item_is_due_while_data_arrives)
 {
-    rsti_path_arrival_t arrival;
     rsti_path_item_t item;
     rsti_path_arrival_init(&arrival, 1000, 0);
     CHECK_EQ(rsti_path_arrival_due_ns(&arrival, 4 * MS), RSTI_NO_DEADLINE);
-    rsti_path_arrival_on_data(&arrival, 1000, 1000, 1 * MS); /* a heartbeat is no data */
+    came(1000, 1000, 1 * MS); /* a heartbeat is no data */
     CHECK_EQ(rsti_path_arrival_due_ns(&arrival, 4 * MS), RSTI_NO_DEADLINE);
-    rsti_path_arrival_on_data(&arrival, 1000, 1100, 2 * MS); /* the first: at once */
+    came(1000, 1100, 2 * MS); /* the first: at once */
     CHECK_EQ(rsti_path_arrival_due_ns(&arrival, 4 * MS), 2 * MS);
     rsti_path_arrival_tell(&arrival, 1100, 2 * MS, &item);
     CHECK_EQ(rsti_path_arrival_due_ns(&arrival, 4 * MS), RSTI_NO_DEADLINE);
-    rsti_path_arrival_on_data(&arrival, 1100, 1200, 2 * MS + 1);
+    came(1100, 1200, 2 * MS + 1);
     CHECK_EQ(rsti_path_arrival_due_ns(&arrival, 4 * MS), 3 * MS);
     CHECK_EQ(rsti_path_arrival_due_ns(&arrival, 8 * MS), 4 * MS);
     rsti_path_arrival_tell(&arrival, 1200, 3 * MS, &item);
-    rsti_path_arrival_on_data(&arrival, 1200, 1300, 9 * MS); /* after a pause: not in the past */
+    came(1200, 1300, 9 * MS); /* after a pause: not in the past */
     CHECK_EQ(rsti_path_arrival_due_ns(&arrival, 4 * MS), 9 * MS);
 }
 
 TEST(an_item_says_what_arrived)
 {
-    rsti_path_arrival_t arrival;
     rsti_path_item_t item;
     rsti_path_arrival_init(&arrival, 1000, 0);
-    rsti_path_arrival_on_data(&arrival, 1000, 1100, 1 * MS);
-    rsti_path_arrival_on_data(&arrival, 1300, 1400, 2 * MS); /* 200 bytes are missing */
-    rsti_path_arrival_on_data(&arrival, 1100, 1200, 3 * MS); /* the half of them */
-    rsti_path_arrival_on_data(&arrival, 1100, 1200, 4 * MS); /* twice */
+    came(1000, 1100, 1 * MS);
+    came(1300, 1400, 2 * MS); /* 200 bytes are missing */
+    came(1100, 1200, 3 * MS); /* the half of them */
+    came(1100, 1200, 4 * MS); /* twice */
     rsti_path_arrival_tell(&arrival, 1200, 5 * MS, &item);
     CHECK_EQ(item.contiguous, 1200);
     CHECK_EQ(item.highest, 1400);
@@ -55,8 +60,7 @@ TEST(an_item_says_what_arrived)
     CHECK_EQ(item.clock_ns, 4 * MS);
     CHECK_EQ(item.hold_ns, 3 * MS);
     CHECK_EQ(item.fresh_ns, 1 * MS);
-    rsti_path_arrival_on_data(&arrival, 1350, 1500,
-        6 * MS); /* overlaps: moves, nothing is missing */
+    came(1350, 1500, 6 * MS); /* overlaps: moves, nothing is missing */
     rsti_path_arrival_tell(&arrival, 9999, 6 * MS, &item);
     CHECK_EQ(item.contiguous, 1500); /* not above highest */
     CHECK_EQ(item.since, 0);
@@ -64,19 +68,32 @@ TEST(an_item_says_what_arrived)
     CHECK_EQ(item.hold_ns, 0);
 }
 
+/* Its frame ends far behind its datagram. */
+TEST(padding_counts_what_was_sent_of_it)
+{
+    rsti_path_item_t item;
+    rsti_path_arrival_init(&arrival, 1000, 0);
+    rsti_path_arrival_on_data(&arrival, 1000, 900000, 32, 1 * MS);
+    rsti_path_arrival_on_data(&arrival, 1000, 900000, 32, 2 * MS);
+    rsti_path_arrival_tell(&arrival, 900000, 2 * MS, &item);
+    CHECK_EQ(item.highest, 900000);
+    CHECK_EQ(item.received, 64);
+    CHECK_EQ(item.since, 32);
+    CHECK_EQ(item.missing, 0);
+}
+
 TEST(time_never_goes_back_and_a_hold_has_a_limit)
 {
-    rsti_path_arrival_t arrival;
     rsti_path_item_t item;
     rsti_path_arrival_init(&arrival, 0, 5 * MS);
-    rsti_path_arrival_on_data(&arrival, 0, 10, 1 * MS);
+    came(0, 10, 1 * MS);
     rsti_path_arrival_tell(&arrival, 10, 0, &item);
     CHECK_EQ(item.clock_ns, 5 * MS);
     CHECK_EQ(item.hold_ns, 0);
-    rsti_path_arrival_on_data(&arrival, 10, 20, 6 * MS);
+    came(10, 20, 6 * MS);
     rsti_path_arrival_tell(&arrival, 20, 6 * MS + RSTI_PATH_HOLD_MAX_NS, &item);
     CHECK_EQ(item.hold_ns, RSTI_PATH_HOLD_MAX_NS);
-    rsti_path_arrival_on_data(&arrival, 0, 10, INT64_MAX);
+    came(0, 10, INT64_MAX);
     rsti_path_arrival_tell(&arrival, 20, INT64_MAX, &item);
     CHECK_EQ(item.hold_ns, RSTI_PATH_HOLD_MAX_NS);
     CHECK_EQ(item.fresh_ns, 0);
@@ -84,11 +101,10 @@ TEST(time_never_goes_back_and_a_hold_has_a_limit)
 
 TEST(counts_saturate)
 {
-    rsti_path_arrival_t arrival;
     rsti_path_item_t item;
     rsti_path_arrival_init(&arrival, 0, 0);
     for (int i = 0; i < 3; i++) {
-        rsti_path_arrival_on_data(&arrival, 0, RSTI_COUNT_MAX, i);
+        came(0, RSTI_COUNT_MAX, i);
     }
     rsti_path_arrival_tell(&arrival, 0, 3, &item);
     CHECK_EQ(item.received, RSTI_COUNT_MAX);
@@ -97,4 +113,5 @@ TEST(counts_saturate)
 
 CHECK_MAIN(RUN(the_period_is_a_quarter_of_the_round_trip_within_its_limits),
     RUN(an_item_is_due_while_data_arrives), RUN(an_item_says_what_arrived),
-    RUN(time_never_goes_back_and_a_hold_has_a_limit), RUN(counts_saturate))
+    RUN(padding_counts_what_was_sent_of_it), RUN(time_never_goes_back_and_a_hold_has_a_limit),
+    RUN(counts_saturate))

@@ -192,6 +192,32 @@ TEST(a_fill_nak_is_the_item_of_type_9)
     }
 }
 
+/* Untrusted: any 64 bytes are a value, and 63 are none. */
+TEST(an_arrival_is_the_item_of_type_11)
+{
+    static const struct {
+        uint8_t length;
+        bool is_valid;
+    } rows[] = {{64, true}, {72, true}, {63, false}, {0, false}};
+    const rsti_sm_path_t path = {1, -2, INT64_MAX, INT64_MIN, 5, 6, 7, 8};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        _Alignas(8) uint8_t frame[RSTI_SM_ITEMS_OFFSET + RSTI_SM_ITEMS_MAX] = {0};
+        uint8_t value[RSTI_SM_PATH_LENGTH + 8] = {0};
+        rsti_sm_items_writer_t writer;
+        rsti_sm_items_t items;
+        rsti_sm_t *sm = (void *)frame;
+        rsti_sm_path_encode(&path, value);
+        rsti_sm_items_begin(&writer, frame + RSTI_SM_ITEMS_OFFSET, RSTI_SM_ITEMS_MAX);
+        CHECK(rsti_sm_items_add(&writer, RSTI_SM_ITEM_PATH, value, rows[i].length));
+        sm->frame.frame_length = (int32_t)(RSTI_SM_ITEMS_OFFSET + rsti_sm_items_end(&writer));
+        CHECK_EQ(rsti_sm_items_decode(&items, sm), rows[i].is_valid);
+        CHECK_EQ(items.has_path, rows[i].is_valid);
+        if (rows[i].is_valid) {
+            CHECK_MEM(&items.path, &path, sizeof path);
+        }
+    }
+}
+
 TEST(a_plain_status_message_has_no_items)
 {
     _Alignas(8) uint8_t frame[RSTI_SM_ITEMS_OFFSET + RSTI_SM_ITEMS_MIN] = {0};
@@ -207,4 +233,4 @@ TEST(a_plain_status_message_has_no_items)
 CHECK_MAIN(RUN(encoding_and_decoding_are_inverse), RUN(short_lists_are_padded_to_16),
     RUN(a_full_writer_refuses), RUN(malformed_tails_deliver_nothing),
     RUN(all_items_are_decoded_at_once), RUN(a_fill_nak_is_the_item_of_type_9),
-    RUN(a_plain_status_message_has_no_items))
+    RUN(an_arrival_is_the_item_of_type_11), RUN(a_plain_status_message_has_no_items))

@@ -1,0 +1,43 @@
+/* image_path.c: see image_path.h. */
+#include "driver/receiver/image_path.h"
+
+#include "driver/receiver/image.h"
+#include "driver/receiver/image_send.h"
+
+void rsti_image_path_init(rsti_image_t *image, int64_t now_ns)
+{
+    image->path.begins_ns = now_ns;
+    rsti_path_arrival_init(&image->path.arrival, image->join_position, 0);
+}
+
+void rsti_image_path_on_data(rsti_image_t *image, const rsti_connection_t *connection,
+    int64_t begin, int64_t end, int64_t bytes, int64_t now_ns)
+{
+    if (connection->follows_path) {
+        rsti_path_arrival_on_data(&image->path.arrival, begin, end, bytes,
+            now_ns - image->path.begins_ns);
+    }
+}
+
+/* As far as the receiver knows; the conductor has moved over less. */
+static int64_t contiguous(const rsti_image_t *image)
+{
+    return image->repair.gap_count > 0 ? image->repair.gaps[0].begin : INT64_MAX;
+}
+
+int64_t rsti_image_path_pending(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now_ns)
+{
+    rsti_image_path_t *path = &image->path;
+    const int64_t passed_ns = now_ns - path->begins_ns;
+    const int64_t due_ns = rsti_path_arrival_due_ns(&path->arrival, image->rtt.least_ns);
+    if (due_ns == RSTI_NO_DEADLINE || rsti_load_acquire_i32(&image->is_rejected)) {
+        return RSTI_NO_DEADLINE;
+    }
+    if (due_ns > passed_ns) {
+        return path->begins_ns + due_ns;
+    }
+    rsti_path_item_t item;
+    rsti_path_arrival_tell(&path->arrival, contiguous(image), passed_ns, &item);
+    rsti_image_send_path(receiver, image, &item, now_ns);
+    return RSTI_NO_DEADLINE;
+}
