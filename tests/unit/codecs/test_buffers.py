@@ -18,6 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import rstream
 from rstream import codecs
 from rstream.codecs import _frame
 from rstream.errors import CodecError, ConfigError
@@ -178,6 +179,39 @@ def test_tables_and_buffers_of_arrow():
     assert back["polars"].equals(obj["polars"])
     assert back["buffer"].equals(obj["buffer"])
     assert isinstance(back["buffer"], pa.Buffer)
+
+
+class Blob(msgspec.Struct):
+    data: memoryview
+    array: np.ndarray | None = None
+
+
+@pytest.mark.parametrize("array", [None, np.arange(3.0)], ids=["alone", "beside an array"])
+def test_a_field_of_memoryview_is_a_view_of_the_message(array):
+    for data in (b"ab" * 5000, bytearray(b"ab"), memoryview(b"ab" * 9)[2:]):
+        message = message_of(codecs.msgpack().encode(Blob(data, array)))
+        assert codecs.msgpack().decode_many([message])[0]["data"] == bytes(data)
+        for view in (False, True):
+            (back,) = codecs.msgpack(Blob, view=view).decode_many([message])
+            assert (back.data, back.data.readonly, back.data.obj) == (data, True, message)
+            assert np.shares_memory(np.frombuffer(back.data, "u1"), np.frombuffer(message, "u1"))
+
+
+@pytest.mark.parametrize("array", [None, np.arange(3.0)], ids=["alone", "beside an array"])
+def test_a_field_of_memoryview_holds_the_memory_of_the_transport(module_driver_dir, name, array):
+    codec = codecs.msgpack(Blob, view=True)
+    with (
+        rstream.subscriber(name, codec=codec, dir=module_driver_dir) as sub,
+        rstream.publisher(name, dir=module_driver_dir, linger_s=0) as pub,
+    ):
+        kept = []
+        for count in range(1, 6):
+            pub.send(Blob(memoryview(bytes([count]) * 1_000_000), array))
+            kept.append(sub.get(timeout_s=10).data)
+            assert not isinstance(kept[-1].obj, bytes)
+        assert [bytes(data) == bytes([at]) * 1_000_000 for at, data in enumerate(kept, 1)] == (
+            [True] * 5
+        )
 
 
 class Producer:
