@@ -42,6 +42,7 @@ from rstream.stream._watched import Bell
 if TYPE_CHECKING:
     from rstream.stream._events import StreamEvent
     from rstream.stream._reader import Reader
+    from rstream.stream._tally import Tally
 
 log = logging.getLogger("rstream")
 
@@ -124,6 +125,7 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
         self._changed = Condition()
         is_dropping = type(queue) is not PlainQueue
         self._hold = QueueHold(self._changed, queue, reader, is_dropping=is_dropping)
+        self._tally: Tally | None = None  # of queues behind the consumer
         self._bell: Bell | None = None  # of an event loop that waits for a change
         self._errors = PlacedErrors()
         self._has_ended = self._is_woken = False
@@ -200,7 +202,9 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
                 self._changed.wait(PUMP_WAIT_S)
 
     def _is_stopped(self) -> bool:
-        return self._closed or self._failure is not None
+        tally = self._tally
+        is_ending = tally is not None and tally.is_ending  # open for what its queues hold
+        return self._closed or is_ending or self._failure is not None
 
     def _note_ended(self) -> bool:
         """Note whether the stream has ended. The pump goes on: another publisher may come."""
@@ -278,6 +282,7 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
         count = min(len(taken), limit)
         self._rest, self._rest_end, self._base, self.is_given = NOTHING, count, 0, False
         self._taken = taken[limit:]
+        self._note_polled(count)
         return taken[:limit]
 
     def fill(self, limit: int | None) -> None:
@@ -285,8 +290,26 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
         rest, end = iter(self._taken), len(self._taken)
         # In one step: no signal handler runs before a loop can hand them out.
         self._rest, self._rest_end, self._base, self.is_given, self._taken = rest, end, 0, True, []
+        self._note_polled(end)
+
+    def _note_polled(self, count: int) -> None:
+        tally = self._tally
+        if tally is not None:
+            tally.base, tally.polled = tally.polled, tally.polled + count
+
+    def lend_to(self, tally: Tally) -> bool:
+        if self._closed:
+            return False
+        last = self._rest_end - self._base
+        self._hold.lend(tally, self._hold.taken - len(self._taken) - last)
+        tally.polled = tally.base + last
+        self._tally = tally
+        return True
 
     def consume(self, count: int) -> None:
+        if self._tally is not None:
+            self._tally.returned(count)
+            return
         hold = self._hold
         done = hold.taken - len(self._taken) - (self._rest_end - self._base - count)
         if done > hold.done:
@@ -297,7 +320,10 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
         """Take from the queue, unless a call that was interrupted has left something."""
         if self._closed:
             raise ClosedError(f"{self._stream_title}: this subscriber is closed")
-        self.consume(self.handed_out())
+        if self._tally is None:
+            self.consume(self.handed_out())
+        else:
+            self._begin_poll(self._tally)
         is_due = False
         with self._changed:
             self._is_woken = False
@@ -315,6 +341,14 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
             raise self._errors.take()
         if failure is not None:
             raise failure
+
+    def _begin_poll(self, tally: Tally) -> None:
+        with self._changed:
+            let_go = self._hold.let_go()
+        tally.begin_poll()
+        if let_go is not None:
+            tally.let_go = let_go
+            tally.settle()
 
     def wait(self, timeout_s: float | None = None) -> bool:
         check_timeout(timeout_s)
@@ -391,6 +425,8 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
             self._closed = True
             self._note_change()
         self._count_given()
+        if self._tally is not None:
+            self._tally.close()
         with self._changed:
             gone = self._hold.close()
         self._reader.close()

@@ -2,12 +2,19 @@
 
 The second kind of holder of a tally (_tally.py): its thread puts whole batches, so the objects
 have plain numbers, and nothing is noted for a single one.
+
+Behind the thread that takes, other queues may wait, such as those of RxPY operators. Then a second
+tally counts what was taken: the hold is a holder of the reader's tally, and the loan of that one.
+
+    reader ──▶ queue with a policy ──▶ thread that takes ──on_next──▶ queue of an operator ──▶ …
+    Tally ◀─── QueueHold ◀──────────── Tally ◀──────────────────────── Marks
 """
 
 from __future__ import annotations
 
+import sys
 from collections import deque
-from itertools import repeat
+from itertools import islice, repeat
 from typing import TYPE_CHECKING, Any, Final
 
 from rstream.stream._tally import SOFT_PARTS, Holder, Tally
@@ -24,7 +31,7 @@ BLOCKING_PARTS: Final = 2
 class QueueHold(Holder):
     """The numbers of the objects that wait in a queue or are in the consumer's hand.
 
-    Every method is called under ``lock`` but :meth:`begin` and :meth:`settle`.
+    Every method is called under ``lock``, but those that say otherwise.
 
     Args:
         lock: guards the queue.
@@ -50,6 +57,11 @@ class QueueHold(Holder):
         self._forgotten = 0  # of those that are done
         self._settled = 0
         self._lost = (0, 0)  # what the queue had dropped and merged
+        self._let_go = 0  # of the tally, as the second one was told
+        # As the loan of a second tally: how many objects had been taken before its first one.
+        self._lent_at = 0
+        self.end_number: int = sys.maxsize
+        self.length_bytes: int = 0
 
     def begin(self) -> int:
         """The number of the object before the batch that was just polled. In the thread that reads,
@@ -86,6 +98,35 @@ class QueueHold(Holder):
         if self._settled != done and self._is_registered:
             self._tally.settle()
             self._settled = done
+
+    # ---- the loan of a second tally ----
+
+    def lend(self, tally: Tally, taken: int) -> None:
+        """From now on this tally says what is done. So many objects had been taken before those of
+        the last poll. Not under the lock.
+        """
+        self._lent_at = taken - tally.base
+        tally.add(self)
+
+    def consume(self, number: int) -> None:
+        """The objects up to this one are done. Not under the lock."""
+        self.done = max(self.done, self._lent_at + number)
+        self.settle()
+
+    def give_back(self) -> None:
+        """The second tally ends: what is not done stays with the first one."""
+
+    def let_go(self) -> int | None:
+        """Up to which object of the second tally this one holds nothing any more, because more
+        than its part of the window waits. None: no more than before.
+        """
+        let_go = self._tally.let_go
+        if let_go == self._let_go:
+            return None
+        self._forget()
+        in_hand = islice(self._numbers, self.taken - self._forgotten)
+        self._let_go = let_go
+        return self._forgotten + sum(number <= let_go for number in in_hand) - self._lent_at
 
     def close(self) -> int:
         """The queue hands on nothing more: what it holds is given back when the reader is closed.

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 __all__ = (
     "NOWHERE",
     "Holder",
+    "Loan",
     "Lot",
     "Mark",
     "Marks",
@@ -146,17 +147,34 @@ class Holder(ABC):
         """The least number of an object of this reader that is held. Under the lock."""
 
 
+class Loan(Protocol):
+    """Objects of which the tally says what is consumed.
+
+    Attributes:
+        end_number: of the last one.
+        length_bytes: of the objects, about.
+    """
+
+    end_number: int
+    length_bytes: int
+
+    def consume(self, number: int) -> None:
+        """Count the objects up to this one."""
+        ...
+
+    def give_back(self) -> None:
+        """End the loan; what was not counted stays unread."""
+        ...
+
+
 class Lot:
-    """Objects of one batch, which stays on loan until they are consumed.
+    """Objects of one batch, which stays on loan until they are consumed. See :class:`Loan`.
 
     Args:
         begin: number of the object before the first one.
         count: objects.
         indexes: the message of each object in the batch; None: all, in order.
         end: messages that count as consumed with the last object; None: all, and the loan ends.
-
-    Attributes:
-        length_bytes: of the objects, about.
     """
 
     __slots__ = ("_batch", "_begin", "_end", "_indexes", "end_number", "length_bytes")
@@ -212,7 +230,7 @@ class Tally:
         self.place: Place = Place(self, 0, settle)
         self._source = source
         self._base_at_first = base
-        self._lots: deque[Lot] = deque()
+        self._lots: deque[Loan] = deque()
         self._holders: list[Holder] = []
         self._returned = 0  # objects whose calls have returned, and their numbers
         self._consumed = 0
@@ -248,7 +266,7 @@ class Tally:
         window_bytes = self._source.window_bytes() if held_bytes else 0
         return 0 < window_bytes < parts * held_bytes
 
-    def add(self, lot: Lot) -> None:
+    def add(self, lot: Loan) -> None:
         """Take over what was polled."""
         with _settling:
             if self._lots or lot.end_number > self._consumed:
