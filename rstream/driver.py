@@ -96,10 +96,9 @@ def resolve_dir(dir: str | os.PathLike[str] | None = None) -> str:
         if is_fallback(path):
             _warn_of_fallback(path)
         return path
-    try:
-        path = os.fspath(dir)
-    except TypeError as error:
-        raise ConfigError(f"dir={dir!r}: must be the path of a driver directory") from error
+    if not isinstance(dir, (str, os.PathLike)):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ConfigError(f"dir={dir!r}: must be the path of a driver directory")
+    path = os.fspath(dir)
     if not path:
         raise ConfigError("driver directory: the path is empty")
     return str(Path(path).absolute())

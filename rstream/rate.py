@@ -362,6 +362,8 @@ def from_text(text: str) -> RateLimit:
     Raises:
         ConfigError: the text cannot be read; the error names the wrong part.
     """
+    if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ConfigError(f'rs-rate={text!r}: must be a text, such as "fixed,r:200m"')
     name, *items = text.split(",")
     if name not in _LAWS:
         raise ConfigError(

@@ -6,6 +6,7 @@ import math
 import threading
 from collections.abc import Callable
 from functools import partial
+from numbers import Real
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
 
 from rstream import abc
@@ -232,8 +233,9 @@ def batch_weighted(
 
         stages.pipe(blobs, stages.batch_weighted(1 << 20, len))  # lists of at most 1 MiB
     """
-    if not weight_max > 0:
-        raise ConfigError(f"weight_max={weight_max!r}: must be above 0")
+    given: Any = weight_max  # untyped callers
+    if not isinstance(given, Real) or not weight_max > 0:
+        raise ConfigError(f"weight_max={weight_max!r}: must be a number above 0")
     _count("count_max", count_max)
     within_ns = _within_ns(within_s)
     return lambda upstream: Stage(

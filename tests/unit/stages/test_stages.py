@@ -186,6 +186,11 @@ class TestBatchWeighted:
         sink.request(10)
         assert sink.items == [[3], [3, 1], [1], [4]]
 
+    @pytest.mark.parametrize("bad", [0, -1, float("nan"), None, "x"])
+    def test_a_limit_that_is_no_weight_is_refused(self, bad):
+        with pytest.raises(ConfigError, match=f"weight_max={bad!r}: must be a number above 0"):
+            stages.batch_weighted(bad, len)
+
     @pytest.mark.parametrize("bad", [-1, float("nan")])
     def test_a_weight_that_is_none_ends_the_stream(self, bad):
         source, sink = joined(stages.batch_weighted(4, lambda n: bad), UNBOUNDED)

@@ -80,6 +80,7 @@ def test_the_error_of_a_misspelled_option_names_the_one_that_was_meant_and_all(
         (rstream.publisher, {"linger_s": NAN}, "linger_s=nan: must be a number of seconds"),
         (rstream.publisher, {"connect_timeout_s": NAN}, "connect_timeout_s=nan: must be a number"),
         (rstream.publisher, {"dir": 5}, "dir=5: must be the path of a driver directory"),
+        (rstream.publisher, {"dir": b"x"}, "dir=b'x': must be the path of a driver directory"),
         (rstream.publisher, {"client": 5}, "client=5: must be an rstream.Client, or None"),
         (rstream.subscriber, {"client": "x"}, "client='x': must be an rstream.Client, or None"),
         (stream.source, {"client": 5}, "client=5: must be an rstream.Client, or None"),
