@@ -179,14 +179,16 @@ class SessionChanged:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Connected:
-    """A publisher has a reader again, or its first one.
+    """A publisher has a reader again, or its first one. While it has one, others come and go
+    without an event.
 
     Attributes:
         session_id: the publisher's session.
         position: sent up to here by then.
         process: the reader's program, pid and host, in shared memory; of several one. Empty: not
-            known.
-        source: ``ip:port`` of the reader; empty in shared memory.
+            known, as of a client of Aeron's, or of a reader that had left before the publisher
+            looked: in ``send`` and ``events``.
+        source: ``ip:port`` of the reader, if it is known yet; empty in shared memory.
     """
 
     session_id: int
@@ -199,6 +201,11 @@ class Connected:
 class Disconnected:
     """The last reader of a publisher has gone: closed, died, or cut off. A :class:`Gap` follows
     when bytes were on the way to it. Bytes that no reader has taken yet wait for the next reader.
+
+    A reader that is killed counts until the driver has noticed its death, a few milliseconds later.
+    If the next one has joined by then, the publisher had a reader all the time, and there is no
+    event; in shared memory the next reader begins where the killed one stopped. Several that left
+    between two looks of the publisher are told as one.
 
     Attributes:
         session_id: the publisher's session.

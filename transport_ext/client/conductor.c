@@ -15,10 +15,13 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #define WATCH_INTERVAL_NS (100 * RSTI_NS_PER_MS)
 #define POLL_AWAITING_NS RSTI_NS_PER_MS
 #define POLL_IDLE_NS (16 * RSTI_NS_PER_MS)
+#define HELLO_WAIT_NS (20 * RSTI_NS_PER_MS)
+#define HELLO_LOOK_NS (20 * 1000)
 
 static rsti_heartbeat_ext_t *heartbeat_ext(const rst_client_t *client)
 {
@@ -298,6 +301,20 @@ static void sleep_on_fd(void *arg, int64_t timeout_ns)
     disarm(arg);
 }
 
+/* The driver makes the counter within a fraction of a millisecond, and this client writes its
+ * process and name there. What it opens next is then told to the other end by name. A driver that
+ * does not run now (a test steps it) makes the counter later. */
+static void await_heartbeat(rst_client_t *client)
+{
+    const struct timespec pause = {.tv_nsec = HELLO_LOOK_NS};
+    const int64_t until_ns = rsti_client_now_ns() + HELLO_WAIT_NS;
+    find_heartbeat(client);
+    while (client->heartbeat_counter_id == RSTI_NULL_COUNTER && rsti_client_now_ns() < until_ns) {
+        (void)nanosleep(&pause, NULL);
+        find_heartbeat(client);
+    }
+}
+
 int rsti_client_conductor_init(rst_client_t *client)
 {
     rsti_store_release_i32(&client->heartbeat_counter_id, RSTI_NULL_COUNTER);
@@ -320,6 +337,7 @@ int rsti_client_conductor_init(rst_client_t *client)
         if (result < 0) {
             return result;
         }
+        await_heartbeat(client);
     }
     return rsti_agent_start(&client->runner);
 }

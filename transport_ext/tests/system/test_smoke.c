@@ -207,6 +207,47 @@ TEST(wake_udp_dedicated)
     wake("dedicated", udp_channel(""));
 }
 
+typedef struct named_t {
+    int64_t client_id;
+    int count;
+} named_t;
+
+static void count_named(void *arg, const rst_client_facts_t *client)
+{
+    named_t *named = arg;
+    if (client->client_id == named->client_id && client->pid == getpid()
+        && client->name[0] != '\0') {
+        named->count++;
+    }
+}
+
+/* The driver tells the peers of a client's ends at once, and these ask whose they are. A driver
+ * that gets no processor for some time may still be late. */
+TEST(client_is_named_when_it_is_open)
+{
+    const char *options[] = {NULL};
+    rst_driver_t *driver = open_driver("named", options);
+    rst_tool_t *tool = NULL;
+    named_t named = {0};
+    CHECK(driver != NULL);
+    CHECK_EQ(rst_tool_open(&tool, rst_driver_dir(driver)), 0);
+    for (int i = 0; i < 40; i++) {
+        rst_client_params_t params;
+        rst_client_t *client = NULL;
+        rst_client_params_init(&params);
+        params.dir = rst_driver_dir(driver);
+        params.name = "prices";
+        CHECK_EQ(rst_client_open(&client, &params), 0);
+        named.client_id = rst_client_id(client);
+        CHECK(rst_tool_clients(tool, count_named, &named) > 0);
+        rst_client_close(client);
+    }
+    CHECK(named.count > 20);
+    rst_tool_close(tool);
+    rst_driver_close(driver);
+}
+
 CHECK_MAIN(RUN(wake_ipc_shared), RUN(wake_ipc_dedicated), RUN(wake_udp_shared),
     RUN(wake_udp_network), RUN(wake_udp_dedicated), RUN(ipc_shared), RUN(ipc_dedicated),
-    RUN(udp_shared), RUN(udp_network), RUN(udp_dedicated), RUN(idle_uses_no_cpu))
+    RUN(udp_shared), RUN(udp_network), RUN(udp_dedicated), RUN(idle_uses_no_cpu),
+    RUN(client_is_named_when_it_is_open))
