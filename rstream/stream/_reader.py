@@ -392,7 +392,7 @@ class Reader(Subscriber[T], Generic[T]):
         if held is None:
             return
         source, batch, count, indexes, end = held
-        if source.takes_views:
+        if source.takes_views:  # a batch with living views cannot be set aside: they hold it
             batch.consumed = -1 if end is None else end
         else:
             tally.add(Lot(batch, tally.polled, count, indexes, end))
