@@ -75,9 +75,10 @@ def through_queue(
             queue = BoundedQueue[T](what, on_slow, low)
             drain = Drain(queue, observer, scheduler or OwnThread(f"rstream-rx-{what}"))
             put = queue.put if on_lost is None else _telling(queue, on_lost)
-            drain.upstream.disposable = source.subscribe(
-                put, drain.end, lambda: drain.end(None), scheduler=scheduler_
-            )
+            with queue.marks.subscribing():
+                drain.upstream.disposable = source.subscribe(
+                    put, drain.end, lambda: drain.end(None), scheduler=scheduler_
+                )
             return Disposable(drain.dispose)
 
         return Observable(subscribe)
@@ -126,6 +127,8 @@ class Drain(Generic[T]):
         # What counts as consumed: in parts, as in the loop over a stream (stream/_pump.py).
         self._place = Place(None, 0, self._forget_given)
         self._place.close_disposed = queue.marks.close_disposed
+        if _tally.here.marks is not None:
+            _tally.here.marks.feed_from(self._place)
         self._part = self._left_of_part = 1
         self._part_since_s = 0.0
         queue.on_change = self._wake
@@ -230,11 +233,12 @@ class Drain(Generic[T]):
 
     def _deliver(self, most: int | None) -> bool:
         """Deliver up to ``most`` items, and the end; True: there is more."""
-        queue, on_next = self._queue, self._observer.on_next
-        marks, place = queue.marks, self._place
+        queue, observer = self._queue, self._observer
+        on_next, marks, place = observer.on_next, queue.marks, self._place
         while most != 0:
             with queue.changed:
-                items = queue.take_locked(1)
+                # RxPY stops the observer first, and then disposes what is before it.
+                items = [] if getattr(observer, "is_stopped", False) else queue.take_locked(1)
                 if not items:
                     self._is_scheduled = False
                     is_end = queue.is_ended and not self._is_done

@@ -61,11 +61,15 @@ def from_endpoint(endpoint: EndpointLike) -> Observable[Any]:
                 observer.on_error(RuntimeError(f"endpoint ended by {error!r}"))
 
         gate = Gate()
-        place = _place_of(endpoint)
+        place, marks = _place_of(endpoint), _tally.here.marks
+        if marks is not None:
+            marks.feed_from(place)
 
         def on_next(item: Any) -> None:
             gate.wait()
             place.number += 1
+            if marks is not None and place.number == 1:
+                marks.meet(place.tally)
             outer, _tally.here.place = _tally.here.place, place
             try:
                 observer.on_next(item)

@@ -84,9 +84,10 @@ def flat_map_bounded(
             merging = _Merging(mapper, n, observer, scheduler)
             upstream = SingleAssignmentDisposable()
             merging.group.add(upstream)
-            upstream.disposable = source.subscribe(
-                merging.on_next, merging.fail, merging.on_completed, scheduler=scheduler
-            )
+            with merging.marks.subscribing():
+                upstream.disposable = source.subscribe(
+                    merging.on_next, merging.fail, merging.on_completed, scheduler=scheduler
+                )
             return Disposable(merging.dispose)
 
         return Observable(subscribe)
@@ -111,7 +112,7 @@ class _Merging(Generic[T, R]):
         self._scheduler = scheduler
         self._is_virtual = scheduler is not None and kind_of(scheduler) is Kind.VIRTUAL
         self._changed = Condition()
-        self._marks = Marks(self._changed, self._stop)
+        self.marks = Marks(self._changed, self._stop)
         self._active = 0
         self._has_ended = False  # the source has completed
         self._is_over = False
@@ -123,7 +124,7 @@ class _Merging(Generic[T, R]):
     def on_next(self, item: T) -> None:
         """Take a place, waiting for it if need be, and begin."""
         place = _tally.here.place
-        mark = None if place is None else self._marks.note(place)
+        mark = None if place is None else self.marks.note(place)
         if not self._take_place(mark):
             return
         try:
@@ -153,7 +154,7 @@ class _Merging(Generic[T, R]):
     def _take_place(self, mark: Mark | None) -> bool:
         """False: nothing is wanted any more."""
         with self._changed:
-            self._marks.block(mark)
+            self.marks.block(mark)
             if self._active >= self._n and not self._is_over and self._must_not_wait():
                 error = SlowConsumer(
                     f"flat_map_bounded: {self._n} run already, and the source emits in a thread "
@@ -166,8 +167,8 @@ class _Merging(Generic[T, R]):
                     self._changed.wait()
                 self._active += 1
                 if not self._is_over:
-                    self._marks.waiting.append(mark)
-                    self._marks.unblock(mark)
+                    self.marks.waiting.append(mark)
+                    self.marks.unblock(mark)
                 return not self._is_over
         self.fail(error)
         return False
@@ -190,16 +191,16 @@ class _Merging(Generic[T, R]):
             self.group.remove(subscription)
             with self._changed:
                 self._active -= 1
-                self._marks.remove(mark)
+                self.marks.remove(mark)
                 self._changed.notify_all()
-            self._marks.settle()
+            self.marks.settle()
             self._complete_if_done()
 
         def fail(error: Exception) -> None:
             self._fail_at(mark, error)
 
         place = Place(*(mark or NOWHERE), lambda: self._drop(mark))
-        place.close_disposed = self._marks.close_disposed
+        place.close_disposed = self.marks.close_disposed
 
         def deliver(item: R) -> None:
             self._deliver(item, place, mark)
@@ -225,8 +226,8 @@ class _Merging(Generic[T, R]):
     def _drop(self, mark: Mark | None) -> None:
         """The item of this mark is done, or has failed."""
         with self._changed:
-            self._marks.remove(mark)
-        self._marks.settle()
+            self.marks.remove(mark)
+        self.marks.settle()
 
     def _fail_at(self, mark: Mark | None, error: Exception) -> None:
         self._drop(mark)
@@ -247,7 +248,7 @@ class _Merging(Generic[T, R]):
         if not self._stop():
             return
         self.group.dispose()
-        self._marks.leave()
+        self.marks.leave()
         with self._delivery:
             tell_end("flat_map_bounded", self._observer, error)
 
@@ -255,13 +256,13 @@ class _Merging(Generic[T, R]):
         """Leave the source and those that run; a source that waits goes on."""
         self._stop()
         self.group.dispose()
-        self._marks.leave()
+        self.marks.leave()
 
     def _stop(self) -> bool:
         """Begin nothing more. Returns whether it is the first end."""
         with self._changed:
             is_first, self._is_over = not self._is_over, True
-            self._marks.close()
+            self.marks.close()
             self._changed.notify_all()
         return is_first
 

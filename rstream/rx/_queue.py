@@ -113,7 +113,10 @@ class BoundedQueue(Generic[T]):
         place = here.place
         if place is not None:
             tally = place.tally
-            mark = (tally, place.number) if tally is marks.last else marks.note(place)
+            if tally is marks.last:
+                mark = marks.newest = tally, place.number
+            else:
+                mark = marks.note(place)
         while True:
             with self.changed:
                 if self.is_ended or self.is_closed:

@@ -56,8 +56,17 @@ class Reading:
         self._is_stopped = False
         self._tally = Tally(source, self._before_poll, self._settle)
         self._tally.close_source = self._close
+        self._tally.is_batched = is_batched
         self._place = self._tally.place
+        self._queue_marks = _tally.here.marks  # of the first queue behind it
+        if self._queue_marks is not None:
+            self._queue_marks.feed_from(self._place)
         self._batch_length = 1  # objects that are delivered together, from the place on
+
+    def _begin(self) -> None:
+        """Call it in the thread that reads, before the first poll."""
+        if self._queue_marks is not None:
+            self._queue_marks.meet(self._tally)
 
     def _before_poll(self) -> int:
         """The number of the object before the last poll; asked during a delivery."""
@@ -154,6 +163,7 @@ class ThreadReading(Reading):
             self._gate.wait()
         outer, _tally.here.place = _tally.here.place, self._place
         try:
+            self._begin()
             self._read()
         except failures() as raised:
             error = raised
@@ -241,6 +251,8 @@ class ScheduledReading(Reading):
         pause_s: float | None = None
         error: Exception | None = None
         try:
+            if not self._place.number:
+                self._begin()
             pause_s = self._advance()
         except failures() as raised:
             error = raised

@@ -75,7 +75,8 @@ def subscribe_into(
         return upstream
 
     try:
-        Observable[T](connect).subscribe(put or queue.put, queue.end, lambda: queue.end(None))
+        with queue.marks.subscribing():
+            Observable[T](connect).subscribe(put or queue.put, queue.end, lambda: queue.end(None))
     except Exception as error:
         queue.end(error)
 

@@ -11,7 +11,10 @@ notes the place as a *mark*, whatever operators made of the object on the way. S
 stand between reader and queue, as long as it calls its observer in the call that it was given.
 
 When the pipeline is disposed, what waits in its queues is given back: the next reader begins there.
-What was given to an observer, or to the function that raised, counts as consumed.
+What was given to an observer, or to the function that raised, counts as consumed. What is on its
+way to a queue then, in an operator that RxPY has stopped already, never arrives, and nobody says
+so. Therefore a queue knows its *feeders*, the places from which objects come. When it closes, what
+its feeders work on beyond the newest object that has come counts as held.
 
 A queue that drops must not slow its publisher down. So its marks are *soft*: they hold the stream
 only while that is less than one of ``SOFT_PARTS`` parts of the window.
@@ -26,10 +29,11 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections import deque
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from rstream import _core
 
@@ -82,9 +86,11 @@ class Place:
 
 class _Here(threading.local):
     place: Place | None = None
+    marks: Marks | None = None
 
 
-#: ``here.place``: that of the calling thread. Who sets it puts the former one back.
+#: ``here.place``: that of the calling thread. ``here.marks``: those of the queue that the calling
+#: thread subscribes to its source just now. Who sets one of them puts the former one back.
 here: Final = _Here()
 
 
@@ -223,6 +229,7 @@ class Tally:
         let_go: soft marks up to this object hold nothing.
         last: the last object that may count as consumed; None: all may.
         is_ending: the reader will be closed.
+        is_batched: objects are delivered in lists, under the number of the first one.
         close_source: closes the reader of a pipeline that was disposed; any thread.
     """
 
@@ -241,6 +248,7 @@ class Tally:
         self.let_go: int = 0
         self.last: int | None = None
         self.is_ending: bool = False
+        self.is_batched: bool = False
         self.close_source: Callable[[], None] | None = None
 
     # ---- the thread that reads ----
@@ -387,15 +395,20 @@ class Marks(Holder):
         given: of the object that was taken and may be worked on.
         blocked: of objects that wait for room, or were refused.
         last: the tally of the mark noted last, for who makes the next one without a call.
+        newest: that mark.
         left: the tallies of the readers that it asked, once they were left.
     """
 
     __slots__ = (
+        "_behind",
+        "_feeders",
+        "_newest",
         "_tallies",
         "blocked",
         "given",
         "last",
         "left",
+        "newest",
         "waiting",
     )
 
@@ -405,8 +418,43 @@ class Marks(Holder):
         self.given: Mark | None = None
         self.blocked: list[Mark] = []
         self.last: Tally | None = None
+        self.newest: Mark | None = None
+        self._newest: dict[Tally, int] = {}  # of the other tallies
+        self._feeders: list[Place] = []
+        self._behind: Marks | None = here.marks  # of the queue that this one's taker feeds
         self._tallies: list[Tally] | None = []  # None: they were left
         self.left: list[Tally] = []
+
+    # ---- the source ----
+
+    @contextmanager
+    def subscribing(self) -> Iterator[None]:
+        """Subscribe to the source in this block: so the places that feed the queue are known."""
+        outer, here.marks = here.marks, self
+        try:
+            yield
+        finally:
+            here.marks = outer
+
+    def feed_from(self, place: Place) -> None:
+        """Objects will come from there."""
+        self._feeders.append(place)
+
+    def meet(self, tally: Tally | None) -> bool:
+        """Objects of this reader come, or will. False: it cannot wait for the queue.
+
+        Not under the lock. For the first queue of a reader: in the thread that reads.
+        """
+        tallies = self._tallies
+        if tally is None or tallies is None:
+            return False
+        if tally not in tallies:
+            if not tally.register(self):
+                return False
+            tallies.append(tally)
+            if self._behind is not None:
+                self._behind.meet(tally)
+        return True
 
     def note(self, place: Place) -> Mark | None:
         """The mark of what the calling thread works on. Not under the lock.
@@ -415,20 +463,14 @@ class Marks(Holder):
             place: ``here.place``, which is there.
         """
         tally = place.tally
-        if tally is not self.last and not self._meet(tally):
-            return None
-        return None if tally is None else (tally, place.number)
-
-    def _meet(self, tally: Tally | None) -> bool:
-        tallies = self._tallies
-        if tally is None or tallies is None:
-            return False
-        if tally not in tallies:
-            if not tally.register(self):
-                return False
-            tallies.append(tally)
-        self.last = tally
-        return True
+        if tally is not self.last:
+            if not self.meet(tally):
+                return None
+            if self.newest is not None and self.newest[0] is not None:
+                self._newest[self.newest[0]] = self.newest[1]
+            self.last = tally
+        self.newest = None if tally is None else (tally, place.number)
+        return self.newest
 
     def block(self, mark: Mark | None) -> None:
         """The object waits for room, or was refused: it counts as held."""
@@ -456,9 +498,27 @@ class Marks(Holder):
             self.waiting.remove(mark)
 
     def close(self) -> None:
-        """Nothing is handed on any more. What the taker was given counts as consumed."""
+        """Nothing is handed on any more. What the taker was given counts as consumed, and what is
+        on its way here does not.
+        """
         self.is_live = False
         self.given = None
+        for place in self._feeders:
+            tally, number = place.tally, place.number
+            if tally is None or tally not in (self._tallies or ()):
+                continue
+            newest = self._newest_of(tally)
+            if number > newest:
+                self.block((tally, number))
+            elif not tally.is_batched:  # else the next number is not known
+                self.block((tally, newest + 1))
+
+    def _newest_of(self, tally: Tally) -> int:
+        """The number of its newest object that has come; 0: none has."""
+        newest = self.newest
+        if newest is not None and newest[0] is tally:
+            return newest[1]
+        return self._newest.get(tally, 0)
 
     def oldest(self, tally: Tally) -> int | None:
         """The least number of an object of this reader that is held."""

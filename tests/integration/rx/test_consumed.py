@@ -12,7 +12,7 @@ import time
 import pytest
 
 from rstream import abc, stream
-from tests.support import until
+from tests.support import in_thread, until
 
 reactivex = pytest.importorskip("reactivex")
 from reactivex import operators as ops  # noqa: E402
@@ -20,6 +20,7 @@ from reactivex.scheduler import EventLoopScheduler, NewThreadScheduler  # noqa: 
 from reactivex.subject import Subject  # noqa: E402
 
 from rstream import rx  # noqa: E402
+from rstream.rx import _drain  # noqa: E402
 
 pytestmark = pytest.mark.integration
 
@@ -242,6 +243,101 @@ def test_two_streams_in_one_queue(driver_dir, name):
             assert next_item(name, driver_dir) == len(got)
             got = [item for item in observer.items if item >= 1000]
             assert next_item(other, driver_dir) == 1000 + len(got)
+
+
+class OnTheWay:
+    """An operator that keeps one item while the pipeline is disposed."""
+
+    def __init__(self, item):
+        self.reached, self.gate = threading.Event(), threading.Event()
+        self.operator = ops.map(self._pass)
+        self._item = item
+
+    def _pass(self, item):
+        if item == self._item:
+            self.reached.set()
+            assert self.gate.wait(WAIT_S)
+        return item
+
+
+@pytest.mark.parametrize("item", [0, STOP])
+@pytest.mark.parametrize("queues", [1, 2])
+def test_an_item_on_its_way_to_a_queue(driver_dir, name, item, queues):
+    """RxPY drops it in an operator that it has stopped; nobody was given it."""
+    way, observer = OnTheWay(item), Stopping(COUNT)
+    before = [rx.observe_on_bounded(loop_scheduler(), 100)] if queues == 2 else []
+    observable = rx.from_stream(name, dir=driver_dir).pipe(
+        *before, way.operator, rx.observe_on_bounded(loop_scheduler(), 100)
+    )
+    with stream.publisher(name, dir=driver_dir, linger_s=0) as publisher:
+        subscription = observer.subscribe(observable)
+        publisher.send_many(range(COUNT), timeout_s=WAIT_S)
+        assert way.reached.wait(WAIT_S)
+        until(lambda: len(observer.items) == item)
+        subscription.dispose()
+        way.gate.set()
+        until(lambda: not publisher.is_connected)
+        assert observer.items == list(range(item))
+        assert next_item(name, driver_dir) == item
+
+
+def test_an_item_that_a_filter_dropped_is_not_on_its_way(driver_dir, name):
+    observer = Stopping(COUNT)
+    observable = rx.from_stream(name, dir=driver_dir).pipe(
+        ops.filter(lambda item: item < STOP), rx.observe_on_bounded(loop_scheduler(), 100)
+    )
+    with stream.publisher(name, dir=driver_dir, linger_s=0) as publisher:
+        subscription = observer.subscribe(observable)
+        publisher.send_many(range(COUNT), timeout_s=WAIT_S)
+        assert publisher.wait_consumed(timeout_s=WAIT_S)
+        subscription.dispose()
+        until(lambda: not publisher.is_connected)
+        with stream.subscriber(name, dir=driver_dir) as reader:
+            publisher.send(-1, timeout_s=WAIT_S)
+            assert reader.get(timeout_s=WAIT_S) == -1
+
+
+def test_another_branch_goes_on_behind_an_item_on_its_way(driver_dir, name):
+    """The queue that is left has the source in common with another one."""
+    way, left, stays = OnTheWay(STOP), Stopping(COUNT), Stopping(COUNT + 1)
+    shared = rx.from_stream(name, dir=driver_dir).pipe(ops.share())
+    with stream.publisher(name, dir=driver_dir, linger_s=0) as publisher:
+        branch = left.subscribe(
+            shared.pipe(way.operator, rx.observe_on_bounded(loop_scheduler(), 100))
+        )
+        stays.subscribe(shared.pipe(rx.observe_on_bounded(loop_scheduler(), 100)))
+        publisher.send_many(range(COUNT), timeout_s=WAIT_S)
+        assert way.reached.wait(WAIT_S)
+        branch.dispose()
+        way.gate.set()
+        assert publisher.wait_consumed(timeout_s=WAIT_S)
+        assert stays.items == list(range(COUNT))
+
+
+def test_an_observer_that_was_stopped_before_its_queue(driver_dir, name, monkeypatch):
+    """RxPY stops the observer first: what is delivered before the queue stops reaches nobody."""
+    observer, begun, gate = Stopping(1), threading.Event(), threading.Event()
+    dispose = _drain.Drain.dispose
+
+    def dispose_late(drain):
+        begun.set()
+        assert gate.wait(WAIT_S)
+        dispose(drain)
+
+    monkeypatch.setattr(_drain.Drain, "dispose", dispose_late)
+    observable = rx.from_stream(name, dir=driver_dir).pipe(
+        rx.observe_on_bounded(loop_scheduler(), 100)
+    )
+    with publishing(name, driver_dir, observable, observer) as (publisher, subscription):
+        disposing = in_thread(subscription.dispose)
+        assert begun.wait(WAIT_S)
+        observer.gate.set()
+        time.sleep(0.1)  # the queue would deliver now
+        gate.set()
+        disposing.join(WAIT_S)
+        until(lambda: not publisher.is_connected)
+        assert observer.items == [0]
+        assert next_item(name, driver_dir) == 1
 
 
 def test_a_branch_that_was_disposed_holds_nothing(driver_dir, name):
