@@ -33,7 +33,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Generator
 
     from rstream import _core
 
@@ -428,7 +428,7 @@ class Marks(Holder):
     # ---- the source ----
 
     @contextmanager
-    def subscribing(self) -> Iterator[None]:
+    def subscribing(self) -> Generator[None]:
         """Subscribe to the source in this block: so the places that feed the queue are known."""
         outer, here.marks = here.marks, self
         try:
