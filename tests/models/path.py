@@ -64,6 +64,7 @@ class Track:
         self.now = self.sent_ns = self.heard = 0
         self.position = self.sent = self.left = self.forgiven = 0
         self.item = Item()
+        self.base = Item()
         self.is_first, self.was_resend = True, False
         self.marks = [Mark(0, 0, 0)]
         self.refused = self.old = self.silences = 0
@@ -146,23 +147,50 @@ class Track:
             or (not self.is_first and item.clock < last.clock)
         )
 
+    def with_base(self, told: Item) -> Item:
+        return replace(
+            told,
+            received=told.received + self.base.received,
+            missing=told.missing + self.base.missing,
+            clock=int(clamp(told.clock + self.base.clock, -TIME_MAX_NS, TIME_MAX_NS)),
+        )
+
+    def is_anew(self, item: Item) -> bool:
+        """A new image counts from 0."""
+        last = self.item
+        return (
+            not self.is_first
+            and item.highest > last.highest
+            and (
+                item.received < last.received
+                or item.missing < last.missing
+                or item.clock < last.clock
+            )
+        )
+
     def on_item(self, item: Item, now: int) -> tuple[int, int, int, int, bool] | None:
         """Round trip (0: none), bandwidth (0: unknown), bytes received, missing; of a resend?"""
         self.now = later(self.now, now)
         if not self.is_possible(item):
             self.refused += 1
             return None
+        told, item = item, self.with_base(item)
+        if self.is_anew(item):
+            since = self.now - self.heard
+            self.base = replace(self.item, clock=self.item.clock + since - told.clock)
+            item = self.with_base(told)
         if self.is_old(item):
             self.old += 1
             return None
         arrived = max(min(item.received, self.sent), self.item.received)
         moved = item.highest - self.item.highest
         received = arrived - self.item.received
-        missing = min(item.missing - self.item.missing, moved)
+        missing = 0
         then = Mark(0, 0, 0)
         if moved > 0:
             then = self.when_position(item.highest)
             passed = max(then.sent - self.left, 0)
+            missing = min(item.missing - self.item.missing, moved, passed)
             self.left += passed
             self.forgiven = max(self.forgiven - passed, 0)
         self.item = replace(item, received=arrived)

@@ -53,6 +53,7 @@ _Static_assert(sizeof(rsti_cnc_ext_t) == 76, "CnC extension");
 #define RSTI_HELD_BY_WINDOW 0 /* the readers, or nothing */
 #define RSTI_HELD_BY_RATE 1 /* a publisher of IPC that is refused wakes the conductor */
 #define RSTI_HELD_BY_BUDGET 2 /* flow/budget.h */
+#define RSTI_HELD_BY_PATH 3 /* flow/path.h */
 /* Missing storage has no number here: rsti_log_storage_t says it, together with its sizes. */
 
 #define RSTI_WAKE_SLOTS 64

@@ -71,11 +71,11 @@ static void start_round(rsti_path_t *path)
     path->round_count++;
 }
 
-int rsti_path_init(rsti_path_t *path, const rsti_path_params_t *params)
+static void begin(rsti_path_t *path, double datagram, int64_t rtt_ns)
 {
-    const int64_t rtt_ns = params->rtt_ns > 0 ? params->rtt_ns : RSTI_PATH_FIRST_RTT_NS;
-    const double datagram = (double)rsti_clamp_i64(params->datagram, 64, 65536);
+    const rsti_path_track_t track = path->track;
     *path = (rsti_path_t){
+        .track = track,
         .datagram = datagram,
         .window = RSTI_PATH_FIRST_DATAGRAMS * datagram,
         .newest_s = seconds(rsti_min_i64(rtt_ns, RSTI_PATH_RTT_MAX_NS)),
@@ -84,9 +84,20 @@ int rsti_path_init(rsti_path_t *path, const rsti_path_params_t *params)
         .shallow = 1.0,
         .loss_ns = NEVER,
     };
-    const int result = rsti_path_track_init(&path->track, params->position, params->now_ns);
     start_round(path);
+}
+
+int rsti_path_init(rsti_path_t *path, const rsti_path_params_t *params)
+{
+    const int result = rsti_path_track_init(&path->track, params->position, params->now_ns);
+    begin(path, (double)rsti_clamp_i64(params->datagram, 64, 65536),
+        params->rtt_ns > 0 ? params->rtt_ns : RSTI_PATH_FIRST_RTT_NS);
     return result;
+}
+
+void rsti_path_restart(rsti_path_t *path)
+{
+    begin(path, path->datagram, RSTI_PATH_FIRST_RTT_NS);
 }
 
 void rsti_path_fini(rsti_path_t *path)

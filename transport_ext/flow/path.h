@@ -119,6 +119,8 @@ typedef struct rsti_path_params_t {
 /* 0 or -RST_ENOMEM. */
 int rsti_path_init(rsti_path_t *path, const rsti_path_params_t *params);
 void rsti_path_fini(rsti_path_t *path);
+/* Another receiver: what was learned of the path does not hold. What is under way stays so. */
+void rsti_path_restart(rsti_path_t *path);
 
 /* bytes were sent, and new data now ends at position; a resend leaves that where it was. */
 void rsti_path_on_sent(rsti_path_t *path, int64_t position, int64_t bytes, int64_t now_ns);

@@ -104,6 +104,33 @@ static bool is_old(const rsti_path_track_t *track, const rsti_path_item_t *item)
         || (track->item_count > 0 && item->clock_ns < newest->clock_ns);
 }
 
+static rsti_path_item_t with_base(const rsti_path_track_t *track, const rsti_path_item_t *told)
+{
+    rsti_path_item_t item = *told;
+    item.received = rsti_saturating_add_i64(told->received, track->base.received);
+    item.missing = rsti_saturating_add_i64(told->missing, track->base.missing);
+    item.clock_ns = rsti_clamp_i64(rsti_saturating_add_i64(told->clock_ns, track->base.clock_ns),
+        -RSTI_TIME_MAX_NS, RSTI_TIME_MAX_NS);
+    return item;
+}
+
+/* Of the first item of a new image, whose clock goes on from now. */
+static void set_base(rsti_path_track_t *track, const rsti_path_item_t *told)
+{
+    track->base.received = track->item.received;
+    track->base.missing = track->item.missing;
+    track->base.clock_ns = rsti_saturating_add_i64(track->item.clock_ns - told->clock_ns,
+        track->now_ns - track->heard_ns);
+}
+
+static bool is_anew(const rsti_path_track_t *track, const rsti_path_item_t *item)
+{
+    const rsti_path_item_t *newest = &track->item;
+    return track->item_count > 0 && item->highest > newest->highest
+        && (item->received < newest->received || item->missing < newest->missing
+            || item->clock_ns < newest->clock_ns);
+}
+
 /* Between marks[number] and the mark above it, or the newest sending. share: how far. */
 static rsti_path_mark_t between(const rsti_path_track_t *track, int64_t number, double share)
 {
@@ -162,40 +189,45 @@ static int64_t bandwidth_of(const rsti_path_item_t *item, const rsti_path_mark_t
         0.0, (double)RSTI_PATH_BANDWIDTH_MAX);
 }
 
-bool rsti_path_track_on_item(rsti_path_track_t *track, const rsti_path_item_t *item, int64_t now_ns,
+bool rsti_path_track_on_item(rsti_path_track_t *track, const rsti_path_item_t *told, int64_t now_ns,
     rsti_path_sample_t *sample)
 {
     *sample = (rsti_path_sample_t){0};
     track->now_ns = rsti_later_ns(track->now_ns, now_ns);
-    if (!is_possible(track, item)) {
+    if (!is_possible(track, told)) {
         track->refused_count++;
         return false;
     }
-    if (is_old(track, item)) {
+    rsti_path_item_t item = with_base(track, told);
+    if (is_anew(track, &item)) {
+        set_base(track, told);
+        item = with_base(track, told);
+    }
+    if (is_old(track, &item)) {
         track->old_count++;
         return false;
     }
-    const int64_t moved = item->highest - track->item.highest;
-    const int64_t missing = rsti_min_i64(item->missing - track->item.missing, moved);
+    const int64_t moved = item.highest - track->item.highest;
+    const int64_t missing = item.missing - track->item.missing;
     /* More can arrive than was sent if the network doubles datagrams. */
-    const int64_t received = rsti_max_i64(rsti_min_i64(item->received, track->sent_bytes),
+    item.received = rsti_max_i64(rsti_min_i64(item.received, track->sent_bytes),
         track->item.received);
-    sample->received = received - track->item.received;
-    sample->missing = missing;
+    sample->received = item.received - track->item.received;
     rsti_path_mark_t mark;
     if (moved > 0) {
-        mark = mark_of_position(track, item->highest);
+        mark = mark_of_position(track, item.highest);
         const int64_t passed = rsti_max_i64(mark.sent_bytes - track->left_bytes, 0);
         track->left_bytes += passed;
         track->forgiven_bytes = rsti_max_i64(track->forgiven_bytes - passed, 0);
+        /* Of padding only a header is sent, and position moves over all of it. */
+        sample->missing = rsti_min_i64(rsti_min_i64(missing, moved), passed);
     }
-    track->item = *item;
-    track->item.received = received;
+    track->item = item;
     if (moved == 0) {
         mark = mark_of_bytes(track, track->sent_bytes - rsti_path_under_way(track));
     }
     sample->is_resend = moved == 0;
-    const int64_t held_ns = moved > 0 ? item->hold_ns : item->fresh_ns;
+    const int64_t held_ns = moved > 0 ? item.hold_ns : item.fresh_ns;
     sample->rtt_ns = rsti_clamp_i64(track->now_ns - mark.sent_ns - held_ns, 0,
         RSTI_PATH_RTT_MAX_NS);
     sample->bandwidth = bandwidth_of(&track->item, &mark);

@@ -20,8 +20,9 @@
  *
  * An item comes from the network. One that contradicts itself, or names a position that was not
  * sent, is refused and counted. More bytes than were sent, or than can be missing, are cut to what
- * can be. An older item, which a newer one overtook, is only counted. Pure: now_ns is an argument;
- * time that goes back counts as no time. Owner: sender. */
+ * can be. An older item, which a newer one overtook, is only counted. An item further on with
+ * lower counts is of a new image, which counts from 0: its counts are added to those of the last
+ * one. Pure: now_ns is an argument; time that goes back counts as no time. Owner: sender. */
 #ifndef RSTI_FLOW_PATH_TRACK_H
 #define RSTI_FLOW_PATH_TRACK_H
 
@@ -50,7 +51,10 @@ typedef struct rsti_path_track_t {
     int64_t sent_ns;  /* last sending */
     bool was_resend;  /* that one */
     int64_t heard_ns; /* last item, or last sending after nothing was under way */
-    rsti_path_item_t item; /* newest; clock_ns is valid once item_count > 0 */
+    rsti_path_item_t item; /* newest, with base; clock_ns is valid once item_count > 0 */
+    struct {
+        int64_t received, missing, clock_ns;
+    } base; /* of the images before */
     int64_t item_count, old_count, refused_count;
     int64_t silence_count; /* without an item between them */
 } rsti_path_track_t;
@@ -71,7 +75,7 @@ void rsti_path_track_fini(rsti_path_track_t *track);
 void rsti_path_track_on_sent(rsti_path_track_t *track, int64_t position, int64_t bytes,
     int64_t most, int64_t now_ns);
 /* False: old or refused, and nothing changes but the count. */
-bool rsti_path_track_on_item(rsti_path_track_t *track, const rsti_path_item_t *item, int64_t now_ns,
+bool rsti_path_track_on_item(rsti_path_track_t *track, const rsti_path_item_t *told, int64_t now_ns,
     rsti_path_sample_t *sample);
 int64_t rsti_path_reached(const rsti_path_track_t *track);
 int64_t rsti_path_under_way(const rsti_path_track_t *track);

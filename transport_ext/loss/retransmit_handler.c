@@ -106,8 +106,9 @@ static int resend_copies(int32_t times, int32_t term_id, int32_t term_offset, in
     rsti_on_resend_t on_resend, void *arg)
 {
     const int result = on_resend(arg, term_id, term_offset, length);
+    const int32_t sent = result > 0 ? result : length;
     for (int32_t i = 1; result >= 0 && i <= times && i < RSTI_RETRANSMIT_COPIES_MAX; i++) {
-        (void)on_resend(arg, term_id, term_offset, length);
+        (void)on_resend(arg, term_id, term_offset, sent);
     }
     return result;
 }
@@ -139,7 +140,8 @@ int rsti_retransmit_on_nak(rsti_retransmit_handler_t *handler, int32_t term_id, 
     action->term_offset = term_offset;
     action->length = resend_length;
     action->times = times + 1;
-    if (result == RSTI_RESEND_BLOCKED) {
+    action->done = rsti_max_i32(result, 0);
+    if (result == RSTI_RESEND_BLOCKED || result > 0) {
         action->state = RSTI_RETRANSMIT_DELAYED;
         action->expiry_ns = rsti_saturating_add_i64(now_ns, handler->delay_ns);
     } else {
@@ -172,8 +174,9 @@ int rsti_retransmit_process(rsti_retransmit_handler_t *handler, int64_t now_ns,
                 continue;
             }
             const int result = resend_copies(action->times - 1, action->term_id,
-                action->term_offset, action->length, on_resend, arg);
-            if (result == RSTI_RESEND_BLOCKED) {
+                action->term_offset + action->done, action->length - action->done, on_resend, arg);
+            if (result == RSTI_RESEND_BLOCKED || result > 0) {
+                action->done += rsti_max_i32(result, 0);
                 /* The next one would be blocked too. Every pass tries again, the next one at the
                  * latest after RETRY_NS. */
                 action->expiry_ns = now_ns;

@@ -33,6 +33,7 @@ typedef struct rsti_retransmit_action_t {
     int32_t term_offset;
     int32_t length;
     int32_t times; /* how often it was asked for and resent */
+    int32_t done; /* delayed: so much of it was resent already */
     rsti_retransmit_state_t state;
 } rsti_retransmit_action_t;
 
@@ -50,9 +51,10 @@ typedef struct rsti_retransmit_handler_t {
     int64_t next_due_ns;        /* lower bound: no timer is due earlier */
 } rsti_retransmit_handler_t;
 
-/* Resends [term_offset, + length) of term_id. Returns 0; RSTI_RESEND_BLOCKED if the socket was full
- * and nothing was sent: the next pass tries again; another negative value if there is nothing to
- * send: such a NAK takes no place in the pool, and its repetition is served. */
+/* Resends [term_offset, + length) of term_id. Returns 0; how much of it was resent, if the path had
+ * room for no more; RSTI_RESEND_BLOCKED if the path or the socket was full and nothing was sent. In
+ * these two cases the next pass goes on. Another negative value if there is nothing to send: such a
+ * NAK takes no place in the pool, and its repetition is served. */
 #define RSTI_RESEND_BLOCKED (-2)
 typedef int (*rsti_on_resend_t)(void *arg, int32_t term_id, int32_t term_offset, int32_t length);
 

@@ -6,9 +6,38 @@
 #include "util/error.h"
 
 #include <inttypes.h>
+#include <string.h>
+
+bool rsti_channel_follows_path(const rsti_channel_t *channel)
+{
+    return strcmp(channel->cc, "path") == 0;
+}
+
+/* The law of the path is the sender's; static, cubic and auto are laws of the receiver's window,
+ * and Aeron ignores them in the channel of a publication. */
+static int check_path(const rsti_channel_t *channel, bool is_publication)
+{
+    if (!rsti_channel_follows_path(channel) || channel->is_spy) {
+        return 0; /* a spy has the channel of its publication */
+    }
+    if (!is_publication) {
+        return RST_SET_ERR(RST_ECHANNEL,
+            "channel parameter cc=path: the sender follows the path:"
+            " move it from \"%s\" to the channel of the publication",
+            channel->uri);
+    }
+    if (channel->media != RSTI_MEDIA_UDP) {
+        return RST_SET_ERR(RST_ECHANNEL,
+            "channel parameter cc=path: \"%s\" has no path: only UDP has one", channel->uri);
+    }
+    return 0;
+}
 
 int rsti_channel_check_supported(const rsti_channel_t *channel, bool is_publication)
 {
+    if (check_path(channel, is_publication) < 0) {
+        return -RST_ECHANNEL;
+    }
     if (is_publication && channel->budget_bytes != RSTI_CHANNEL_UNSET) {
         return RST_SET_ERR(RST_ECHANNEL,
             "channel parameter rs-budget=%" PRId64

@@ -10,6 +10,7 @@
  *
  * A channel without an address must name an existing socket by its tag. */
 int rsti_channel_check_address(const rsti_channel_t *channel, const rsti_udp_channel_t *udp);
+bool rsti_channel_follows_path(const rsti_channel_t *channel); /* cc=path */
 /* Refuses parameters that belong to the other kind of client object: rs-budget on a publication,
  * for example. */
 int rsti_channel_check_supported(const rsti_channel_t *channel, bool is_publication);

@@ -5,11 +5,13 @@
 #include "driver/base/driver_state.h"
 #include "driver/base/proxies.h"
 #include "driver/base/subscribers.h"
+#include "driver/conductor/channels.h"
 #include "driver/conductor/publication.h"
 #include "driver/conductor/rate_counters.h"
 #include "driver/conductor/subscriber_news.h"
 #include "driver/sender/send_rate.h"
 #include "util/alloc.h"
+#include "util/error.h"
 
 static int allocate_counters(rst_driver_t *driver, rsti_network_publication_t *publication,
     int64_t client_id)
@@ -114,6 +116,22 @@ static int init_retransmit(rst_driver_t *driver, rsti_network_publication_t *pub
         params->retransmit_linger_ns);
 }
 
+static int init_path(rst_driver_t *driver, rsti_network_publication_t *publication,
+    const rsti_publication_facts_t *facts)
+{
+    if (!rsti_channel_follows_path(facts->channel)) {
+        return 0;
+    }
+    if (publication->is_group) {
+        return RST_SET_ERR(RST_ECHANNEL,
+            "channel parameter cc=path: only a publication with one destination can follow the path"
+            " so far, and \"%s\" has a group of them",
+            facts->channel->uri);
+    }
+    return rsti_send_path_init(&publication->send_path, publication->position, facts->options->mtu,
+        driver->conductor->now_ns);
+}
+
 static int init_rate(rst_driver_t *driver, rsti_network_publication_t *publication,
     const rsti_publication_facts_t *facts)
 {
@@ -169,8 +187,8 @@ int rsti_network_publication_create(rst_driver_t *driver, rsti_network_publicati
     made->last_send_ns = driver->conductor->now_ns;
     made->last_data_ns = made->last_send_ns;
     if (allocate_counters(driver, made, facts->client_id) < 0
-        || init_retransmit(driver, made, facts->channel) < 0
-        || init_rate(driver, made, facts) < 0) {
+        || init_retransmit(driver, made, facts->channel) < 0 || init_rate(driver, made, facts) < 0
+        || init_path(driver, made, facts) < 0) {
         rsti_network_publication_destroy(driver, made);
         return -rst_last_error_code();
     }
@@ -190,6 +208,7 @@ void rsti_network_publication_destroy(rst_driver_t *driver, rsti_network_publica
     rsti_rate_counters_release(driver, &publication->send_rate.made);
     fini_flow(driver, publication);
     rsti_retransmit_fini(&publication->retransmit);
+    rsti_send_path_fini(&publication->send_path);
     rsti_free(publication);
 }
 

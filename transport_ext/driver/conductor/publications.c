@@ -62,6 +62,12 @@ static int check_shared(const rst_driver_t *driver, const rsti_publication_t *pu
         return RST_SET_ERR(RST_ECHANNEL, "ssc=%s differs from that of the existing publication",
             channel->ssc ? "true" : "false");
     }
+    if (rsti_channel_follows_path(channel)
+        && !((const rsti_network_publication_t *)(const void *)publication)->send_path.is_wanted) {
+        return RST_SET_ERR(RST_ECHANNEL,
+            "cc=path: the existing publication of stream %" PRId32 " does not follow the path",
+            publication->stream_id);
+    }
     return rsti_rate_check_shared(driver, publication, channel);
 }
 

@@ -7,6 +7,7 @@
 
 #include "driver/base/publication.h"
 #include "driver/sender/send_budget_state.h"
+#include "driver/sender/send_path.h"
 #include "driver/sender/send_rate.h"
 #include "flow/bucket.h"
 #include "flow/flow_control.h"
@@ -80,6 +81,7 @@ typedef struct rsti_network_publication_t {
     int64_t last_data_ns; /* or the creation */
     int64_t rtt_ns;       /* the longest of the receivers', when all are rstream; else 0 */
     rsti_pacer_t pacer;
+    rsti_send_path_t send_path;
     rsti_send_rate_t send_rate;
     rsti_stream_budget_t budget;
     rsti_noop_t noop;         /* noop.h */

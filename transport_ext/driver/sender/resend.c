@@ -10,6 +10,8 @@ typedef struct resend_t {
     rsti_sender_t *sender;
     rsti_network_publication_t *publication;
     int64_t now_ns;
+    bool is_held; /* by the path, until held_ns */
+    int64_t held_ns;
 } resend_t;
 
 /* A NAK of 28 bytes can ask for megabytes, and any host can send one. Law for every interval:
@@ -75,9 +77,18 @@ static nak_kind_t judge_nak(const rsti_network_publication_t *publication, const
     return is_frame_at(publication, nak->term_id, nak->term_offset) ? NAK_ANSWERABLE : NAK_WRONG;
 }
 
+/* Where resends up to that position have to end for now: the path has room for no more. */
+static int64_t path_end(resend_t *context, int64_t position, int64_t end)
+{
+    const int64_t room = rsti_send_path_room(&context->publication->send_path, context->now_ns,
+        &context->held_ns);
+    context->is_held = room < end - position;
+    return context->is_held ? position + room : end;
+}
+
 static int resend(void *arg, int32_t term_id, int32_t term_offset, int32_t length)
 {
-    const resend_t *context = arg;
+    resend_t *context = arg;
     rsti_sender_t *sender = context->sender;
     rsti_network_publication_t *publication = context->publication;
     const rsti_log_t *log = &publication->base.file.log;
@@ -90,10 +101,13 @@ static int resend(void *arg, int32_t term_id, int32_t term_offset, int32_t lengt
     }
     const int64_t term_end = (position / log->term_length + 1) * log->term_length;
     const int64_t wanted = rsti_min_i64(rsti_min_i64(position + length, snd_pos), term_end);
-    const int64_t end = rsti_min_i64(wanted, position + allow_resend(publication, context->now_ns));
+    const int64_t allowed = rsti_min_i64(wanted,
+        position + allow_resend(publication, context->now_ns));
+    const int64_t end = path_end(context, position, allowed);
+    const int64_t begin = position;
     int64_t bytes = 0, datagrams = 0;
-    bool is_full = false;
-    if (end < wanted) {
+    bool is_full = context->is_held;
+    if (allowed < wanted) {
         rsti_driver_count(sender->driver, RSTI_SYSTEM_RETRANSMIT_OVERFLOW, 1);
     }
     while (position < end) {
@@ -107,20 +121,24 @@ static int resend(void *arg, int32_t term_id, int32_t term_offset, int32_t lengt
             bytes += (int64_t)sender->datagrams[i].length;
         }
         datagrams += sent;
-        is_full = sent < count;
-        if (count == 0 || is_full) {
+        is_full = is_full || sent < count;
+        position = sent > 0 ? sender->ends[sent - 1] : position;
+        if (count == 0 || sent < count) {
             break;
         }
-        position = sender->ends[count - 1];
     }
     if (bytes > 0) {
         rsti_bucket_spend(&publication->resend_bytes, (double)bytes);
         rsti_pacer_on_sent(&publication->pacer, bytes);
+        rsti_send_path_on_sent(&publication->send_path, position, bytes, context->now_ns);
         rsti_send_rate_on_sent(&publication->send_rate, bytes, datagrams, context->now_ns);
         rsti_driver_count(sender->driver, RSTI_SYSTEM_RETRANSMITS_SENT, 1);
         rsti_driver_count(sender->driver, RSTI_SYSTEM_RETRANSMITTED_BYTES, bytes);
     }
-    return bytes > 0 ? 0 : is_full ? RSTI_RESEND_BLOCKED : -1;
+    if (bytes == 0) {
+        return is_full ? RSTI_RESEND_BLOCKED : -1;
+    }
+    return context->is_held ? (int)(position - begin) : 0;
 }
 
 /* Retransmissions leave before new data. Otherwise new data could fill the socket in every pass,
@@ -129,10 +147,11 @@ void rsti_network_publication_send_again(rsti_sender_t *sender,
     rsti_network_publication_t *publication, int64_t now_ns, int64_t *next_deadline_ns)
 {
     if (publication->retransmit.active_count > 0) {
-        resend_t context = {sender, publication, now_ns};
+        resend_t context = {
+            .sender = sender, .publication = publication, .now_ns = now_ns, .held_ns = now_ns};
         int64_t due_ns = RSTI_NO_DEADLINE;
         (void)rsti_retransmit_process(&publication->retransmit, now_ns, resend, &context, &due_ns);
-        rsti_lower_deadline(next_deadline_ns, due_ns);
+        rsti_lower_deadline(next_deadline_ns, context.is_held ? context.held_ns : due_ns);
     }
 }
 
@@ -161,7 +180,7 @@ void rsti_network_publication_on_nak(rsti_sender_t *sender, rsti_network_publica
     rsti_pacer_on_loss(&publication->pacer, now_ns);
     const int32_t length = rsti_retransmit_length(&publication->flow, term_length, nak->term_offset,
         nak->length);
-    resend_t context = {sender, publication, now_ns};
+    resend_t context = {.sender = sender, .publication = publication, .now_ns = now_ns};
     if (rsti_retransmit_on_nak(&publication->retransmit, nak->term_id, nak->term_offset,
             nak->length, length, now_ns, resend, &context)
         < 0) {

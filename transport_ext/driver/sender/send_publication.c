@@ -13,6 +13,9 @@
 #include "driver/sender/tail.h"
 #include "driver/sender/transmit.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+
 static bool is_revoked(const rsti_network_publication_t *publication)
 {
     return rsti_load_acquire_i32(&publication->is_revoked_shared) != 0;
@@ -121,12 +124,6 @@ static int64_t paced_limit(rsti_network_publication_t *publication, int64_t snd_
     return snd_pos;
 }
 
-static int32_t most_datagrams(const rsti_network_publication_t *publication)
-{
-    return publication->send_rate.is_limited ? rsti_send_rate_datagrams(&publication->send_rate)
-                                             : INT32_MAX;
-}
-
 /* Tells the publisher the cause of its limit. Under a law of rate that limit is near the sender. */
 static void tell_holder(const rsti_network_publication_t *publication, int32_t holder)
 {
@@ -134,6 +131,33 @@ static void tell_holder(const rsti_network_publication_t *publication, int32_t h
     if (rsti_load_relaxed_i32(told) != holder) {
         rsti_store_release_i32(told, holder);
     }
+}
+
+/* Returns limit, lowered by the law of the path. Without data that waits there is no deadline. */
+static int64_t path_limit(rsti_network_publication_t *publication, int64_t snd_pos, int64_t limit,
+    int64_t now_ns, int64_t *next_deadline_ns)
+{
+    int64_t due_ns = RSTI_NO_DEADLINE;
+    const int64_t room = rsti_send_path_room(&publication->send_path, now_ns, &due_ns);
+    const int64_t pending = rsti_log_producer_position(&publication->base.file.log) - snd_pos;
+    if (room >= rsti_min_i64(limit - snd_pos, pending)) {
+        if (rsti_load_relaxed_i32(&publication->base.file.log.metadata->ext.held_by)
+            == RSTI_HELD_BY_PATH) {
+            tell_holder(publication, RSTI_HELD_BY_WINDOW);
+        }
+        return room >= limit - snd_pos ? limit : snd_pos + room;
+    }
+    tell_holder(publication, RSTI_HELD_BY_PATH);
+    if (room == 0) {
+        rsti_lower_deadline(next_deadline_ns, due_ns);
+    }
+    return snd_pos + room - room % publication->base.options.mtu;
+}
+
+static int32_t most_datagrams(const rsti_network_publication_t *publication)
+{
+    return publication->send_rate.is_limited ? rsti_send_rate_datagrams(&publication->send_rate)
+                                             : INT32_MAX;
 }
 
 /* Returns the limit of flow control and the budgets. */
@@ -187,7 +211,9 @@ static int64_t send_data(rsti_sender_t *sender, rsti_network_publication_t *publ
     int64_t snd_pos, int64_t now_ns, int64_t *next_deadline_ns)
 {
     const int64_t granted = budgeted_limit(sender, publication, snd_pos);
-    const int64_t paced = paced_limit(publication, snd_pos, granted, now_ns, next_deadline_ns);
+    const int64_t paced = rsti_send_path_holds(&publication->send_path)
+        ? path_limit(publication, snd_pos, granted, now_ns, next_deadline_ns)
+        : paced_limit(publication, snd_pos, granted, now_ns, next_deadline_ns);
     const int64_t limit = rated_limit(publication, snd_pos, paced, now_ns, next_deadline_ns);
     if (limit == snd_pos && granted > snd_pos) {
         return 0;
@@ -221,6 +247,7 @@ static int64_t send_data(rsti_sender_t *sender, rsti_network_publication_t *publ
     publication->last_data_ns = now_ns;
     rsti_network_publication_on_tail(publication, true);
     rsti_pacer_on_sent(&publication->pacer, bytes);
+    rsti_send_path_on_sent(&publication->send_path, position, bytes, now_ns);
     rsti_send_rate_on_sent(&publication->send_rate, bytes, sent, now_ns);
     rsti_send_budget_on_sent(publication, position - snd_pos);
     rsti_bucket_add(&publication->resend_bytes, (double)bytes);
@@ -233,11 +260,40 @@ static int64_t send_data(rsti_sender_t *sender, rsti_network_publication_t *publ
     return bytes;
 }
 
+static void tell_free(rsti_sender_t *sender, rsti_network_publication_t *publication)
+{
+    char text[256];
+    snprintf(text, sizeof text,
+        "sender: cc=path of stream %" PRId32 " session %" PRId32
+        ": its receiver does not tell what arrives (it is Aeron's, or of an older rstream): only"
+        " its window limits the stream",
+        publication->base.stream_id, publication->base.session_id);
+    rsti_driver_log_error(sender->driver, RST_ENOTSUP, text);
+    publication->send_path.is_free_told = true;
+}
+
+static void check_path(rsti_sender_t *sender, rsti_network_publication_t *publication,
+    int64_t now_ns, int64_t *next_deadline_ns)
+{
+    if (!publication->send_path.is_wanted) {
+        return;
+    }
+    const int64_t last_sm_ns = publication->receiver_count > 0
+        ? publication->receivers[0].last_sm_ns
+        : INT64_MIN;
+    rsti_lower_deadline(next_deadline_ns,
+        rsti_send_path_on_cycle(&publication->send_path, last_sm_ns, now_ns));
+    if (publication->send_path.is_free && !publication->send_path.is_free_told) {
+        tell_free(sender, publication);
+    }
+}
+
 int64_t rsti_network_publication_send(rsti_sender_t *sender,
     rsti_network_publication_t *publication, int64_t now_ns, int64_t *next_deadline_ns)
 {
     const int64_t snd_pos = rsti_load_relaxed_i64(&publication->position);
     check_setup(sender, publication, now_ns, next_deadline_ns);
+    check_path(sender, publication, now_ns, next_deadline_ns);
     rsti_network_publication_send_again(sender, publication, now_ns, next_deadline_ns);
     /* A revocation discards unsent data. Receivers drop their images when they get it. After later
      * data they would ask for a SETUP and read the rest as a new stream. */

@@ -19,6 +19,7 @@ rsti_setup_t rsti_network_publication_setup(const rsti_network_publication_t *pu
         && publication->base.response_correlation_id >= 0;
     const uint8_t flags = (uint8_t)(RSTI_SETUP_FLAG_RSTREAM
         | (publication->send_rate.is_limited ? RSTI_SETUP_FLAG_FILL : 0)
+        | (publication->send_path.is_wanted ? RSTI_SETUP_FLAG_PATH : 0)
         | (publication->is_group ? RSTI_SETUP_FLAG_GROUP : 0)
         | (is_request ? RSTI_SETUP_FLAG_SEND_RESPONSE : 0));
     return (rsti_setup_t){

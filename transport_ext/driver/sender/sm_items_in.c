@@ -146,6 +146,9 @@ void rsti_network_publication_on_items(rsti_sender_t *sender,
     if (items->has_fill || items->rtt_ns > 0) {
         check_target(sender, publication, items->has_fill, now_ns);
     }
+    if (items->has_path) {
+        rsti_send_path_on_item(&publication->send_path, &items->path, now_ns);
+    }
     if (items->has_demand) {
         rsti_network_publication_on_demand(sender, publication, &items->demand, now_ns);
     } else {

@@ -109,5 +109,208 @@ TEST(others_are_told_nothing_of_it)
     }
 }
 
+typedef struct run_t {
+    double share; /* of the link */
+    double dropped; /* of the datagrams that were sent */
+    double queue_ms; /* mean, at the bottleneck, in the second half */
+    double resent; /* of the bytes that were read */
+    bool is_good;
+} run_t;
+
+/* A stream for so long; counted from a third of it on. */
+static run_t run(const char *name, const link_params_t *params, const char *publisher, int64_t ns)
+{
+    run_t result = {0};
+    link_t *l = link_open(params);
+    if (link_stream(l, "rcv-wnd=8m", publisher)) {
+        link_run(l, ns / 3);
+        const int64_t read = l->bytes_read, sent = l->ways[0].sent;
+        const int64_t dropped = l->ways[0].overflowed;
+        double queue_ns = 0;
+        int count = 0;
+        for (const int64_t end_ns = l->now_ns + ns / 3 * 2; l->now_ns < end_ns; count++) {
+            link_step(l, end_ns);
+            queue_ns += (double)rsti_max_i64(l->ways[0].busy_until_ns - l->now_ns, 0);
+        }
+        const double whole = (double)params->rate_bytes_per_s * (double)(ns / 3 * 2) / 1e9;
+        result = (run_t){
+            .share = (double)(l->bytes_read - read) / whole,
+            .dropped = (double)(l->ways[0].overflowed - dropped) / (double)(l->ways[0].sent - sent),
+            .queue_ms = queue_ns / count / 1e6,
+            .resent = (double)link_counter(l, 0, RSTI_SYSTEM_RETRANSMITTED_BYTES)
+                / (double)rsti_max_i64(l->bytes_read, 1),
+            .is_good = l->publication->send_path.path.track.refused_count == 0,
+        };
+        printf("%-28s %-24s %.3f of the link, %.2f %% dropped, queue %.2f ms, %.2f %% resent,"
+               " %s W %.0f least %.2f ms u %.3f\n",
+            name, publisher, result.share, 100 * result.dropped, result.queue_ms,
+            100 * result.resent, rsti_path_state_name(l->publication->send_path.path.state),
+            l->publication->send_path.path.window, l->publication->send_path.path.least_s * 1e3,
+            l->publication->send_path.path.usual);
+    }
+    link_close(l);
+    return result;
+}
+
+#define MBIT INT64_C(125000)
+#define FOLLOWS "term-length=16m|cc=path"
+
+/* Short queues, long paths, and loss: the table of docs/explanation/decisions on the path. */
+TEST(a_stream_fills_a_link_and_not_its_queue)
+{
+    static const struct {
+        const char *name;
+        link_params_t link;
+        double share, dropped, queue_ms;
+    } rows[] = {
+        {"100 Mbit/s, 10 ms, 62 kB",
+            {.rate_bytes_per_s = 100 * MBIT, .delay_ns = 5 * MS, .queue_bytes = 62000}, 0.9, 0.005,
+            3.0},
+        {"200 Mbit/s, 40 ms, 500 kB",
+            {.rate_bytes_per_s = 200 * MBIT, .delay_ns = 20 * MS, .queue_bytes = 500000}, 0.9,
+            0.005, 8.0},
+        {"the same, 1 % lost",
+            {.rate_bytes_per_s = 200 * MBIT,
+                .delay_ns = 20 * MS,
+                .queue_bytes = 500000,
+                .loss = 0.01},
+            0.85, 0.005, 8.0},
+        {"200 Mbit/s, 2 ms, 100 kB",
+            {.rate_bytes_per_s = 200 * MBIT, .delay_ns = 1 * MS, .queue_bytes = 100000}, 0.9, 0.005,
+            3.0},
+        {"10 Mbit/s, 40 ms, 64 kB",
+            {.rate_bytes_per_s = 10 * MBIT, .delay_ns = 20 * MS, .queue_bytes = 64000}, 0.9, 0.01,
+            20.0},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const run_t result = run(rows[i].name, &rows[i].link, FOLLOWS, 9 * RSTI_NS_PER_S);
+        CHECK(result.is_good);
+        CHECK(result.share >= rows[i].share);
+        CHECK(result.dropped <= rows[i].dropped);
+        CHECK(result.queue_ms <= rows[i].queue_ms);
+    }
+}
+
+/* Its SETUP arrives without the mark of rstream, so its receiver is as Aeron's. */
+TEST(a_receiver_that_tells_nothing_is_limited_by_its_window_alone)
+{
+    const link_params_t params = {
+        .rate_bytes_per_s = 100 * MBIT, .delay_ns = 5 * MS, .is_aeron = true};
+    link_t *l = link_open(&params);
+    CHECK(link_stream(l, "rcv-wnd=128k", FOLLOWS));
+    link_run(l, 900 * MS);
+    CHECK(rsti_send_path_holds(&l->publication->send_path));
+    CHECK(l->bytes_read <= 20 * 1408);
+    link_run(l, 500 * MS);
+    CHECK(!rsti_send_path_holds(&l->publication->send_path));
+    const int64_t read = l->bytes_read;
+    link_run(l, RSTI_NS_PER_S);
+    CHECK(l->bytes_read - read > 60 * MBIT); /* nearly the window in each round trip */
+    CHECK_EQ(error_count(l->sides[0].h, "does not tell what arrives"), 1);
+    CHECK_EQ(l->publication->send_path.path.track.item_count, 0);
+    link_close(l);
+}
+
+static void become_reader_again(link_t *l)
+{
+    (void)add(l->sides[1].h, RSTI_CMD_ADD_SUBSCRIPTION,
+        "aeron:udp?endpoint=10.0.0.2:24600|so-rcvbuf=16m|rcv-wnd=8m", 10);
+    const rsti_ptr_array_t *images = &l->sides[1].h->driver->conductor->images;
+    for (int i = 0; i < 200000 && l->image == NULL; i++) {
+        link_step(l, INT64_MAX);
+        const rsti_image_t *newest = images->count > 0 ? images->items[images->count - 1] : NULL;
+        l->image = newest != NULL && newest->life == RSTI_LIFE_ACTIVE
+            ? images->items[images->count - 1]
+            : NULL;
+    }
+}
+
+/* Its counts begin again, and the law goes on. */
+TEST(the_next_reader_is_followed_too)
+{
+    const link_params_t params = {
+        .rate_bytes_per_s = 100 * MBIT, .delay_ns = 5 * MS, .queue_bytes = 62000};
+    link_t *l = link_open(&params);
+    CHECK(link_stream(l, "rcv-wnd=8m", FOLLOWS));
+    link_run(l, RSTI_NS_PER_S);
+    const rsti_path_track_t *track = &l->publication->send_path.path.track;
+    const int64_t items = track->item_count;
+    CHECK(items > 300);
+    const rsti_subscription_t *first = l->sides[1].h->driver->conductor->subscriptions.items[0];
+    l->image = NULL;
+    (void)take_away(l->sides[1].h, RSTI_CMD_REMOVE_SUBSCRIPTION, first->registration_id);
+    link_run(l, 15 * RSTI_NS_PER_S);
+    become_reader_again(l);
+    CHECK(l->image != NULL);
+    const int64_t read = l->bytes_read;
+    link_run(l, RSTI_NS_PER_S);
+    CHECK(track->item_count > items + 200);
+    CHECK_EQ(track->refused_count, 0);
+    CHECK(l->bytes_read - read > 80 * MBIT);
+    CHECK(rsti_send_path_holds(&l->publication->send_path));
+    link_close(l);
+}
+
+TEST(the_publisher_is_told_that_the_path_holds)
+{
+    const link_params_t params = {
+        .rate_bytes_per_s = 10 * MBIT, .delay_ns = 5 * MS, .queue_bytes = 62000};
+    link_t *l = link_open(&params);
+    CHECK(link_stream(l, "rcv-wnd=8m", FOLLOWS));
+    const int32_t *held_by = &l->publication->base.file.log.metadata->ext.held_by;
+    link_run(l, RSTI_NS_PER_S);
+    CHECK_EQ(*held_by, RSTI_HELD_BY_PATH);
+    l->offer_gap_ns = 100 * MS; /* 14 kB/s */
+    l->offer_burst = 1;
+    link_run(l, 20 * RSTI_NS_PER_S);
+    CHECK_EQ(*held_by, RSTI_HELD_BY_WINDOW); /* what was in the log is sent */
+    link_close(l);
+}
+
+/* The error's text for a channel; "": it is taken. */
+static const char *refused(int32_t type, const char *channel)
+{
+    static char text[2048];
+    harness_t *h = harness_open();
+    const int64_t id = add(h, type, channel, STREAM);
+    const answer_t *error = answer(h, RSTI_RSP_ON_ERROR, id);
+    (void)snprintf(text, sizeof text, "%s", error != NULL ? error->text : "");
+    harness_close(h);
+    return text;
+}
+
+TEST(cc_path_is_for_publications_with_one_destination)
+{
+    static const struct {
+        int32_t type;
+        const char *channel, *word; /* NULL: taken */
+    } rows[] = {
+        {RSTI_CMD_ADD_PUBLICATION, "aeron:udp?endpoint=127.0.0.1:24500|cc=path", NULL},
+        {RSTI_CMD_ADD_PUBLICATION, "aeron:udp?endpoint=127.0.0.1:24500|cc=cubic", NULL},
+        {RSTI_CMD_ADD_PUBLICATION, "aeron:ipc?cc=path", "only UDP has one"},
+        {RSTI_CMD_ADD_PUBLICATION,
+            "aeron:udp?endpoint=224.20.30.39:24500|interface=localhost|"
+            "cc=path",
+            "one destination"},
+        {RSTI_CMD_ADD_PUBLICATION, "aeron:udp?control=127.0.0.1:24501|control-mode=dynamic|cc=path",
+            "one destination"},
+        {RSTI_CMD_ADD_SUBSCRIPTION, "aeron:udp?endpoint=127.0.0.1:24500|cc=path",
+            "the channel of the publication"},
+        {RSTI_CMD_ADD_SUBSCRIPTION, "aeron:udp?endpoint=127.0.0.1:24500|cc=auto", NULL},
+        {RSTI_CMD_ADD_SUBSCRIPTION, "aeron-spy:aeron:udp?endpoint=127.0.0.1:24500|cc=path", NULL},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const char *text = refused(rows[i].type, rows[i].channel);
+        const bool is_right = rows[i].word == NULL ? text[0] == '\0'
+                                                   : strstr(text, rows[i].word) != NULL;
+        if (!is_right) {
+            CHECK_FAIL("%s: \"%s\"", rows[i].channel, text);
+        }
+    }
+}
+
 CHECK_MAIN(RUN(a_source_that_follows_the_path_is_told_what_arrives),
-    RUN(others_are_told_nothing_of_it))
+    RUN(others_are_told_nothing_of_it), RUN(a_stream_fills_a_link_and_not_its_queue),
+    RUN(a_receiver_that_tells_nothing_is_limited_by_its_window_alone),
+    RUN(the_next_reader_is_followed_too), RUN(the_publisher_is_told_that_the_path_holds),
+    RUN(cc_path_is_for_publications_with_one_destination))

@@ -132,6 +132,41 @@ TEST(what_cannot_be_is_refused_and_counted)
     CHECK_EQ(track.old_count, 0);
 }
 
+/* A lost frame of padding: 900 000 bytes of position, 32 of them sent. */
+TEST(no_more_is_missing_than_was_sent)
+{
+    begin();
+    rsti_path_track_on_sent(&track, 1000, 1000, FINE, 100);
+    rsti_path_track_on_sent(&track, 901000, 32, FINE, 200);
+    rsti_path_track_on_sent(&track, 902000, 1000, FINE, 300);
+    CHECK(take(item_at(1000, 1000, 5), 1 * MS));
+    rsti_path_item_t item = item_at(902000, 2000, 6);
+    item.missing = 900000;
+    CHECK(take(item, 1 * MS));
+    CHECK_EQ(sample.missing, 1032); /* as far as is known: what was sent since */
+}
+
+TEST(a_new_image_counts_from_0)
+{
+    begin();
+    for (int64_t i = 1; i <= 10; i++) {
+        rsti_path_track_on_sent(&track, i * 1000, 1000, FINE, i * MS);
+    }
+    rsti_path_item_t item = item_at(4000, 3000, 70 * MS);
+    item.missing = 1000;
+    CHECK(take(item, 10 * MS));
+    CHECK(take(item_at(7000, 1000, 1 * MS), 12 * MS)); /* it joined at 6000 */
+    CHECK_EQ(sample.received, 1000);
+    CHECK_EQ(sample.missing, 0);
+    CHECK_EQ(sample.rtt_ns, 5 * MS);
+    CHECK_EQ(track.item.received, 4000);
+    CHECK_EQ(track.item.clock_ns, 72 * MS);
+    CHECK(take(item_at(8000, 2000, 2 * MS), 13 * MS));
+    CHECK_EQ(sample.received, 1000);
+    CHECK(!take(item_at(7500, 1500, 2 * MS), 13 * MS));
+    CHECK_EQ(track.old_count, 1);
+}
+
 TEST(an_older_item_changes_nothing)
 {
     begin();
@@ -246,6 +281,7 @@ TEST(no_item_breaks_it)
 CHECK_MAIN(RUN(an_item_gives_round_trip_bandwidth_and_what_is_under_way),
     RUN(resends_count_as_sent_and_give_a_round_trip_while_highest_stands_still),
     RUN(between_marks_the_time_is_interpolated_and_a_pause_is_not),
-    RUN(what_cannot_be_is_refused_and_counted), RUN(an_older_item_changes_nothing),
+    RUN(what_cannot_be_is_refused_and_counted), RUN(no_more_is_missing_than_was_sent),
+    RUN(a_new_image_counts_from_0), RUN(an_older_item_changes_nothing),
     RUN(more_than_was_sent_is_clamped), RUN(silence_frees_what_is_under_way),
     RUN(the_ring_of_marks_is_bounded), RUN(no_item_breaks_it))

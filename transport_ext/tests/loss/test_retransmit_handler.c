@@ -244,6 +244,32 @@ TEST(refused_datagrams_wait_for_the_next_pass)
     }
 }
 
+/* What the path has no room for waits, and nothing of it is sent twice. */
+TEST(a_part_is_sent_and_the_rest_waits)
+{
+    rsti_retransmit_handler_t handler;
+    resends_t resends = {.result = 64};
+    int64_t due_ns;
+    CHECK_EQ(rsti_retransmit_init(&handler, false, 4, 0, 5000), 0);
+    rsti_retransmit_set_rtt(&handler, 4000000);
+    CHECK_EQ(rsti_retransmit_on_nak(&handler, 5, 32, 256, 256, 10, on_resend, &resends), 1);
+    CHECK_EQ(resends.length, 256);
+    CHECK_EQ(rsti_retransmit_process(&handler, 11, on_resend, &resends, &due_ns), 0);
+    CHECK_EQ(resends.term_offset, 96);
+    CHECK_EQ(resends.length, 192);
+    CHECK_EQ(rsti_retransmit_on_nak(&handler, 5, 32, 256, 256, 11, on_resend, &resends), 0);
+    resends.result = RSTI_RESEND_BLOCKED;
+    CHECK_EQ(rsti_retransmit_process(&handler, 12, on_resend, &resends, &due_ns), 0);
+    CHECK_EQ(resends.term_offset, 160);
+    resends.result = 0;
+    CHECK_EQ(rsti_retransmit_process(&handler, 13, on_resend, &resends, &due_ns), 1);
+    CHECK_EQ(resends.term_offset, 160);
+    CHECK_EQ(resends.length, 128);
+    CHECK_EQ(resends.count, 4);
+    CHECK_EQ(rsti_retransmit_on_nak(&handler, 5, 32, 256, 256, 13, on_resend, &resends), 0);
+    rsti_retransmit_fini(&handler);
+}
+
 /* H5: a retransmission that could not be sent holds no place, and is sent on the next NAK. */
 TEST(nothing_sent_takes_no_place)
 {
@@ -276,4 +302,4 @@ CHECK_MAIN(RUN(events_are_the_vectors), RUN(a_delayed_resend_waits_then_lingers)
     RUN(a_delayed_action_is_replaced_in_unicast), RUN(pools_have_limits),
     RUN(many_at_once_and_a_round_trip_of_linger), RUN(a_full_pool_gives_its_oldest_up),
     RUN(lingering_retransmission_outlives_its_pool), RUN(refused_datagrams_wait_for_the_next_pass),
-    RUN(nothing_sent_takes_no_place))
+    RUN(a_part_is_sent_and_the_rest_waits), RUN(nothing_sent_takes_no_place))

@@ -172,6 +172,10 @@ static void generate_stream(int32_t number)
         snprintf(subscribe, sizeof subscribe, "%.200s%s%s%s", publish,
             is_reliable ? "" : "|reliable=false", chance(0.5) ? "|rejoin=false" : "", law);
         sim_count(is_reliable ? "stream: reliable" : "stream: unreliable");
+        if ((number + is_ipv6 + (law[0] == '\0')) % 2 == 0) { /* draws nothing: seeds stay */
+            strncat(publish, "|cc=path", sizeof publish - strlen(publish) - 1);
+            sim_count("stream: cc=path");
+        }
     }
     const bool is_placed = chance(0.2);
     if (is_placed) {

@@ -1,0 +1,89 @@
+/* send_path.c: see send_path.h. */
+#include "driver/sender/send_path.h"
+
+#include "util/clock.h"
+#include "util/int_math.h"
+
+int rsti_send_path_init(rsti_send_path_t *send_path, int64_t position, int32_t mtu, int64_t now_ns)
+{
+    const rsti_path_params_t params = {.position = position, .datagram = mtu, .now_ns = now_ns};
+    send_path->is_wanted = true;
+    rsti_bucket_init(&send_path->pace, now_ns);
+    return rsti_path_init(&send_path->path, &params);
+}
+
+void rsti_send_path_fini(rsti_send_path_t *send_path)
+{
+    if (send_path->is_wanted) {
+        rsti_path_fini(&send_path->path);
+    }
+}
+
+int64_t rsti_send_path_on_cycle(rsti_send_path_t *send_path, int64_t last_sm_ns, int64_t now_ns)
+{
+    rsti_path_t *path = &send_path->path;
+    if (!rsti_send_path_holds(send_path)) {
+        return RSTI_NO_DEADLINE;
+    }
+    if (now_ns >= rsti_path_due_ns(path)) {
+        send_path->is_free = !send_path->has_told && last_sm_ns > path->track.heard_ns;
+        rsti_path_on_silence(path, now_ns);
+    }
+    return rsti_path_due_ns(path);
+}
+
+void rsti_send_path_on_joined(rsti_send_path_t *send_path)
+{
+    if (send_path->is_wanted) {
+        send_path->has_told = false;
+        rsti_path_restart(&send_path->path);
+    }
+}
+
+/* What the pace has earned up to now. */
+static int64_t earned(rsti_send_path_t *send_path, int64_t now_ns)
+{
+    const double run = (double)rsti_path_run(&send_path->path);
+    rsti_bucket_fill(&send_path->pace, now_ns);
+    rsti_bucket_set(&send_path->pace, (double)rsti_path_pace(&send_path->path), run,
+        RSTI_BUCKET_NO_LIMIT);
+    return rsti_bucket_room(&send_path->pace);
+}
+
+/* Half of a run is waited for: a thread that wakes a little late must not lose what it has earned,
+ * and one that wakes for each datagram costs more. */
+int64_t rsti_send_path_room(rsti_send_path_t *send_path, int64_t now_ns, int64_t *due_ns)
+{
+    if (!rsti_send_path_holds(send_path)) {
+        return INT64_MAX;
+    }
+    const rsti_path_t *path = &send_path->path;
+    const int64_t datagram = (int64_t)path->datagram;
+    const int64_t room = rsti_min_i64(rsti_path_room(path, now_ns), earned(send_path, now_ns));
+    if (room >= datagram) {
+        return room;
+    }
+    const int64_t wanted = rsti_max_i64(datagram, rsti_path_run(path) / 2);
+    const int64_t earned_ns = now_ns + 1
+        + (int64_t)rsti_bucket_wait_ns(&send_path->pace, (double)wanted);
+    *due_ns = rsti_max_i64(rsti_path_room_ns(path, datagram, now_ns), earned_ns);
+    return 0;
+}
+
+void rsti_send_path_on_sent(rsti_send_path_t *send_path, int64_t position, int64_t bytes,
+    int64_t now_ns)
+{
+    if (send_path->is_wanted) {
+        rsti_path_on_sent(&send_path->path, position, bytes, now_ns);
+        rsti_bucket_spend(&send_path->pace, (double)bytes);
+    }
+}
+
+void rsti_send_path_on_item(rsti_send_path_t *send_path, const rsti_path_item_t *item,
+    int64_t now_ns)
+{
+    if (send_path->is_wanted && rsti_path_on_item(&send_path->path, item, now_ns)) {
+        send_path->is_free = false;
+        send_path->has_told = true;
+    }
+}

@@ -1,0 +1,47 @@
+/* send_path.h: the law of the path (flow/path.h) at work, for a unicast publication with cc=path.
+ * It takes the place of the pacer of flow/pace.h.
+ *
+ *     under way     <= limit of the law                      new data and resends alike
+ *     sent in t     <= pace of the law x t + its run
+ *     neither holds while the receiver tells no arrivals, because it is Aeron's or of an older
+ *     rstream: status messages come, and for three round trips (at first a second) no arrival
+ *
+ * The next arrival that is told ends that. Owner: the sender. */
+#ifndef RSTI_DRIVER_SENDER_SEND_PATH_H
+#define RSTI_DRIVER_SENDER_SEND_PATH_H
+
+#include "flow/bucket.h"
+#include "flow/path.h"
+
+typedef struct rsti_send_path_t {
+    bool is_wanted; /* conductor, before use; false: the fields below are unused */
+    bool has_told; /* the receiver has, since it joined */
+    bool is_free; /* it does not tell what arrives */
+    bool is_free_told; /* in the error log, once */
+    rsti_path_t path;
+    rsti_bucket_t pace;
+} rsti_send_path_t;
+
+/* Conductor, before use. 0 or -RST_ENOMEM. */
+int rsti_send_path_init(rsti_send_path_t *send_path, int64_t position, int32_t mtu, int64_t now_ns);
+void rsti_send_path_fini(rsti_send_path_t *send_path);
+
+/* Whether the law limits this publication. */
+static inline bool rsti_send_path_holds(const rsti_send_path_t *send_path)
+{
+    return send_path->is_wanted && !send_path->is_free;
+}
+/* In each pass. last_sm_ns: of the receiver; INT64_MIN: none. Returns the next deadline. */
+int64_t rsti_send_path_on_cycle(rsti_send_path_t *send_path, int64_t last_sm_ns, int64_t now_ns);
+/* Another receiver has joined. */
+void rsti_send_path_on_joined(rsti_send_path_t *send_path);
+/* Bytes that may leave now, at least a datagram; INT64_MAX: the law does not hold. 0: none, and
+ * *due_ns is when there may be room, RSTI_NO_DEADLINE: not before the next arrival is told. */
+int64_t rsti_send_path_room(rsti_send_path_t *send_path, int64_t now_ns, int64_t *due_ns);
+/* bytes were sent, up to position; a resend ends at or below the end of new data. */
+void rsti_send_path_on_sent(rsti_send_path_t *send_path, int64_t position, int64_t bytes,
+    int64_t now_ns);
+void rsti_send_path_on_item(rsti_send_path_t *send_path, const rsti_path_item_t *item,
+    int64_t now_ns);
+
+#endif
