@@ -39,9 +39,13 @@ class _Lane:
 
     def report(self, lane: int, *, is_leaving: bool) -> LaneReport:
         last = self.last
-        if is_leaving:  # messages are started in their order
-            unseen = (number for number, is_started in self.held.items() if not is_started)
-            last = next(unseen, last + 1) - 1
+        if is_leaving:
+            # What was started before an older one counts as seen, and so does the older one: a
+            # mark too many does no harm.
+            for number, is_started in reversed(self.held.items()):
+                if is_started or number != last:
+                    break
+                last -= 1
         return LaneReport(
             lane=lane,
             last=last,

@@ -347,6 +347,19 @@ def test_a_number_that_never_came_is_given_back():
     assert office.desk.acknowledged == 1
 
 
+def test_what_was_started_out_of_order_goes_out_with_a_mark():
+    office = Office()
+    office.join("a", prefetch=3)
+    for _ in range(3):
+        office.send()
+    seat = office.desk.seats["a"]
+    office.ledgers["a"].started(seat.lane, 2)
+    lane = office.report("a", is_leaving=True)
+    assert lane.last == 2
+    office.desk.drop(seat, report_of("a", [lane], is_leaving=True), is_innocent=True)
+    assert [(one.number, one.deliveries) for one in office.desk.waiting] == [(1, 1), (2, 1), (3, 0)]
+
+
 def test_numbers_of_no_honest_publisher_are_ignored():
     ledger = Ledger(1)
     assert ledger.is_next(1, 5)
