@@ -106,10 +106,12 @@ class _Msgpack(Generic[T]):
             self._check(obj)
         try:
             return self._encode(obj)
+        except NeedsFrame:  # it has arrays
+            pass
         except Exception as error:
-            raise_of_handler(error)
-            # It has arrays, or cannot be encoded: the long way says where.
-            return self._encode_with_buffers(obj)
+            raise_of_handler(error)  # takes 0.1 ms
+            # It cannot be encoded: the long way says where.
+        return self._encode_with_buffers(obj)
 
     def _check(self, obj: object) -> None:
         """Refuse an object that is none of this codec's type."""

@@ -114,3 +114,19 @@ def test_a_reader_goes_on_behind_a_limit(driver_dir: str, name: str) -> None:
         got = [sub.get(timeout_s=5).value for _ in range(3)]
         assert got == [0.0, 1.0, 2.0]
         assert sub.statistics()["refused"] == 0
+
+
+def test_what_the_package_raises_itself_asks_for_no_handler(
+    driver_dir: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An array in a dict makes the quick way raise each time; to ask takes as long as a copy."""
+    numpy = pytest.importorskip("numpy")
+    message = {"obs": numpy.ones(4)}
+    monkeypatch.setattr(signal, "valid_signals", lambda: pytest.fail("all handlers were looked at"))
+    codecs.msgpack().encode(message)
+    with (
+        stream.subscriber(name, dir=driver_dir) as reader,
+        stream.publisher(name, dir=driver_dir) as publisher,
+    ):
+        publisher.send(message, timeout_s=20)
+        assert list(reader.get(timeout_s=20)["obs"]) == [1.0] * 4
