@@ -181,8 +181,8 @@ void rsti_image_on_packet(rsti_receiver_t *receiver, rsti_image_t *image,
         }
         return;
     }
-    rsti_image_path_on_data(image, connection, position, position + walked, (int64_t)length,
-        now_ns);
+    rsti_image_path_on_data(receiver, image, connection, position, position + walked,
+        (int64_t)length);
     if (position < image->last_sm_position || position < image->overrun.taken_from) {
         rsti_driver_count(driver, RSTI_SYSTEM_FLOW_CONTROL_UNDER_RUNS, 1);
         if (position + walked >= image->last_sm_position - image->congestion.max_window) {

@@ -1,6 +1,7 @@
 /* image_path.c: see image_path.h. */
 #include "driver/receiver/image_path.h"
 
+#include "driver/base/driver_state.h"
 #include "driver/receiver/image.h"
 #include "driver/receiver/image_send.h"
 
@@ -10,12 +11,19 @@ void rsti_image_path_init(rsti_image_t *image, int64_t now_ns)
     rsti_path_arrival_init(&image->path.arrival, image->join_position, 0);
 }
 
-void rsti_image_path_on_data(rsti_image_t *image, const rsti_connection_t *connection,
-    int64_t begin, int64_t end, int64_t bytes, int64_t now_ns)
+/* The time of now, not that of the pass, which may have begun milliseconds ago on a busy machine: a
+ * hold that is too long makes the round trip too short, and that is kept as the least. */
+static int64_t passed_ns(const rsti_receiver_t *receiver, const rsti_image_t *image)
+{
+    return rsti_clock_nano_time(&receiver->driver->clock) - image->path.begins_ns;
+}
+
+void rsti_image_path_on_data(const rsti_receiver_t *receiver, rsti_image_t *image,
+    const rsti_connection_t *connection, int64_t begin, int64_t end, int64_t bytes)
 {
     if (connection->follows_path) {
         rsti_path_arrival_on_data(&image->path.arrival, begin, end, bytes,
-            now_ns - image->path.begins_ns);
+            passed_ns(receiver, image));
     }
 }
 
@@ -28,16 +36,16 @@ static int64_t contiguous(const rsti_image_t *image)
 int64_t rsti_image_path_pending(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now_ns)
 {
     rsti_image_path_t *path = &image->path;
-    const int64_t passed_ns = now_ns - path->begins_ns;
     const int64_t due_ns = rsti_path_arrival_due_ns(&path->arrival, image->rtt.least_ns);
     if (due_ns == RSTI_NO_DEADLINE || rsti_load_acquire_i32(&image->is_rejected)) {
         return RSTI_NO_DEADLINE;
     }
-    if (due_ns > passed_ns) {
+    const int64_t now_of_image_ns = passed_ns(receiver, image);
+    if (due_ns > now_of_image_ns) {
         return path->begins_ns + due_ns;
     }
     rsti_path_item_t item;
-    rsti_path_arrival_tell(&path->arrival, contiguous(image), passed_ns, &item);
+    rsti_path_arrival_tell(&path->arrival, contiguous(image), now_of_image_ns, &item);
     rsti_image_send_path(receiver, image, &item, now_ns);
     return RSTI_NO_DEADLINE;
 }

@@ -26,8 +26,8 @@ static inline bool rsti_setup_follows_path(const rsti_setup_t *setup)
 /* Conductor, before use. */
 void rsti_image_path_init(rsti_image_t *image, int64_t now_ns);
 /* A datagram that lies in the window has come, with frames from begin to end. */
-void rsti_image_path_on_data(rsti_image_t *image, const rsti_connection_t *connection,
-    int64_t begin, int64_t end, int64_t bytes, int64_t now_ns);
+void rsti_image_path_on_data(const rsti_receiver_t *receiver, rsti_image_t *image,
+    const rsti_connection_t *connection, int64_t begin, int64_t end, int64_t bytes);
 /* Sends the item that is due. Returns the next deadline. */
 int64_t rsti_image_path_pending(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now_ns);
 

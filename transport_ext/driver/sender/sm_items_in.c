@@ -147,7 +147,9 @@ void rsti_network_publication_on_items(rsti_sender_t *sender,
         check_target(sender, publication, items->has_fill, now_ns);
     }
     if (items->has_path) {
-        rsti_send_path_on_item(&publication->send_path, &items->path, now_ns);
+        /* Not the time of the pass: it came after that began, and would seem to come sooner. */
+        rsti_send_path_on_item(&publication->send_path, &items->path,
+            rsti_clock_nano_time(&sender->driver->clock));
     }
     if (items->has_demand) {
         rsti_network_publication_on_demand(sender, publication, &items->demand, now_ns);
