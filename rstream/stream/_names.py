@@ -124,14 +124,14 @@ def _refuse_reserved(channel: Channel | str | None) -> None:
 
 def named_channel(name: str, channel: Channel | str | None, *, is_publisher: bool) -> str:
     """The channel with the defaults of a named stream: ``rs-name``, and terms of 1 MiB where this
-    side makes the log.
+    side makes the log; of 16 MiB with ``cc=path``, so that half a term is enough for a long path.
     """
     uri = ChannelUri.parse("aeron:ipc" if channel is None else str(channel))
     given = uri.get("rs-name")
     if given not in (None, name):
         raise ConfigError(f"stream {name!r}: its channel {uri} carries rs-name={given}")
     if is_publisher or uri.media == "ipc":
-        uri = uri.with_defaults({"term-length": "1m"})
+        uri = uri.with_defaults({"term-length": "16m" if uri.get("cc") == "path" else "1m"})
     return str(uri.with_defaults({"rs-name": name}))
 
 

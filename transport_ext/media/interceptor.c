@@ -413,6 +413,15 @@ static int32_t faulty_granted_rcvbuf(void *media, rsti_socket_t *socket)
     return interceptor->inner.table->granted_rcvbuf(interceptor->inner.arg, faulty(socket)->inner);
 }
 
+static void faulty_widen_rcvbuf(void *media, rsti_socket_t *socket, int32_t bytes)
+{
+    interceptor_t *interceptor = media;
+    if (interceptor->inner.table->widen_rcvbuf != NULL) {
+        interceptor->inner.table->widen_rcvbuf(interceptor->inner.arg, faulty(socket)->inner,
+            bytes);
+    }
+}
+
 static int64_t faulty_next_deadline_ns(void *media, rsti_socket_t *socket)
 {
     interceptor_t *interceptor = media;
@@ -453,6 +462,7 @@ static const rsti_media_table_t faulty_table = {
     .local_address = faulty_local_address,
     .fd = faulty_fd,
     .granted_rcvbuf = faulty_granted_rcvbuf,
+    .widen_rcvbuf = faulty_widen_rcvbuf,
     .next_deadline_ns = faulty_next_deadline_ns,
     .destroy = interceptor_destroy,
     .reconnect = faulty_reconnect,

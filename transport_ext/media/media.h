@@ -53,6 +53,8 @@ typedef struct rsti_media_table_t {
     void (*local_address)(void *media, rsti_socket_t *socket, struct sockaddr_storage *address);
     int (*fd)(void *media, rsti_socket_t *socket); /* for a poller; -1 when it has none */
     int32_t (*granted_rcvbuf)(void *media, rsti_socket_t *socket); /* usable bytes */
+    /* Asks for a larger receive buffer, of which the system grants what it likes. May be NULL. */
+    void (*widen_rcvbuf)(void *media, rsti_socket_t *socket, int32_t bytes);
     /* When a held datagram (of an interceptor) becomes due, or RSTI_NO_DEADLINE. A call of
      * receive() then delivers it, and sends those held on the way out. */
     int64_t (*next_deadline_ns)(void *media, rsti_socket_t *socket);

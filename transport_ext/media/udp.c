@@ -394,6 +394,15 @@ static int32_t udp_granted_rcvbuf(void *media, rsti_socket_t *socket)
     return socket->granted_rcvbuf;
 }
 
+static void udp_widen_rcvbuf(void *media, rsti_socket_t *socket, int32_t bytes)
+{
+    (void)media;
+    if (bytes > socket->granted_rcvbuf) {
+        (void)setsockopt(socket->fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
+        socket->granted_rcvbuf = usable_rcvbuf(socket->fd);
+    }
+}
+
 static int64_t udp_next_deadline_ns(void *media, rsti_socket_t *socket)
 {
     (void)media;
@@ -427,6 +436,7 @@ static const rsti_media_table_t udp_table = {
     .local_address = udp_local_address,
     .fd = udp_fd,
     .granted_rcvbuf = udp_granted_rcvbuf,
+    .widen_rcvbuf = udp_widen_rcvbuf,
     .next_deadline_ns = udp_next_deadline_ns,
     .destroy = udp_destroy,
     .reconnect = udp_reconnect,

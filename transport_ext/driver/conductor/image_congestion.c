@@ -4,6 +4,17 @@
 #include "driver/base/counters.h"
 #include "flow/sm_due.h"
 
+int32_t rsti_image_first_window(const rsti_image_facts_t *facts)
+{
+    const rsti_subscription_t *subscription = facts->subscription;
+    if (!facts->is_proven || subscription->is_window_given
+        || !rsti_setup_follows_path(facts->setup)) {
+        return subscription->window;
+    }
+    return rsti_max_i32(subscription->window,
+        rsti_min_i32(facts->setup->term_length / 2, RSTI_WIDE_WINDOW));
+}
+
 int rsti_image_congestion_init(rst_driver_t *driver, rsti_image_t *image,
     const rsti_image_facts_t *facts, int64_t now_ns)
 {
@@ -11,7 +22,7 @@ int rsti_image_congestion_init(rst_driver_t *driver, rsti_image_t *image,
     const rsti_congestion_params_t congestion = {
         .cc_text = facts->subscription->cc,
         .default_text = params->congestion_control,
-        .window = facts->subscription->window,
+        .window = rsti_image_first_window(facts),
         .term_length = facts->setup->term_length,
         .mtu = facts->setup->mtu,
         .now_ns = now_ns,

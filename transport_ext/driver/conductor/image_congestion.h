@@ -8,6 +8,13 @@
 #include "driver/receiver/image.h"
 #include "flow/congestion.h"
 
+/* The window of a new image. Of a source that follows the path (flow/path.h) it is half a term, at
+ * most RSTI_WIDE_WINDOW, unless rcv-wnd= says otherwise: not the window bounds then what is under
+ * way, and a path that loses 1 % needs three to four times its rate x round trip. A source that is
+ * not proven gets no more than others. */
+#define RSTI_WIDE_WINDOW (32 * 1024 * 1024)
+#define RSTI_WIDE_RCVBUF (4 * 1024 * 1024) /* of its socket, or what the system grants of it */
+int32_t rsti_image_first_window(const rsti_image_facts_t *facts);
 /* Chooses the congestion control of the channel. Returns 0, or a negative error code with a trail.
  */
 int rsti_image_congestion_init(rst_driver_t *driver, rsti_image_t *image,

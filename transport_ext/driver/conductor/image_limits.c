@@ -2,6 +2,7 @@
 #include "driver/conductor/image_limits.h"
 
 #include "cnc/file_system.h"
+#include "driver/conductor/image_congestion.h"
 #include "driver/receiver/image.h"
 #include "util/error.h"
 #include "util/netaddr.h"
@@ -23,7 +24,7 @@ static int64_t first_length(const rsti_image_facts_t *facts)
 {
     const int64_t term_length = facts->setup->term_length;
     const int64_t step = rsti_min_i64(term_length, RSTI_RESERVE_STEP);
-    const int64_t window = rsti_min_i64(facts->subscription->window, term_length / 2);
+    const int64_t window = rsti_min_i64(rsti_image_first_window(facts), term_length / 2);
     const int64_t steps = (facts->setup->term_offset % step + window) / step + 1;
     const int64_t all = RSTI_PARTITIONS * term_length;
     return RSTI_LOG_METADATA_LENGTH

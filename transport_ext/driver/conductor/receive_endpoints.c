@@ -70,6 +70,7 @@ static int create_endpoint(rst_driver_t *driver, rsti_receive_endpoint_t **endpo
     made->client_id = client_id;
     made->so_rcvbuf = channel->so_rcvbuf == RSTI_CHANNEL_UNSET ? driver->params.so_rcvbuf
                                                                : channel->so_rcvbuf;
+    made->is_rcvbuf_given = channel->so_rcvbuf != RSTI_CHANNEL_UNSET;
     made->so_sndbuf = channel->so_sndbuf == RSTI_CHANNEL_UNSET ? driver->params.so_sndbuf
                                                                : channel->so_sndbuf;
     made->receive_timestamp = channel->receive_timestamp;

@@ -32,6 +32,7 @@ struct rsti_subscription_t {
     rsti_tristate_t group;
     int64_t nak_delay_ns;
     int32_t window;
+    bool is_window_given; /* rcv-wnd */
     int64_t budget_bytes; /* rs-budget, for each image; 0: no limit */
     bool is_fill_window; /* rs-fill-window */
     char cc[32];

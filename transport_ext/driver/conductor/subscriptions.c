@@ -59,6 +59,7 @@ static rsti_subscription_t *make_subscription(rst_driver_t *driver, const rsti_c
     made->nak_delay_ns = channel->nak_delay_ns == RSTI_CHANNEL_UNSET
         ? params->nak_delay_ns
         : rsti_max_i64(channel->nak_delay_ns, 1);
+    made->is_window_given = channel->receiver_window != RSTI_CHANNEL_UNSET;
     made->window = (int32_t)(channel->receiver_window == RSTI_CHANNEL_UNSET
             ? params->initial_window
             : channel->receiver_window);

@@ -21,6 +21,7 @@ struct rsti_receive_endpoint_t {
     int64_t registration_id;
     int64_t client_id;
     int64_t so_rcvbuf; /* of the first channel or the driver; 0: the system's */
+    bool is_rcvbuf_given; /* by the channel */
     int64_t so_sndbuf;
     int64_t receive_timestamp; /* offset in the payload; RSTI_CHANNEL_UNSET: none */
     int64_t media_timestamp;

@@ -1,13 +1,14 @@
 /* send_path.c: see send_path.h. */
 #include "driver/sender/send_path.h"
 
-#include "util/clock.h"
+#include "concurrent/atomics.h"
 #include "util/int_math.h"
 
 int rsti_send_path_init(rsti_send_path_t *send_path, int64_t position, int32_t mtu, int64_t now_ns)
 {
     const rsti_path_params_t params = {.position = position, .datagram = mtu, .now_ns = now_ns};
     send_path->is_wanted = true;
+    send_path->ahead_bytes = INT64_MAX;
     rsti_bucket_init(&send_path->pace, now_ns);
     return rsti_path_init(&send_path->path, &params);
 }
@@ -16,6 +17,27 @@ void rsti_send_path_fini(rsti_send_path_t *send_path)
 {
     if (send_path->is_wanted) {
         rsti_path_fini(&send_path->path);
+    }
+}
+
+int64_t rsti_send_path_ahead(const rsti_send_path_t *send_path, int64_t window)
+{
+    return send_path->is_wanted
+        ? rsti_min_i64(window, rsti_load_acquire_i64(&send_path->ahead_bytes))
+        : window;
+}
+
+/* Small changes are not told. */
+static void tell_ahead(rsti_send_path_t *send_path)
+{
+    const double pace = (double)rsti_path_pace(&send_path->path);
+    const int64_t ahead = send_path->is_free
+        ? INT64_MAX
+        : rsti_max_i64((int64_t)(pace * (double)RSTI_PATH_AHEAD_NS / 1e9),
+              (int64_t)send_path->path.datagram * RSTI_PATH_AHEAD_DATAGRAMS);
+    const int64_t told = rsti_load_relaxed_i64(&send_path->ahead_bytes);
+    if (ahead > told || ahead < told - told / 8) {
+        rsti_store_release_i64(&send_path->ahead_bytes, ahead);
     }
 }
 
@@ -28,6 +50,7 @@ int64_t rsti_send_path_on_cycle(rsti_send_path_t *send_path, int64_t last_sm_ns,
     if (now_ns >= rsti_path_due_ns(path)) {
         send_path->is_free = !send_path->has_told && last_sm_ns > path->track.heard_ns;
         rsti_path_on_silence(path, now_ns);
+        tell_ahead(send_path);
     }
     return rsti_path_due_ns(path);
 }
@@ -85,5 +108,6 @@ void rsti_send_path_on_item(rsti_send_path_t *send_path, const rsti_path_item_t 
     if (send_path->is_wanted && rsti_path_on_item(&send_path->path, item, now_ns)) {
         send_path->is_free = false;
         send_path->has_told = true;
+        tell_ahead(send_path);
     }
 }

@@ -3,6 +3,8 @@
  *
  *     under way     <= limit of the law                      new data and resends alike
  *     sent in t     <= pace of the law x t + its run
+ *     publisher     <= RSTI_PATH_AHEAD_NS of the pace ahead of the sender, at least
+ *                      RSTI_PATH_AHEAD_DATAGRAMS: more would only wait in the log
  *     neither holds while the receiver tells no arrivals, because it is Aeron's or of an older
  *     rstream: status messages come, and for three round trips (at first a second) no arrival
  *
@@ -12,6 +14,10 @@
 
 #include "flow/bucket.h"
 #include "flow/path.h"
+#include "util/clock.h"
+
+#define RSTI_PATH_AHEAD_NS (50 * RSTI_NS_PER_MS)
+#define RSTI_PATH_AHEAD_DATAGRAMS 64
 
 typedef struct rsti_send_path_t {
     bool is_wanted; /* conductor, before use; false: the fields below are unused */
@@ -20,12 +26,15 @@ typedef struct rsti_send_path_t {
     bool is_free_told; /* in the error log, once */
     rsti_path_t path;
     rsti_bucket_t pace;
+    int64_t ahead_bytes; /* atomic: see above; INT64_MAX: no limit */
 } rsti_send_path_t;
 
 /* Conductor, before use. 0 or -RST_ENOMEM. */
 int rsti_send_path_init(rsti_send_path_t *send_path, int64_t position, int32_t mtu, int64_t now_ns);
 void rsti_send_path_fini(rsti_send_path_t *send_path);
 
+/* How many bytes the publisher may be ahead of the sender, at most window. Any agent. */
+int64_t rsti_send_path_ahead(const rsti_send_path_t *send_path, int64_t window);
 /* Whether the law limits this publication. */
 static inline bool rsti_send_path_holds(const rsti_send_path_t *send_path)
 {

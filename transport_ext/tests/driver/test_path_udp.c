@@ -191,6 +191,32 @@ TEST(a_stream_fills_a_link_and_not_its_queue)
     }
 }
 
+/* Nothing is set by hand: half a term for a source that follows the path, 128 KiB for others. */
+TEST(the_window_lets_a_long_path_flow_by_default)
+{
+    const link_params_t params = {
+        .rate_bytes_per_s = 200 * MBIT, .delay_ns = 20 * MS, .queue_bytes = 500000};
+    static const struct {
+        const char *reader, *publisher;
+        int32_t window;
+    } rows[] = {
+        {"rejoin=true", FOLLOWS, 8 * 1024 * 1024},
+        {"rcv-wnd=256k", FOLLOWS, 256 * 1024},
+        {"rejoin=true", "term-length=16m", 128 * 1024},
+        {"rejoin=true", "term-length=128m|cc=path", 32 * 1024 * 1024},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        link_t *l = link_open(&params);
+        CHECK(link_stream(l, rows[i].reader, rows[i].publisher));
+        link_run(l, 2 * RSTI_NS_PER_S);
+        CHECK_EQ(l->image->congestion.window, rows[i].window);
+        const int64_t read = l->bytes_read;
+        link_run(l, RSTI_NS_PER_S);
+        CHECK_EQ(l->bytes_read - read > 180 * MBIT, rows[i].window >= 8 * 1024 * 1024);
+        link_close(l);
+    }
+}
+
 /* Its SETUP arrives without the mark of rstream, so its receiver is as Aeron's. */
 TEST(a_receiver_that_tells_nothing_is_limited_by_its_window_alone)
 {
@@ -311,6 +337,7 @@ TEST(cc_path_is_for_publications_with_one_destination)
 
 CHECK_MAIN(RUN(a_source_that_follows_the_path_is_told_what_arrives),
     RUN(others_are_told_nothing_of_it), RUN(a_stream_fills_a_link_and_not_its_queue),
+    RUN(the_window_lets_a_long_path_flow_by_default),
     RUN(a_receiver_that_tells_nothing_is_limited_by_its_window_alone),
     RUN(the_next_reader_is_followed_too), RUN(the_publisher_is_told_that_the_path_holds),
     RUN(cc_path_is_for_publications_with_one_destination))
