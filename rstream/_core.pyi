@@ -23,6 +23,7 @@ HELD_BY_RATE: Final = 1
 HELD_BY_BUDGET: Final = 2
 HELD_BY_STORAGE: Final = 3
 HELD_BY_ENDED: Final = 4
+HELD_BY_PATH: Final = 5
 ADMIN_ACTION: Final = -3
 CLOSED: Final = -4
 MAX_POSITION_EXCEEDED: Final = -5

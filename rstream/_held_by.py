@@ -18,7 +18,8 @@ class HeldBy(enum.StrEnum):
     """The slowest reader has no room for more."""
     PATH = "path"
     """The path to a receiver: it has read what has arrived, and waits for what was lost or is on
-    the way. ``rstream stat``, ``top`` and metrics tell it; an error says ``WINDOW``."""
+    the way (``rstream stat``, ``top`` and metrics tell it, an error says ``WINDOW``); or the
+    publication follows the path (``cc=path``), which takes no more now."""
     DEMAND = "demand"
     """The readers have requested no more elements (``request(n)``)."""
     RATE = "rate"
@@ -47,4 +48,10 @@ class HeldBy(enum.StrEnum):
 
 
 #: The numbers of ``_core``, written out: this module is below ``_core``. A test compares them.
-_FROM_CORE: Final = {0: HeldBy.WINDOW, 1: HeldBy.RATE, 2: HeldBy.BUDGET, 3: HeldBy.STORAGE}
+_FROM_CORE: Final = {
+    0: HeldBy.WINDOW,
+    1: HeldBy.RATE,
+    2: HeldBy.BUDGET,
+    3: HeldBy.STORAGE,
+    5: HeldBy.PATH,
+}

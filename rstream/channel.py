@@ -77,7 +77,8 @@ class Channel:
         spies_simulate_connection: publication: spies alone count as a connection (``ssc``).
         flow_control: publication: ``"max"``, ``"min"``, ``"tagged,g:7"`` … (``fc``).
         group_tag: subscription: 64 bits that tagged flow control compares (``gtag``).
-        congestion_control: subscription: ``"static"``, ``"cubic"`` … (``cc``).
+        congestion_control: subscription: ``"static"``, ``"cubic"`` or ``"auto"``; publication:
+            ``"path"`` (``cc``).
         channel_tag, entity_tag: name the socket, and the publication or subscription (``tags``).
         socket_sndbuf, socket_rcvbuf: bytes of the socket's buffers.
         nak_delay_s: subscription: how long a gap may exist before a NAK requests it.

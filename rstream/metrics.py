@@ -236,7 +236,7 @@ def _held_by(driver_dir: str, state: PublicationState) -> dict[str, Any]:
     """What holds a publication back, as fields of its state; none: nothing does.
 
     Only a full window shows in the counters. A rate leaves the limit a little above the position,
-    so the driver notes rate, budget and missing storage in the log's metadata.
+    so the driver notes rate, budget, path and missing storage in the log's metadata.
     """
     try:
         number, needed, usable = _core.read_held_by(driver_dir, state.registration_id)
@@ -245,7 +245,7 @@ def _held_by(driver_dir: str, state: PublicationState) -> dict[str, Any]:
     held_by = HeldBy.from_core(number, state.demand)
     if number == _core.HELD_BY_ENDED:
         return {"is_ended": True, "held_by": None}
-    if held_by is HeldBy.RATE and _is_idle(state):
+    if held_by in (HeldBy.RATE, HeldBy.PATH) and _is_idle(state):
         return {}
     is_full = state.position >= state.limit
     if held_by is HeldBy.WINDOW and is_full and (reader := state.slowest) is not None:

@@ -55,6 +55,10 @@ HELD_TEXTS = {
         ", and one has requested no more",
         "it must call request(n), or finish what it has taken",
     ),
+    HeldBy.PATH: (
+        ", and the path takes no more now (cc=path)",
+        "the link is slower than this publisher",
+    ),
     HeldBy.BUDGET: (
         ", and as much is under way as their driver grants this host",
         "they are slower than this publisher, or stand still",

@@ -175,7 +175,11 @@ def parser() -> argparse.ArgumentParser:
     link.add_argument("--seconds", type=float, default=8.0)
     link.add_argument("--seed", type=int, default=1)
     link.add_argument("--own-drivers", action="store_true", help="two drivers for each rstream")
-    link.add_argument("flows", nargs="+", help="rstream[:BYTES], cubic, bbr, reno, udp")
+    link.add_argument(
+        "flows",
+        nargs="+",
+        help="rstream[:BYTES], path[:BYTES] (rstream with cc=path), cubic, bbr, reno, udp",
+    )
     return made
 
 

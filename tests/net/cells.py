@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tests.net.bed import Link
-from tests.net.run import CONTROL_BYTES, Flow
+from tests.net.run import CONTROL_BYTES, OURS, Flow
 
 RATES_MBIT = (10.0, 40.0, 100.0)
 RTTS_MS = (1.0, 10.0, 40.0)
@@ -82,7 +82,7 @@ def queue_kb(rate_mbit: float, rtt_ms: float, factor: float) -> float:
 
 def ceiling(kind: str, size: int) -> float:
     """Payload over IP bytes of a flow that loses nothing."""
-    if kind not in ("rstream", "udp"):
+    if kind not in (*OURS, "udp"):
         return TCP_SEGMENT / TCP_PACKET
     if kind == "udp":
         return size / (size + IP_UDP_BYTES)

@@ -9,7 +9,7 @@ from typing import Any
 from tests.net.cells import FAST_S, SHORT, SLOW_S, START_S, Case, ceiling
 from tests.net.flow import NOTE_NS
 from tests.net.report import Counts
-from tests.net.run import Run
+from tests.net.run import OURS, Run
 
 #: Round trips that count as the start, and those after them in which streams become equal.
 START_ROUND_TRIPS, FAIR_FROM, FAIR_ROUND_TRIPS = 50, 50, 100
@@ -65,7 +65,7 @@ def half_after_round_trips(run: Run) -> float:
 
 def total(run: Run, case: Case, from_s: float, to_s: float | None = None) -> Counts:
     """What the link counted of rstream's flows, or of all where none is rstream's."""
-    own = [n for n, flow in enumerate(case.flows) if flow.kind == "rstream"]
+    own = [n for n, flow in enumerate(case.flows) if flow.kind in OURS]
     parts = [run.counts(n, from_s, to_s) for n in own or range(len(case.flows))]
     return Counts(
         came=sum(part.came for part in parts), dropped=sum(part.dropped for part in parts)

@@ -20,7 +20,9 @@ CONTROL_BYTES = 1372  # 1 400 of IP
 BEGIN_S = 0.05
 #: What is under way when the senders end has this long and a round trip.
 SETTLE_S = 0.3
-KINDS = ("rstream", "cubic", "bbr", "reno", "udp")
+#: rstream by default, and with cc=path.
+OURS = ("rstream", "path")
+KINDS = (*OURS, "cubic", "bbr", "reno", "udp")
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ class Flow:
 
     @property
     def protocol(self) -> str:
-        return "udp" if self.kind in ("rstream", "udp") else "tcp"
+        return "udp" if self.kind in (*OURS, "udp") else "tcp"
 
 
 @dataclass(frozen=True)
@@ -154,7 +156,7 @@ def _end_all(
     Readers of rstream end first, for they would call it an error that their publisher dies; those
     of datagrams end when all have come.
     """
-    told = {n: _end(readers[n]) for n, flow in enumerate(flows) if flow.kind == "rstream"}
+    told = {n: _end(readers[n]) for n, flow in enumerate(flows) if flow.kind in OURS}
     sent = [_end(sender)["messages"] for sender in senders]
     time.sleep(settle_s)
     told |= {n: _end(reader) for n, reader in enumerate(readers) if n not in told}

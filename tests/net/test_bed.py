@@ -117,6 +117,8 @@ def test_an_end_that_fails_is_told() -> None:
         (("bbr",), 0.5),
         (("rstream",), 0.1),
         (("rstream:1000000",), 0.1),
+        (("path",), 0.7),
+        (("path:1000000",), 0.6),
         (("rstream", "cubic"), 0.3),
         (("rstream", "rstream"), 0.1),
     ],

@@ -14,6 +14,7 @@ from rstream._facts import SlowestReader
         (_core.HELD_BY_RATE, HeldBy.RATE),
         (_core.HELD_BY_BUDGET, HeldBy.BUDGET),
         (_core.HELD_BY_STORAGE, HeldBy.STORAGE),
+        (_core.HELD_BY_PATH, HeldBy.PATH),
         (_core.CLOSED, HeldBy.WINDOW),
     ],
 )

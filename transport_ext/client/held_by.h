@@ -19,6 +19,7 @@ static inline int64_t rsti_held_by_told(const rsti_log_ext_t *ext, rst_storage_t
     }
     return held_by == RSTI_HELD_BY_RATE  ? RST_HELD_BY_RATE
         : held_by == RSTI_HELD_BY_BUDGET ? RST_HELD_BY_BUDGET
+        : held_by == RSTI_HELD_BY_PATH   ? RST_HELD_BY_PATH
                                          : RST_HELD_BY_WINDOW;
 }
 

@@ -83,6 +83,7 @@ static int add_constants(PyObject *module)
         {"HELD_BY_BUDGET", RST_HELD_BY_BUDGET},
         {"HELD_BY_STORAGE", RST_HELD_BY_STORAGE},
         {"HELD_BY_ENDED", RST_HELD_BY_ENDED},
+        {"HELD_BY_PATH", RST_HELD_BY_PATH},
         {"ADMIN_ACTION", RST_ADMIN_ACTION},
         {"CLOSED", RST_CLOSED},
         {"MAX_POSITION_EXCEEDED", RST_MAX_POSITION_EXCEEDED},

@@ -448,8 +448,8 @@ static PyGetSetDef publication_getset[] = {
     {"has_new_demand", rsti_py_publication_get_has_new_demand, NULL,
         "Whether demand has changed since it was read last.", NULL},
     {"held_by", publication_get_held_by, NULL,
-        "The reason of the limit: HELD_BY_WINDOW, HELD_BY_RATE, HELD_BY_BUDGET or "
-        "HELD_BY_STORAGE.",
+        "The reason of the limit: HELD_BY_WINDOW, HELD_BY_RATE, HELD_BY_BUDGET, "
+        "HELD_BY_PATH or HELD_BY_STORAGE.",
         NULL},
     {"left_who", publication_get_left_who, NULL,
         "(how often the reader left, the last one's pid or 0, name or ip:port or empty).", NULL},

@@ -272,6 +272,8 @@ TEST(rate_limited_producer_wakes_the_conductor)
     CHECK_EQ(rst_publication_held_by(publication, NULL), RST_HELD_BY_WINDOW);
     CHECK_EQ(rst_publication_offer(publication, "x", 1, 0), RST_BACK_PRESSURED);
     CHECK_EQ(rsti_wake_fifo_wait(fd, RSTI_NS_PER_MS), 0); /* the window: its readers do */
+    rsti_store_release_i32(&log->file.log.metadata->ext.held_by, RSTI_HELD_BY_PATH);
+    CHECK_EQ(rst_publication_held_by(publication, NULL), RST_HELD_BY_PATH);
     rsti_store_release_i32(&log->file.log.metadata->ext.held_by, RSTI_HELD_BY_RATE);
     CHECK_EQ(rst_publication_held_by(publication, NULL), RST_HELD_BY_RATE);
     CHECK_EQ(rst_publication_offer(publication, "x", 1, 0), RST_BACK_PRESSURED);
