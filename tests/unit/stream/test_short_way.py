@@ -156,7 +156,8 @@ def test_an_offer_without_room_is_refused_and_not_counted(pub):
     data = bytes(1000)
     while (position := pub.offer(data)) > 0:
         reached, sent = position, pub.statistics()["messages"]
-    assert position == BACK_PRESSURED
+    # The law of rate may be the first to refuse, when nobody has taken anything for long.
+    assert position in (BACK_PRESSURED, RATE_LIMITED)
     assert pub.position == reached
     assert pub.statistics()["messages"] == sent
 
