@@ -151,7 +151,7 @@ class Track:
         return replace(
             told,
             received=told.received + self.base.received,
-            missing=told.missing + self.base.missing,
+            missing=min(told.missing + self.base.missing, COUNT_MAX),
             clock=int(clamp(told.clock + self.base.clock, -TIME_MAX_NS, TIME_MAX_NS)),
         )
 

@@ -108,7 +108,8 @@ static rsti_path_item_t with_base(const rsti_path_track_t *track, const rsti_pat
 {
     rsti_path_item_t item = *told;
     item.received = rsti_saturating_add_i64(told->received, track->base.received);
-    item.missing = rsti_saturating_add_i64(told->missing, track->base.missing);
+    item.missing = rsti_min_i64(rsti_saturating_add_i64(told->missing, track->base.missing),
+        RSTI_COUNT_MAX);
     item.clock_ns = rsti_clamp_i64(rsti_saturating_add_i64(told->clock_ns, track->base.clock_ns),
         -RSTI_TIME_MAX_NS, RSTI_TIME_MAX_NS);
     return item;

@@ -36,11 +36,14 @@ static rsti_network_publication_t *publication(void)
 static void open_driver(void)
 {
     h = harness_open();
+    const bool follows_path = lives / 2 % 2 == 0;
     h->is_rude = lives++ % 2 == 1;
     (void)add(h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron:udp?endpoint=127.0.0.1:40456", STREAM_ID);
-    (void)add(h, RSTI_CMD_ADD_PUBLICATION,
-        "aeron:udp?endpoint=127.0.0.1:40457|session-id=42|init-term-id=7|term-id=7|term-offset=0",
-        STREAM_ID);
+    char channel[256];
+    (void)snprintf(channel, sizeof channel,
+        "aeron:udp?endpoint=127.0.0.1:40457|session-id=42|init-term-id=7|term-id=7|term-offset=0%s",
+        follows_path ? "|cc=path" : "");
+    (void)add(h, RSTI_CMD_ADD_PUBLICATION, channel, STREAM_ID);
     FUZZ_CHECK(h->driver->conductor->publications.count == 1);
     rsti_publication_t *base = &publication()->base;
     rsti_appender_init(&appender, &base->file.log, base->pub_lmt, base->session_id, STREAM_ID,
