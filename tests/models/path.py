@@ -185,15 +185,16 @@ class Track:
         arrived = max(min(item.received, self.sent), self.item.received)
         moved = item.highest - self.item.highest
         received = arrived - self.item.received
-        missing = 0
         then = Mark(0, 0, 0)
         if moved > 0:
             then = self.when_position(item.highest)
             passed = max(then.sent - self.left, 0)
-            missing = min(item.missing - self.item.missing, moved, passed)
             self.left += passed
             self.forgiven = max(self.forgiven - passed, 0)
-        self.item = replace(item, received=arrived)
+        most = self.left - arrived + item.since
+        lost = max(min(item.missing, most), self.item.missing)
+        missing = lost - self.item.missing
+        self.item = replace(item, received=arrived, missing=lost)
         if moved == 0:
             then = self.when_bytes(self.sent - self.under_way())
         held = item.hold if moved > 0 else item.fresh

@@ -44,6 +44,11 @@ void rsti_path_arrival_on_data(rsti_path_arrival_t *arrival, int64_t from, int64
     arrival->since = 0;
 }
 
+void rsti_path_arrival_on_missing(rsti_path_arrival_t *arrival, int64_t bytes)
+{
+    arrival->missing = add(arrival->missing, bytes);
+}
+
 int64_t rsti_path_arrival_due_ns(const rsti_path_arrival_t *arrival, int64_t rtt_ns)
 {
     if (!arrival->has_news) {

@@ -5,8 +5,9 @@
  *             period = clamp(RTT / 4, RSTI_PATH_PERIOD_LEAST_NS, RSTI_PATH_PERIOD_MOST_NS)
  *     since   bytes that came after the datagram that moved highest: resends, mostly. The sender
  *             needs them to know what is under way
- *     missing bytes that were jumped over when highest moved. A datagram that overtook others
- *             makes them missing for a moment, and they are not taken back
+ *     missing bytes that were jumped over when highest moved, or whatever the receiver counts
+ *             instead: one that waits for late datagrams before it asks again counts what it asks
+ *             for. They are not taken back
  *
  * 1 ms between items is too sparse at a round trip of 1 ms: a paced 300 Mbit/s fell to 0.62 of the
  * link. Bytes are those of datagrams, without UDP's and IP's headers. Pure:
@@ -43,6 +44,8 @@ void rsti_path_arrival_init(rsti_path_arrival_t *arrival, int64_t position, int6
  * checked before: it lies in the window. bytes: of the datagram; padding is longer than that. */
 void rsti_path_arrival_on_data(rsti_path_arrival_t *arrival, int64_t from, int64_t to,
     int64_t bytes, int64_t now_ns);
+/* So many bytes more are missing, which no datagram jumped over. */
+void rsti_path_arrival_on_missing(rsti_path_arrival_t *arrival, int64_t bytes);
 /* When an item is due; RSTI_NO_DEADLINE: nothing new to tell. */
 int64_t rsti_path_arrival_due_ns(const rsti_path_arrival_t *arrival, int64_t rtt_ns);
 /* The item, which goes out now. contiguous: as the rebuilder knows it. */

@@ -209,7 +209,6 @@ bool rsti_path_track_on_item(rsti_path_track_t *track, const rsti_path_item_t *t
         return false;
     }
     const int64_t moved = item.highest - track->item.highest;
-    const int64_t missing = item.missing - track->item.missing;
     /* More can arrive than was sent if the network doubles datagrams. */
     item.received = rsti_max_i64(rsti_min_i64(item.received, track->sent_bytes),
         track->item.received);
@@ -220,9 +219,13 @@ bool rsti_path_track_on_item(rsti_path_track_t *track, const rsti_path_item_t *t
         const int64_t passed = rsti_max_i64(mark.sent_bytes - track->left_bytes, 0);
         track->left_bytes += passed;
         track->forgiven_bytes = rsti_max_i64(track->forgiven_bytes - passed, 0);
-        /* Of padding only a header is sent, and position moves over all of it. */
-        sample->missing = rsti_min_i64(rsti_min_i64(missing, moved), passed);
     }
+    /* What was sent up to highest has arrived or is missing. Of padding only a header is sent, and
+     * position moves over all of it. */
+    item.missing = rsti_max_i64(rsti_min_i64(item.missing,
+                                    track->left_bytes - item.received + item.since),
+        track->item.missing);
+    sample->missing = item.missing - track->item.missing;
     track->item = item;
     if (moved == 0) {
         mark = mark_of_bytes(track, track->sent_bytes - rsti_path_under_way(track));

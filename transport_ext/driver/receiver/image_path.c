@@ -22,9 +22,17 @@ void rsti_image_path_on_data(const rsti_receiver_t *receiver, rsti_image_t *imag
     const rsti_connection_t *connection, int64_t begin, int64_t end, int64_t bytes)
 {
     if (connection->follows_path) {
-        rsti_path_arrival_on_data(&image->path.arrival, begin, end, bytes,
+        rsti_path_arrival_t *arrival = &image->path.arrival;
+        const bool counts_naks = rsti_load_relaxed_i32(&image->is_repaired) != 0;
+        rsti_path_arrival_on_data(arrival,
+            counts_naks ? rsti_min_i64(begin, arrival->highest) : begin, end, bytes,
             passed_ns(receiver, image));
     }
+}
+
+void rsti_image_path_on_lost(rsti_image_t *image, int64_t begin, int64_t end)
+{
+    rsti_path_arrival_on_missing(&image->path.arrival, end - begin);
 }
 
 /* As far as the receiver knows; the conductor has moved over less. */

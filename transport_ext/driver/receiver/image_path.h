@@ -28,6 +28,8 @@ void rsti_image_path_init(rsti_image_t *image, int64_t now_ns);
 /* A datagram that lies in the window has come, with frames from begin to end. */
 void rsti_image_path_on_data(const rsti_receiver_t *receiver, rsti_image_t *image,
     const rsti_connection_t *connection, int64_t begin, int64_t end, int64_t bytes);
+/* The first NAK for a gap. */
+void rsti_image_path_on_lost(rsti_image_t *image, int64_t begin, int64_t end);
 /* Sends the item that is due. Returns the next deadline. */
 int64_t rsti_image_path_pending(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now_ns);
 

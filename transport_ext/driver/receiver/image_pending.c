@@ -163,9 +163,9 @@ int64_t rsti_image_send_pending(rsti_receiver_t *receiver, rsti_image_t *image, 
     check_loss(receiver, image, now_ns);
     rsti_image_check_rtt(receiver, image, now_ns);
     check_fill(receiver, image, now_ns);
-    const int64_t path_due_ns = rsti_image_path_pending(receiver, image, now_ns);
-    const int64_t repair_due_ns = rsti_min_i64(path_due_ns,
-        rsti_image_repair_pending(receiver, image, now_ns));
+    int64_t repair_due_ns = rsti_image_repair_pending(receiver, image, now_ns);
+    repair_due_ns = rsti_min_i64(repair_due_ns, /* after the NAKs, which it counts */
+        rsti_image_path_pending(receiver, image, now_ns));
     const int64_t response_due_ns = check_response(receiver, image, now_ns);
     const int64_t sm_due_ns = rsti_with_slack(image->sm_due_ns + 1,
         receiver->driver->params.sm_timeout_ns, now_ns);

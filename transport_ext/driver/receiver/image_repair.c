@@ -68,6 +68,7 @@ static void send_nak(void *arg, int64_t begin, int64_t end, bool is_first)
     };
     rsti_image_send_nak(receiver, image, &nak, ask->now_ns);
     if (is_first) {
+        rsti_image_path_on_lost(image, begin, end);
         report_lost(receiver, image, begin, end);
     }
 }

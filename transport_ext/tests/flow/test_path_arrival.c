@@ -66,6 +66,10 @@ TEST(an_item_says_what_arrived)
     CHECK_EQ(item.since, 0);
     CHECK_EQ(item.missing, 200);
     CHECK_EQ(item.hold_ns, 0);
+    rsti_path_arrival_on_missing(&arrival, 50);
+    came(1500, 1600, 7 * MS);
+    rsti_path_arrival_tell(&arrival, 9999, 7 * MS, &item);
+    CHECK_EQ(item.missing, 250);
 }
 
 /* Its frame ends far behind its datagram. */
