@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from rstream import _core
 from rstream._channel_uri import ChannelUri, name_of
 from rstream._other_drivers import tell_others
-from rstream._process_text import process_text
+from rstream._process_text import is_stopped, process_text
 from rstream.errors import RStreamError
 
 if TYPE_CHECKING:
@@ -167,7 +167,8 @@ def last_reader(driver_dir: str, publication_id: int) -> tuple[int, str, str]:
         left_ms, why, pid, name = _core.read_last_reader(driver_dir, publication_id)
     except RStreamError:
         return 0, "", ""  # the driver or the publication has gone
-    return left_ms, why, process_text(name, pid or None)
+    who = process_text(name, pid or None)
+    return left_ms, why, f"{who}, which is stopped" if pid and is_stopped(pid) else who
 
 
 def tell_last_reader(left_ms: int, why: str, who: str) -> str:
@@ -175,7 +176,7 @@ def tell_last_reader(left_ms: int, why: str, who: str) -> str:
     if left_ms <= 0:
         return ""
     reader = f"the last reader ({_core.printable(who)})" if who else "the last reader"
-    said = f": {_core.printable(why)}" if why else " and said no error"
+    said = f": {_core.printable(why)}" if why else " and said no error: it closed, or was cut off"
     return f"{reader} left {age_of(left_ms)} ago{said}"
 
 

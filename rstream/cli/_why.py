@@ -5,13 +5,13 @@ from __future__ import annotations
 import dataclasses
 import sys
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from rstream import _core, metrics
 from rstream._held_by import HeldBy
 from rstream._neighbours import hint_for_publisher, hint_for_reader, tell_last_reader
 from rstream._other_drivers import other_drivers
+from rstream._process_text import is_stopped
 from rstream.cli._directory import ALIVE, tell_missing
 from rstream.cli._jobs import job_text, with_job
 from rstream.driver import resolve_dir
@@ -172,12 +172,4 @@ def _slow(hop: Hop, reader: SlowestReader) -> str:
         text = f"=> {who} has requested no more messages (request(n)) for {since_s:.0f} s"
     if reader.pid is None:
         return f"{text}; run `rstream why` on its host"
-    return text + (", and its process is stopped" if _is_stopped(reader.pid) else "")
-
-
-def _is_stopped(pid: int) -> bool:
-    try:
-        text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
-    except OSError:
-        return False
-    return text.rpartition(")")[2].split()[0] in ("T", "t")
+    return text + (", and its process is stopped" if is_stopped(reader.pid) else "")

@@ -303,7 +303,8 @@ class Images:
                 session_id,
                 Left(position, None, source.channel, peer.source, peer.process),
                 what="has gone without completing the stream",
-                hint="it died, or was cut off from the driver or the network",
+                hint="it died, was cut off from the driver or the network, or its program ended "
+                "without close(): open publishers in `with`",
             )
 
     def _tell_lost(self, session_id: int, left: Left, *, what: str, hint: str) -> None:
