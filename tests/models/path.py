@@ -62,7 +62,7 @@ class Mark:
 class Track:
     def __init__(self) -> None:
         self.now = self.sent_ns = self.heard = 0
-        self.position = self.sent = self.left = self.forgiven = 0
+        self.position = self.resent_to = self.sent = self.left = self.forgiven = 0
         self.item = Item()
         self.base = Item()
         self.is_first, self.was_resend = True, False
@@ -91,6 +91,8 @@ class Track:
         self.was_resend = is_resend
         self.sent += max(amount, 0)
         self.position = max(self.position, position)
+        if is_resend:
+            self.resent_to = max(self.resent_to, position)
         self.sent_ns = self.now
         if self.sent - self.marks[-1].sent >= most // MARKS:
             self.mark(self.now)
@@ -186,7 +188,10 @@ class Track:
         moved = item.highest - self.item.highest
         received = arrived - self.item.received
         then = Mark(0, 0, 0)
-        if moved > 0:
+        is_resend = moved == 0 or item.highest <= self.resent_to
+        if moved > 0 and is_resend:
+            self.left = min(self.sent, self.reached() + max(received - item.since, 0))
+        elif moved > 0:
             then = self.when_position(item.highest)
             passed = max(then.sent - self.left, 0)
             self.left += passed
@@ -195,9 +200,9 @@ class Track:
         lost = max(min(item.missing, most), self.item.missing)
         missing = lost - self.item.missing
         self.item = replace(item, received=arrived, missing=lost)
-        if moved == 0:
+        if is_resend:
             then = self.when_bytes(self.sent - self.under_way())
-        held = item.hold if moved > 0 else item.fresh
+        held = item.fresh if is_resend else item.hold
         rtt = max(0, min(self.now - then.sent_ns - held, RTT_MAX_NS))
         bandwidth = 0
         passed = item.clock - then.clock
@@ -205,7 +210,7 @@ class Track:
             rate = (arrived - then.received) / passed * 1e9
             bandwidth = int(clamp(rate, 0.0, BANDWIDTH_MAX))
         self.heard, self.is_first, self.silences = self.now, False, 0
-        return rtt, bandwidth, received, missing, moved == 0
+        return rtt, bandwidth, received, missing, is_resend
 
     def on_silence(self, now: int) -> None:
         self.now = later(self.now, now)
@@ -322,6 +327,8 @@ class Path:
     def on_silence(self, now: int) -> None:
         if self.track.silences > 0:
             self.set_window(self.window / 2)
+        if self.least > 0:
+            self.queue, self.newest = 0.0, self.least
         self.track.on_silence(now)
 
     def end_round(self) -> None:

@@ -238,6 +238,10 @@ void rsti_path_on_silence(rsti_path_t *path, int64_t now_ns)
     if (path->track.silence_count > 0) {
         rsti_path_set_window(path, path->window / 2.0);
     }
+    if (path->least_s > 0) { /* what was under way has gone, and its queue with it */
+        path->queue_s = 0;
+        path->newest_s = path->least_s;
+    }
     rsti_path_track_on_silence(&path->track, now_ns);
     rsti_path_check(path);
 }

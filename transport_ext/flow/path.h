@@ -128,7 +128,9 @@ void rsti_path_on_sent(rsti_path_t *path, int64_t position, int64_t bytes, int64
 bool rsti_path_on_item(rsti_path_t *path, const rsti_path_item_t *item, int64_t now_ns);
 /* When to call on_silence; RSTI_NO_DEADLINE: nothing is under way. */
 int64_t rsti_path_due_ns(const rsti_path_t *path);
-/* No item came for that long: nothing counts as under way. A second time W is halved. */
+/* No item came for that long: nothing counts as under way, and the queue as empty. Else the pace
+ * would be that of a queue that has gone, such as 1 datagram in 4 s after a receiver that stood
+ * still. A second time W is halved. */
 void rsti_path_on_silence(rsti_path_t *path, int64_t now_ns);
 
 int64_t rsti_path_limit(const rsti_path_t *path, int64_t now_ns); /* bytes under way */

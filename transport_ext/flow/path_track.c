@@ -23,6 +23,7 @@ int rsti_path_track_init(rsti_path_track_t *track, int64_t position, int64_t now
         .heard_ns = begins_ns,
         .item.highest = position,
         .item.contiguous = position,
+        .resent_to = position,
         .tail = 1,
     };
     if (track->marks == NULL) {
@@ -78,6 +79,7 @@ void rsti_path_track_on_sent(rsti_path_track_t *track, int64_t position, int64_t
                                          rsti_max_i64(bytes, 0)),
         RSTI_COUNT_MAX);
     track->position = rsti_max_i64(track->position, position);
+    track->resent_to = is_resend ? rsti_max_i64(track->resent_to, position) : track->resent_to;
     track->sent_ns = track->now_ns;
     const int64_t step = most / (RSTI_PATH_MARKS / MARKS_UNDER_WAY);
     if (track->sent_bytes - mark_at(track, track->tail - 1)->sent_bytes >= step) {
@@ -209,12 +211,16 @@ bool rsti_path_track_on_item(rsti_path_track_t *track, const rsti_path_item_t *t
         return false;
     }
     const int64_t moved = item.highest - track->item.highest;
+    const bool is_resend = item.highest <= track->resent_to;
     /* More can arrive than was sent if the network doubles datagrams. */
     item.received = rsti_max_i64(rsti_min_i64(item.received, track->sent_bytes),
         track->item.received);
     sample->received = item.received - track->item.received;
     rsti_path_mark_t mark;
-    if (moved > 0) {
+    if (moved > 0 && is_resend) {
+        track->left_bytes = rsti_min_i64(track->sent_bytes,
+            rsti_path_reached(track) + rsti_max_i64(sample->received - item.since, 0));
+    } else if (moved > 0) {
         mark = mark_of_position(track, item.highest);
         const int64_t passed = rsti_max_i64(mark.sent_bytes - track->left_bytes, 0);
         track->left_bytes += passed;
@@ -227,11 +233,11 @@ bool rsti_path_track_on_item(rsti_path_track_t *track, const rsti_path_item_t *t
         track->item.missing);
     sample->missing = item.missing - track->item.missing;
     track->item = item;
-    if (moved == 0) {
+    sample->is_resend = moved == 0 || is_resend;
+    if (sample->is_resend) {
         mark = mark_of_bytes(track, track->sent_bytes - rsti_path_under_way(track));
     }
-    sample->is_resend = moved == 0;
-    const int64_t held_ns = moved > 0 ? item.hold_ns : item.fresh_ns;
+    const int64_t held_ns = sample->is_resend ? item.fresh_ns : item.hold_ns;
     sample->rtt_ns = rsti_clamp_i64(track->now_ns - mark.sent_ns - held_ns, 0,
         RSTI_PATH_RTT_MAX_NS);
     sample->bandwidth = bandwidth_of(&track->item, &mark);

@@ -18,6 +18,9 @@
  * RSTI_PATH_MARKS / 4 in what may be under way; between two marks the time is interpolated. A pause
  * ends with a mark, and so does a row of resends or of new data.
  *
+ * When the end of the data was lost, resends move highest. Which of the sendings arrived is unknown
+ * then, so it counts as a resend: what was received has left the network, and no more.
+ *
  * An item comes from the network. One that contradicts itself, or names a position that was not
  * sent, is refused and counted. More bytes than were sent, or than can be missing, are cut to what
  * can be. An older item, which a newer one overtook, is only counted. An item further on with
@@ -44,6 +47,7 @@ typedef struct rsti_path_track_t {
     rsti_path_mark_t *marks;
     int64_t head, tail; /* since the beginning; marks[head] is the last one below highest */
     int64_t position;   /* end of new data */
+    int64_t resent_to;  /* greatest end of a resend */
     int64_t sent_bytes;
     int64_t left_bytes; /* sent_bytes when highest was sent */
     int64_t forgiven_bytes;

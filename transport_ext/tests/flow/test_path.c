@@ -345,6 +345,19 @@ TEST(silence_halves_the_window_from_the_second_time_on)
     CHECK_EQ(path.window, DATAGRAM / 2); /* the least */
 }
 
+/* After a receiver that stood still the queue is not as long as it was. */
+TEST(silence_empties_the_queue)
+{
+    begin_alone(100e3);
+    play(2000 * MS, 100000, 0);
+    CHECK(rsti_path_pace(&path) < 100000);
+    send(1000);
+    now_ns = rsti_path_due_ns(&path);
+    rsti_path_on_silence(&path, now_ns);
+    CHECK_EQ(path.queue_s, 0);
+    CHECK(rsti_path_pace(&path) >= (int64_t)(path.window / 0.01));
+}
+
 /* Resends alone move the law on: rounds end, and the round trip is known again. */
 TEST(resends_alone_make_rounds)
 {
@@ -436,5 +449,6 @@ CHECK_MAIN(RUN(the_start_grows_by_what_arrives_while_the_path_holds),
     RUN(after_three_cuts_without_an_empty_queue_it_competes),
     RUN(competing_it_is_cubic_and_every_second_loss_is_a_test),
     RUN(it_is_alone_again_when_the_queue_empties), RUN(limits_of_window_pace_and_run),
-    RUN(silence_halves_the_window_from_the_second_time_on), RUN(resends_alone_make_rounds),
+    RUN(silence_halves_the_window_from_the_second_time_on), RUN(silence_empties_the_queue),
+    RUN(resends_alone_make_rounds),
     RUN(a_longer_path_is_believed_after_twenty_seconds), RUN(no_item_breaks_it))

@@ -202,6 +202,34 @@ TEST(more_than_was_sent_is_clamped)
     CHECK_EQ(rsti_path_under_way(&track), 2000);
 }
 
+/* The end of the data got lost. Its resends move highest; the first sending is long ago. */
+TEST(resends_of_the_end_count_as_resends)
+{
+    begin();
+    for (int64_t i = 1; i <= 4; i++) {
+        rsti_path_track_on_sent(&track, i * 1000, 1000, FINE, i * 100 * US);
+    }
+    CHECK(take(item_at(1000, 1000, 1 * MS), 1 * MS));
+    rsti_path_track_on_silence(&track, 30 * MS);
+    CHECK_EQ(rsti_path_under_way(&track), 0);
+    int64_t now_ns = 2000 * MS;
+    for (int64_t i = 2; i <= 4; i++) {
+        rsti_path_track_on_sent(&track, i * 1000, 1000, FINE, now_ns);
+        CHECK_EQ(rsti_path_under_way(&track), 1000);
+        CHECK(take(item_at(i * 1000, i * 1000, now_ns), now_ns + MS));
+        CHECK_EQ(rsti_path_under_way(&track), 0);
+        CHECK(sample.is_resend);
+        CHECK_EQ(sample.rtt_ns, 1 * MS);
+        CHECK_EQ(sample.missing, 0);
+        now_ns += 2 * MS;
+    }
+    rsti_path_track_on_sent(&track, 5000, 1000, FINE, now_ns); /* new data again */
+    CHECK(take(item_at(5000, 5000, now_ns), now_ns + 3 * MS));
+    CHECK(!sample.is_resend);
+    CHECK_EQ(sample.rtt_ns, 3 * MS);
+    CHECK_EQ(rsti_path_under_way(&track), 0);
+}
+
 TEST(silence_frees_what_is_under_way)
 {
     begin();
@@ -283,5 +311,6 @@ CHECK_MAIN(RUN(an_item_gives_round_trip_bandwidth_and_what_is_under_way),
     RUN(between_marks_the_time_is_interpolated_and_a_pause_is_not),
     RUN(what_cannot_be_is_refused_and_counted), RUN(no_more_is_missing_than_was_sent),
     RUN(a_new_image_counts_from_0), RUN(an_older_item_changes_nothing),
-    RUN(more_than_was_sent_is_clamped), RUN(silence_frees_what_is_under_way),
+    RUN(more_than_was_sent_is_clamped), RUN(resends_of_the_end_count_as_resends),
+    RUN(silence_frees_what_is_under_way),
     RUN(the_ring_of_marks_is_bounded), RUN(no_item_breaks_it))
