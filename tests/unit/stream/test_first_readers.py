@@ -197,8 +197,8 @@ def test_waiting_until_consumed_ends_when_the_only_reader_has_left(
             until(lambda: publisher._core.consumed_position == first)
             last = publisher.send(2)
         text = (
-            "no subscriber for 0.3 s; the last reader .+ left . s ago and said no error: it closed, "
-            "or was cut off.*; "
+            "no subscriber for 0.3 s; the last reader .+ left . s ago and said no error: it "
+            "closed, or was cut off.*; "
             f"the last reader had consumed up to {first} of {last}"
         )
         with (

@@ -450,5 +450,5 @@ CHECK_MAIN(RUN(the_start_grows_by_what_arrives_while_the_path_holds),
     RUN(competing_it_is_cubic_and_every_second_loss_is_a_test),
     RUN(it_is_alone_again_when_the_queue_empties), RUN(limits_of_window_pace_and_run),
     RUN(silence_halves_the_window_from_the_second_time_on), RUN(silence_empties_the_queue),
-    RUN(resends_alone_make_rounds),
-    RUN(a_longer_path_is_believed_after_twenty_seconds), RUN(no_item_breaks_it))
+    RUN(resends_alone_make_rounds), RUN(a_longer_path_is_believed_after_twenty_seconds),
+    RUN(no_item_breaks_it))
