@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import threading
 from _thread import RLock  # pyright: ignore - threading.RLock makes one, and is no class
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 __all__ = ("Condition", "Event")
@@ -69,6 +70,14 @@ class Condition(_Lock):
             if bell.locked():
                 bell.release()
         self._sleepers = []  # last: who was left out by an interrupt is woken by the next call
+
+    def nudge(self) -> None:
+        """End the waits for a ``__del__``, which takes no lock: who is about to sleep may miss it,
+        and nobody may notify meanwhile.
+        """
+        for bell in self._sleepers.copy():
+            with suppress(RuntimeError):  # it was free
+                bell.release()
 
 
 class Event:
