@@ -187,11 +187,12 @@ class Publisher(Generic[T]):
         acknowledged them, oldest first; at most the last 1024.
         """
         with self._changed:
-            events = list(self._events)
-            self._events.clear()
-            self._told = self._unfinished
             self._tell_unfinished()
-            return events
+        events = [*self._events]
+        # In one step with the line above: no other thread and no signal handler runs.
+        self._events *= 0
+        self._told = self._unfinished
+        return events
 
     def statistics(self) -> dict[str, int]:
         """Counts since the start, and of now: ``readers``, ``unacknowledged``, ``waiting`` (to be
@@ -427,21 +428,20 @@ class Publisher(Generic[T]):
     # ---- what is not sent again ----
 
     def _note_unfinished(self, message: Message, reason: str) -> None:
-        self._unfinished += 1
         if message.losses:
             self._last_given_up = f"message {message.number} is not sent again: {reason}"
         item: object = message.data
         with suppress(Exception):
             item = self._codec.decode_many([message.data])[0]
-        self._events.append(
-            Unfinished(
-                number=message.number,
-                item=item,
-                deliveries=message.deliveries,
-                reader_losses=message.losses,
-                reason=reason,
-            )
+        event = Unfinished(
+            number=message.number,
+            item=item,
+            deliveries=message.deliveries,
+            reader_losses=message.losses,
+            reason=reason,
         )
+        self._events += (event,)  # in one step with the count, for `events`
+        self._unfinished += 1
         self._untold.setdefault(reason, []).append(message)
 
     def _tell_unfinished(self) -> None:

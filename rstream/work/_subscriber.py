@@ -229,7 +229,10 @@ class Subscriber(Generic[T]):
     # ---- taking ----
 
     def __iter__(self) -> Iterator[Job[T]]:
-        while (job := self._next(None)) is not None:
+        while True:  # with no jump back, where a handler may raise, before the yield
+            job = self._next(None)
+            if job is None:
+                return
             yield job
 
     def get(self, *, timeout_s: float | None = None) -> Job[T]:

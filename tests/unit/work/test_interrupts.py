@@ -16,6 +16,8 @@ from rstream.errors import BackPressured, ReadTimeout, RStreamError
 from tests.interrupts import at_each_check, at_each_place
 from tests.support import in_thread, until
 
+COUNT = 5
+
 
 @pytest.fixture
 def ends(driver_dir, name):
@@ -117,6 +119,70 @@ def test_taking_loses_no_job(ends):
 
     assert at_each_place(take, after, step=11) >= 10
     at_each_check(take, after)
+
+
+@pytest.mark.parametrize("acknowledge", ["next", "explicit"])
+def test_a_loop_loses_no_job(driver_dir, name, acknowledge):
+    """The next loop begins with the job that an interrupted one had not given to the program."""
+    with (
+        work.subscriber(name, prefetch=8, acknowledge=acknowledge, dir=driver_dir) as reader,
+        work.publisher(name, linger_s=5, dir=driver_dir) as jobs,
+    ):
+        got: list[work.Job] = []
+
+        def begin():
+            got.clear()
+            for number in range(COUNT):
+                jobs.send(number, timeout_s=5)
+
+        def loop():
+            for job in reader:
+                got.append(job)
+                if acknowledge == "explicit":
+                    job.ack()
+                if len(got) == COUNT:
+                    return
+
+        def after(where):
+            for job in got:  # the program has it, and says so again
+                job.ack()
+            while len(got) < COUNT:
+                got.append(reader.get(timeout_s=5))
+                got[-1].ack()
+            assert [(job.item, job.delivery) for job in got] == [
+                (number, 1) for number in range(COUNT)
+            ], where
+            assert reader.statistics()["held"] == 0, where
+            until(lambda: jobs.unacknowledged == 0)
+            begin()
+
+        begin()
+        assert at_each_place(loop, after) >= 50
+        got[-1].ack()
+
+
+def test_what_is_unfinished_is_told_once(driver_dir, name):
+    with work.publisher(name, linger_s=0, deliveries_max=1, dir=driver_dir) as jobs:
+        told: list[int] = []
+
+        def begin():
+            told.clear()
+            with work.subscriber(name, acknowledge="explicit", dir=driver_dir) as reader:
+                numbers.append(jobs.send("in vain", timeout_s=5))
+                reader.get(timeout_s=5).give_back()
+                until(lambda: jobs.statistics()["unfinished"] == len(numbers))
+
+        def ask():
+            told.extend(event.number for event in jobs.events())
+
+        def after(where):
+            ask()
+            assert told == numbers[-1:], where
+            begin()
+
+        numbers: list[int] = []
+        begin()
+        assert at_each_place(ask, after) >= 3
 
 
 @pytest.mark.parametrize("acknowledge", ["next", "explicit"])
