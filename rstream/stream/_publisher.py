@@ -358,7 +358,9 @@ class Publisher(SegmentSender[T]):
         """Send all objects in order: the fastest way to send a list.
 
         A list, tuple or range is sent in chunks of 256. Of any other iterable each object is sent
-        before the next one is asked for, because that may take long.
+        before the next one is asked for, because that may take long. After a signal handler that
+        raised, an iterator may have given objects that were not sent, and
+        ``statistics()["messages"]`` says how many were: to go on exactly, give a list.
 
         Args:
             objects: what the codec takes.
