@@ -182,8 +182,11 @@ def test_a_killed_driver_is_restarted_and_both_ends_rejoin_and_report(shared_dir
         (changed,) = [event for event in events if isinstance(event, stream.SessionChanged)]
         assert (changed.old_session_id, changed.new_session_id) == (None, None)
         gaps = [event for event in events if isinstance(event, stream.Gap)]
-        assert len(gaps) == 1
-        assert gaps[0].from_position > 0
+        if gaps:
+            (gap,) = gaps
+            assert gap.from_position > 0
+        else:  # it had read all when its driver was found dead
+            assert numbers[0] == last + 1
         # no number is missing after the gap
         assert numbers == list(range(numbers[0], numbers[-1] + 1))
         assert sub.statistics()["rejoins"] == 1
