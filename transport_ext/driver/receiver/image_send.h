@@ -47,7 +47,7 @@ void rsti_image_send_items(rsti_receiver_t *receiver, rsti_image_t *image, const
     int64_t now_ns);
 /* Sends the last status message again with what has arrived, to sources that follow the path. */
 void rsti_image_send_path(rsti_receiver_t *receiver, rsti_image_t *image,
-    const rsti_path_item_t *item, int64_t now_ns);
+    const rsti_path_item_t *path, int64_t now_ns);
 /* Sends image->leave_reason with EOS, to rstream sources alone: its last reader has left. */
 void rsti_image_send_why(rsti_receiver_t *receiver, rsti_image_t *image, int64_t position,
     int64_t window, int64_t now_ns);
