@@ -417,11 +417,11 @@ def test_an_item_that_always_fails_beside_one_under_way(is_caught, driver_dir, n
     assert begun == [0, 1] * (1 if is_caught else 4)
 
 
-def test_an_async_loop_that_is_left(driver_dir, name):
+def leave_an_async_loop(name, driver_dir, observable):
+    """A loop over an Observable of the stream is left in the middle."""
     items = []
 
     async def read():
-        observable = rx.from_stream(name, dir=driver_dir).pipe(rx.to_async_iterable(100))
         async with contextlib.aclosing(aiter(observable)) as each:
             async for item in each:
                 items.append(item)
@@ -436,6 +436,11 @@ def test_an_async_loop_that_is_left(driver_dir, name):
         until(lambda: not publisher.is_connected)
         assert next_item(name, driver_dir) == STOP
     assert items == list(range(STOP))
+
+
+def test_an_async_loop_that_is_left(driver_dir, name):
+    observable = rx.from_stream(name, dir=driver_dir).pipe(rx.to_async_iterable(100))
+    leave_an_async_loop(name, driver_dir, observable)
 
 
 @pytest.mark.parametrize("prefetch", [1, 2, 16, 256])

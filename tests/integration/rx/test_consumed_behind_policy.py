@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import threading
 
 import pytest
@@ -22,6 +20,7 @@ from .test_consumed import (
     WAIT_S,
     Cancelling,
     Stopping,
+    leave_an_async_loop,
     loop_scheduler,
     next_item,
     publishing,
@@ -182,26 +181,8 @@ def test_work_in_flight_comes_again(driver_dir, name):
 
 
 def test_an_async_loop_that_is_left(driver_dir, name):
-    items = []
-
-    async def read():
-        observable = rx.from_stream(name, dir=driver_dir, on_slow=policy.Buffer(ROOM)).pipe(
-            rx.to_async_iterable(100)
-        )
-        async with contextlib.aclosing(aiter(observable)) as each:
-            async for item in each:
-                items.append(item)
-                if len(items) == STOP:
-                    break
-
-    with stream.publisher(name, dir=driver_dir, linger_s=0) as publisher:
-        sending = threading.Thread(target=publisher.send_many, args=(range(COUNT),))
-        sending.start()
-        asyncio.run(read())
-        sending.join(WAIT_S)
-        until(lambda: not publisher.is_connected)
-        assert next_item(name, driver_dir) == STOP
-    assert items == list(range(STOP))
+    source = rx.from_stream(name, dir=driver_dir, on_slow=policy.Buffer(ROOM))
+    leave_an_async_loop(name, driver_dir, source.pipe(rx.to_async_iterable(100)))
 
 
 @pytest.mark.parametrize("queue", ["none", "observe_on_bounded", "two queues"])
