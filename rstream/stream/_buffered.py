@@ -14,16 +14,14 @@ What waits does not count as consumed (_queue_hold.py).
 from __future__ import annotations
 
 import os
-import threading
-import time
 import weakref
+from functools import partial
 from itertools import islice
 from operator import length_hint
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from rstream import policy
-from rstream._checks import check_timeout
-from rstream._process import holds, quiet_when_torn_down
+from rstream._process import quiet_when_torn_down
 from rstream.errors import ClosedError, ConfigError
 from rstream.flow.queues import (
     ConflateQueue,
@@ -34,14 +32,14 @@ from rstream.flow.queues import (
     Queue,
 )
 from rstream.stream._eviction import check_evict
-from rstream.stream._queue_pump import PUMP_WAIT_S, QueuePump
+from rstream.stream._queue_pump import QueuePump
 from rstream.stream._subscriber import NOTHING, Subscriber, title_of
-from rstream.stream._watched import Bell
 
 if TYPE_CHECKING:
     from rstream.stream._events import StreamEvent
     from rstream.stream._reader import Reader
     from rstream.stream._tally import Tally
+    from rstream.stream._watched import Bell
 
 T = TypeVar("T")
 
@@ -252,26 +250,11 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
             tally.settle()
 
     def wait(self, timeout_s: float | None = None) -> bool:
-        check_timeout(timeout_s)
-        deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
-        with self._changed:
-            while not self.is_ready():
-                remaining_s = PUMP_WAIT_S
-                if deadline_s is not None:
-                    remaining_s = min(remaining_s, deadline_s - time.monotonic())
-                    if remaining_s <= 0:
-                        return False
-                self._changed.wait(remaining_s)
-            self._pump.is_woken = False
-        return True
+        return self._pump.wait(self.is_ready, timeout_s)
 
     @property
     def watched(self) -> Bell:
-        pump = self._pump
-        if pump.bell is None:
-            is_ready = weakref.WeakMethod(self.is_ready)
-            pump.bell = Bell(self._changed, lambda: (call := is_ready()) is None or call())
-        return pump.bell
+        return self._pump.watched(self.is_ready)
 
     def is_ready(self) -> bool:
         if self.has_rest() or self._errors.is_due:
@@ -281,9 +264,11 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
         return bool(self._pump.failure or self._closed or self._pump.is_woken)
 
     def wake(self) -> None:
-        with self._changed:
-            self._pump.is_woken = True
-            self._pump.note_change()
+        self._pump.wake()
+
+    def nudge(self) -> None:
+        self._pump.is_woken = True
+        self._changed.nudge()
 
     def events(self) -> list[StreamEvent]:
         return self._reader.taken_events()
@@ -330,11 +315,8 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
             pump.note_change()
         self.consume(self._given())
         pump.leave(self._tally)
-        thread = pump.thread
-        if thread.is_alive() and not (thread is threading.current_thread() or holds(self._changed)):
-            thread.join(10.0)
-        if pump.bell is not None:
-            pump.bell.close()
+        pump.join()
+        pump.close_bell()
         self._has_left = True  # last: a close that was interrupted is made again
 
     def _given(self) -> int:
@@ -350,4 +332,4 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
                 self._closed = True
                 if self._tally is None:
                     self._note_done(self._given())
-                self._pump.drop(self._tally)
+                self._pump.drop(partial(self._pump.leave_dropped, self._tally))

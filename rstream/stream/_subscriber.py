@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
+from contextlib import suppress
 from itertools import islice
 from operator import length_hint
 from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, Self, TypeVar
@@ -13,7 +14,7 @@ from rstream._pickling import refuse_pickling
 from rstream._process import is_inherited, quiet_when_torn_down
 from rstream._unclosed import warn_unclosed
 from rstream._with_hints import refuses_async_with
-from rstream.errors import ReadTimeout, StreamEnded
+from rstream.errors import ReadTimeout, RStreamError, StreamEnded
 from rstream.stream import _pump
 
 if TYPE_CHECKING:
@@ -135,6 +136,11 @@ class Subscriber(ABC, Generic[T]):
     @abstractmethod
     def wake(self) -> None:
         """End a :meth:`wait` under way; any thread."""
+
+    def nudge(self) -> None:
+        """End a :meth:`wait` for a ``__del__``: without a lock, so it may be missed."""
+        with suppress(RStreamError):
+            self.wake()
 
     @abstractmethod
     def events(self) -> list[StreamEvent]:

@@ -175,7 +175,7 @@ def test_a_reader_that_restarts_before_it_answers_is_asked_again(
     def ask_late(config: Any, index: int, question: Any, **options: Any) -> Any:
         if not again:
             assert question.do == "begin"
-            until(lambda: end.end.source._services)
+            until(lambda: end.end.source._stage._services)
             end.end.close()
             again.append(reopened(open_end, end, monkeypatch).start())
         return ask(config, index, question, **options)
