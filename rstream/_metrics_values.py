@@ -17,6 +17,7 @@ __all__ = (
     "Counter",
     "ImageState",
     "Loss",
+    "PathState",
     "PublicationState",
     "RateState",
     "StreamCounter",
@@ -120,6 +121,25 @@ class RateState:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class PathState:
+    """What a publication that follows the path (``cc=path``) knows of it.
+
+    Attributes:
+        bandwidth_bytes_per_s: how fast data arrived lately; None: not known yet, or its receiver
+            does not tell what arrives.
+        least_rtt_ns: the least round trip of the last 10 to 20 s; None: likewise.
+        loss_ratio: which share of about the last 1000 datagrams was lost. They are sent again.
+        under_way_bytes: sent, and neither arrived nor known to be lost, when the receiver told last
+            what has arrived.
+    """
+
+    bandwidth_bytes_per_s: int | None
+    least_rtt_ns: int | None
+    loss_ratio: float
+    under_way_bytes: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class PublicationState:
     """A publication as the driver sees it.
 
@@ -145,6 +165,7 @@ class PublicationState:
         storage_needed, storage_usable: bytes that its next term needs, and that are usable in the
             directory (-1: the driver could not open the log); both 0 unless ``held_by`` is storage.
         rate: its rate; None: unlimited, or an Aeron driver.
+        path: what it knows of the path; None: it does not follow it.
         demand: messages that its readers want beyond what they have consumed (``request(n)``);
             None: no limit, or they do not tell.
         large_bytes: bytes of all large messages that were sent in shared memory. Positions count
@@ -180,6 +201,7 @@ class PublicationState:
     storage_needed: int = 0
     storage_usable: int = 0
     rate: RateState | None = None
+    path: PathState | None = None
     demand: int | None = None
     large_bytes: int = 0
     waiting_bytes: int = 0

@@ -35,6 +35,7 @@ from rstream._metrics_values import (
     Counter,
     ImageState,
     Loss,
+    PathState,
     PublicationState,
     RateState,
     StreamCounter,
@@ -51,6 +52,7 @@ __all__ = (
     "Counter",
     "ImageState",
     "Loss",
+    "PathState",
     "PublicationState",
     "RateState",
     "StreamCounter",
@@ -85,6 +87,10 @@ TYPE_HEADROOM = 7307
 TYPE_DESTINATION_FAILED = 7312
 TYPE_SUBSCRIPTION = 7313
 TYPE_JOB_HELD = 7315
+TYPE_PATH_BANDWIDTH = 7316
+TYPE_PATH_RTT = 7317
+TYPE_PATH_LOSS = 7318
+TYPE_PATH_UNDER_WAY = 7319
 #: Half of the least burst of a rate in shared memory: four frames.
 IDLE_BYTES = 2 * 1408
 STREAM_TYPES = frozenset({1, 2, 3, 4, 5, 9, 12, 13, 17, 19, 20, TYPE_SUBSCRIPTION, TYPE_JOB_HELD})
@@ -185,7 +191,7 @@ def publications(driver_dir: str) -> list[PublicationState]:
             **_named(clients, state.client_id),
             slowest=_as_of_now(state, known(state, slowest.get(state.registration_id))),
             followed=known(state, followed.get(state.registration_id)),
-            rate=_rate(found, state.registration_id),
+            **_laws(found, state.registration_id),
             demand=wanted_elements(driver_dir, state.registration_id),
         )
         for state in _publications(_stream_counters(found))
@@ -209,19 +215,35 @@ def sessions(driver_dir: str) -> tuple[list[PublicationState], list[ImageState]]
     """As :func:`publications` and :func:`images`, from one reading of the counters.
 
     It looks into no log, so publications lack ``slowest``, ``held_by``, ``is_ended``, ``rate``,
-    ``demand`` and ``segments``. Cost: about 20 µs for each session, where :func:`publications`
-    takes 300.
+    ``path``, ``demand`` and ``segments``. Cost: about 20 µs for each session, where
+    :func:`publications` takes 300.
     """
     found = stream_counters(driver_dir)
     return _publications(found), _images(found)
 
 
-def _rate(found: list[Counter], registration_id: int) -> RateState | None:
+def _laws(found: list[Counter], registration_id: int) -> dict[str, Any]:
+    """What the laws of its rate and of the path say of a publication, as fields of its state."""
     own = {
         counter.type_id: counter.value
         for counter in found
         if counter.registration_id == registration_id
     }
+    return {"rate": _rate(own), "path": _path(own)}
+
+
+def _path(own: dict[int, int]) -> PathState | None:
+    if TYPE_PATH_BANDWIDTH not in own:
+        return None
+    return PathState(
+        bandwidth_bytes_per_s=own[TYPE_PATH_BANDWIDTH] or None,
+        least_rtt_ns=own.get(TYPE_PATH_RTT) or None,
+        loss_ratio=own.get(TYPE_PATH_LOSS, 0) / 1e6,
+        under_way_bytes=own.get(TYPE_PATH_UNDER_WAY, 0),
+    )
+
+
+def _rate(own: dict[int, int]) -> RateState | None:
     if TYPE_RATE not in own:
         return None
     thousandths = own.get(TYPE_HEADROOM, 0)

@@ -20,6 +20,7 @@ from rstream._other_drivers import tell_others
 from rstream.cli._directory import tell_missing
 from rstream.cli._jobs import with_job
 from rstream.cli._live_options import goes_on, interval_s
+from rstream.cli._path import path_text
 from rstream.cli._stat_json import report
 from rstream.driver import resolve_dir
 
@@ -142,6 +143,8 @@ def publication_lines(
             lines.append(f"    demand: readers want {state.demand:,} messages more")
         if state.rate is not None:
             lines += _rate_lines(state.rate)
+        if state.path is not None:
+            lines.append(f"    {path_text(state.path)}")
         if state.slowest is not None:
             lines.append(
                 f"    slowest reader: {state.slowest.name}, {_buffer(state, state.slowest)}, "

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from rstream import metrics
 from rstream._channel_uri import ChannelUri
 from rstream.cli._jobs import with_job
+from rstream.cli._path import path_text
 from rstream.errors import ChannelError
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ def _published(before: Look | None, now: Look, state: metrics.PublicationState) 
         is_beside_large=old is not None and state.large_bytes > old.large_bytes,
         fill=None if state.slowest is None else state.fill,
         delay_s=_delay_s(state.queued_bytes, drain),
-        state=with_job(_state(state), state),
+        state=with_job(_state(state), state) + (f"; {path_text(state.path)}" if state.path else ""),
     )
 
 

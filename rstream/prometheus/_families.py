@@ -185,6 +185,7 @@ def _publications(look: Look) -> list[Family]:
 
     states = look.publications
     rates = [state.rate for state in states]
+    paths = [state.path for state in states]
     return [
         of(
             "offered_bytes",
@@ -237,6 +238,30 @@ def _publications(look: Look) -> list[Family]:
             "gauge",
             "Size of the receivers' buffer beside all that still arrives after a stop",
             [rate and rate.headroom for rate in rates],
+        ),
+        of(
+            "path_bandwidth_bytes_per_second",
+            "gauge",
+            "How fast data arrived lately, of a publication that follows the path (cc=path)",
+            [path and path.bandwidth_bytes_per_s for path in paths],
+        ),
+        of(
+            "path_least_rtt_seconds",
+            "gauge",
+            "The least round trip of the last 10 to 20 s",
+            [path.least_rtt_ns / 1e9 if path and path.least_rtt_ns else None for path in paths],
+        ),
+        of(
+            "path_loss_ratio",
+            "gauge",
+            "Share of about the last 1000 datagrams that was lost",
+            [path and path.loss_ratio for path in paths],
+        ),
+        of(
+            "path_under_way_bytes",
+            "gauge",
+            "Bytes sent, and neither arrived nor known to be lost",
+            [path and path.under_way_bytes for path in paths],
         ),
         of(
             "local_subscribers",

@@ -68,6 +68,7 @@ WITHOUT_EXAMPLE = {
             "Counter",
             "ImageState",
             "Loss",
+            "PathState",
             "PublicationState",
             "RateState",
             "StreamCounter",

@@ -131,6 +131,34 @@ def test_a_job_that_is_held_has_its_beginning() -> None:
         assert values(look, "rstream_publication_oldest_job_timestamp_seconds") == shown
 
 
+def test_what_is_known_of_a_path() -> None:
+    def shown(path: metrics.PathState | None) -> dict[str, float]:
+        look = Look(dir="/none", is_alive=True, publications=[publication(path=path)])
+        prefix = "rstream_publication_path_"
+        return {
+            name.removeprefix(prefix): value
+            for name, family in by_name(look).items()
+            if name.startswith(prefix)
+            for _, value in family.samples
+        }
+
+    known = metrics.PathState(
+        bandwidth_bytes_per_s=12_500_000, least_rtt_ns=20_000_000, loss_ratio=0.01,
+        under_way_bytes=250_000,
+    )  # fmt: skip
+    assert shown(known) == {
+        "bandwidth_bytes_per_second": 12_500_000,
+        "least_rtt_seconds": 0.02,
+        "loss_ratio": 0.01,
+        "under_way_bytes": 250_000,
+    }
+    unknown = metrics.PathState(
+        bandwidth_bytes_per_s=None, least_rtt_ns=None, loss_ratio=0.0, under_way_bytes=14_080
+    )
+    assert shown(unknown) == {"loss_ratio": 0.0, "under_way_bytes": 14_080}
+    assert shown(None) == {}
+
+
 def test_a_rate_that_does_not_limit_yet_is_left_out() -> None:
     def rate(bytes_per_s: int) -> dict[tuple[str, ...], float]:
         state = metrics.RateState(bytes_per_s=bytes_per_s, fill_naks=5, headroom=None)

@@ -81,6 +81,16 @@ static inline void rsti_add_single_writer_i64(int64_t *to, int64_t value)
     __atomic_store_n(to, __atomic_load_n(to, __ATOMIC_RELAXED) + value, __ATOMIC_RELEASE);
 }
 
+/* Likewise, for readers that poll: a value that stays is not stored, so its line is not taken from
+ * them. */
+static inline void rsti_store_changed_i64(int64_t *to, int64_t value)
+{
+    rsti_sim_point();
+    if (__atomic_load_n(to, __ATOMIC_RELAXED) != value) {
+        __atomic_store_n(to, value, __ATOMIC_RELEASE);
+    }
+}
+
 /* The thread sanitizer does not model fences. The words around ours are atomics themselves, so it
  * has nothing to report; only its warning that it cannot see the fences must go. */
 #if defined(__SANITIZE_THREAD__) && !defined(__clang__) && __GNUC__ >= 11

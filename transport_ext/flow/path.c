@@ -190,8 +190,13 @@ static void end_round(rsti_path_t *path)
 static void note_sample(rsti_path_t *path, const rsti_path_sample_t *sample)
 {
     rsti_path_round_t *round = &path->round;
-    path->lost += (double)sample->missing / path->datagram;
-    path->judged += (double)(sample->missing + sample->received) / path->datagram;
+    const double lost = (double)sample->missing / path->datagram;
+    const double all = lost + (double)sample->received / path->datagram;
+    path->lost += lost;
+    path->judged += all;
+    if (all > 0) {
+        path->lost_share += (lost - all * path->lost_share) / (all + RSTI_PATH_SHARE_DATAGRAMS);
+    }
     round->has_loss = round->has_loss || sample->missing > 0;
     round->bandwidth = fmax(round->bandwidth, (double)sample->bandwidth);
     if (sample->rtt_ns > 0) {
@@ -261,6 +266,11 @@ double rsti_path_loss(const rsti_path_t *path)
     return path->usual;
 }
 
+double rsti_path_lost_share(const rsti_path_t *path)
+{
+    return path->lost_share;
+}
+
 const char *rsti_path_state_name(rsti_path_state_t state)
 {
     static const char *const names[] = {"start", "alone", "compete", "test"};
@@ -276,6 +286,7 @@ void rsti_path_check(const rsti_path_t *path)
     RST_ASSERT(path->least_s >= 0);
     RST_ASSERT(path->queue_s >= 0);
     RST_ASSERT(path->usual >= 0 && path->usual <= RSTI_PATH_USUAL_MOST);
+    RST_ASSERT(path->lost_share >= 0 && path->lost_share <= 1.0);
     RST_ASSERT(path->shallow >= 0 && path->shallow <= 1.0);
     RST_ASSERT(path->fails >= 0 && path->fails <= 3);
     RST_ASSERT(path->cuts >= 0 && path->cuts <= 1);

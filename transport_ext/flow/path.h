@@ -52,6 +52,7 @@
 #define RSTI_PATH_MEMORY_NS INT64_C(10000000000)
 #define RSTI_PATH_WINDOW_MOST INT64_C(1000000000000)
 #define RSTI_PATH_USUAL_MOST 0.03
+#define RSTI_PATH_SHARE_DATAGRAMS 1000.0 /* over so many the lost share that tools see goes */
 #define RSTI_PATH_ROUNDS 10 /* whose bandwidth is remembered */
 
 typedef enum rsti_path_state_t {
@@ -92,6 +93,7 @@ typedef struct rsti_path_t {
     double bandwidths[RSTI_PATH_ROUNDS];
     double lost, judged; /* datagrams lost, and all, since they were cleared */
     double usual;        /* u */
+    double lost_share;   /* of the last datagrams, for tools */
     double shallow;      /* f */
     int64_t shallow_ns;  /* when it changed last */
     double loss_window;  /* W at the last congestion */
@@ -144,6 +146,7 @@ int64_t rsti_path_run(const rsti_path_t *path);  /* bytes at once */
 int64_t rsti_path_bandwidth(const rsti_path_t *path); /* bytes per second; 0: unknown */
 int64_t rsti_path_least_ns(const rsti_path_t *path);  /* 0: unknown */
 double rsti_path_loss(const rsti_path_t *path);       /* u */
+double rsti_path_lost_share(const rsti_path_t *path); /* lately, without u's bound: 0 to 1 */
 const char *rsti_path_state_name(rsti_path_state_t state);
 
 /* Aborts in debug builds if the state contradicts itself. */

@@ -179,7 +179,15 @@ enum {
     /* "rs-job-held": a client's, of a lane of shared work: since when its reader has the oldest job
      * that it has not acknowledged, ms since 1970; 0: for less than a second, or it has none. The
      * label is that of a stream, registration id = the publication's. */
-    RSTI_COUNTER_JOB_HELD = 7315
+    RSTI_COUNTER_JOB_HELD = 7315,
+    /* Of a network publication with cc=path; stream key, registration id = the publication's; 0:
+     * not known: "rs-path-bandwidth": bytes per second; "rs-path-rtt": the least round trip, ns;
+     * "rs-path-loss": millionths of the last datagrams, about a thousand; "rs-path-under-way":
+     * bytes, when an arrival was told last. */
+    RSTI_COUNTER_PATH_BANDWIDTH = 7316,
+    RSTI_COUNTER_PATH_RTT = 7317,
+    RSTI_COUNTER_PATH_LOSS = 7318,
+    RSTI_COUNTER_PATH_UNDER_WAY = 7319
 };
 
 /* System counter ids = position in the table (docs/reference/aeron/memory.md 17). */

@@ -61,8 +61,8 @@ void rsti_image_fill_fini(rst_driver_t *driver, rsti_image_t *image)
 
 static void tell(int64_t *counter, double value)
 {
-    if (counter != NULL && rsti_load_relaxed_i64(counter) != (int64_t)value) {
-        rsti_store_release_i64(counter, (int64_t)value);
+    if (counter != NULL) {
+        rsti_store_changed_i64(counter, (int64_t)value);
     }
 }
 

@@ -11,8 +11,8 @@
 
 static void tell_one(int64_t *counter, int64_t value)
 {
-    if (counter != NULL && rsti_load_relaxed_i64(counter) != value) {
-        rsti_store_release_i64(counter, value);
+    if (counter != NULL) {
+        rsti_store_changed_i64(counter, value);
     }
 }
 

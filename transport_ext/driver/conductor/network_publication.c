@@ -37,16 +37,9 @@ static int allocate_counters(rst_driver_t *driver, rsti_network_publication_t *p
     };
     const int64_t start = rsti_publication_start_position(base);
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
-        const rsti_stream_counter_t counter = {
-            .type_id = wanted[i].type_id,
-            .name = wanted[i].name,
-            .registration_id = base->registration_id,
-            .client_id = client_id,
-            .session_id = base->session_id,
-            .stream_id = base->stream_id,
-            .uri = base->uri,
-            .value = wanted[i].is_position ? start : 0,
-        };
+        rsti_stream_counter_t counter = rsti_publication_counter(base, client_id, wanted[i].type_id,
+            wanted[i].name);
+        counter.value = wanted[i].is_position ? start : 0;
         *wanted[i].id = rsti_stream_counter_allocate(driver, &counter, wanted[i].address);
         if (*wanted[i].id < 0) {
             return -rst_last_error_code();
@@ -116,6 +109,31 @@ static int init_retransmit(rst_driver_t *driver, rsti_network_publication_t *pub
         params->retransmit_linger_ns);
 }
 
+static int allocate_path_counters(rst_driver_t *driver, rsti_network_publication_t *publication,
+    int64_t client_id)
+{
+    static const struct {
+        int32_t type_id;
+        const char *name;
+    } wanted[RSTI_PATH_TOLD_COUNT] = {
+        [RSTI_PATH_TOLD_BANDWIDTH] = {RSTI_COUNTER_PATH_BANDWIDTH, "rs-path-bandwidth"},
+        [RSTI_PATH_TOLD_RTT] = {RSTI_COUNTER_PATH_RTT, "rs-path-rtt"},
+        [RSTI_PATH_TOLD_LOSS] = {RSTI_COUNTER_PATH_LOSS, "rs-path-loss"},
+        [RSTI_PATH_TOLD_UNDER_WAY] = {RSTI_COUNTER_PATH_UNDER_WAY, "rs-path-under-way"},
+    };
+    rsti_send_path_t *send_path = &publication->send_path;
+    for (int32_t i = 0; i < RSTI_PATH_TOLD_COUNT; i++) {
+        const rsti_stream_counter_t counter = rsti_publication_counter(&publication->base,
+            client_id, wanted[i].type_id, wanted[i].name);
+        send_path->told_ids[i] = rsti_stream_counter_allocate(driver, &counter,
+            &send_path->told[i]);
+        if (send_path->told_ids[i] < 0) {
+            return -rst_last_error_code();
+        }
+    }
+    return 0;
+}
+
 static int init_path(rst_driver_t *driver, rsti_network_publication_t *publication,
     const rsti_publication_facts_t *facts)
 {
@@ -127,6 +145,9 @@ static int init_path(rst_driver_t *driver, rsti_network_publication_t *publicati
             "channel parameter cc=path: only a publication with one destination can follow the path"
             " so far, and \"%s\" has a group of them",
             facts->channel->uri);
+    }
+    if (allocate_path_counters(driver, publication, facts->client_id) < 0) {
+        return -rst_last_error_code();
     }
     return rsti_send_path_init(&publication->send_path, publication->position, facts->options->mtu,
         driver->conductor->now_ns);
@@ -169,6 +190,9 @@ int rsti_network_publication_create(rst_driver_t *driver, rsti_network_publicati
     made->snd_bpe_id = RSTI_NULL_COUNTER;
     made->snd_naks_id = RSTI_NULL_COUNTER;
     made->snd_consumed_id = RSTI_NULL_COUNTER;
+    for (int32_t i = 0; i < RSTI_PATH_TOLD_COUNT; i++) {
+        made->send_path.told_ids[i] = RSTI_NULL_COUNTER;
+    }
     made->end_position = INT64_MAX;
     made->position = rsti_publication_start_position(&made->base);
     made->limit = made->position;
@@ -206,6 +230,9 @@ void rsti_network_publication_destroy(rst_driver_t *driver, rsti_network_publica
     rsti_counter_release(driver, &publication->snd_naks_id);
     rsti_counter_release(driver, &publication->snd_consumed_id);
     rsti_rate_counters_release(driver, &publication->send_rate.made);
+    for (int32_t i = 0; i < RSTI_PATH_TOLD_COUNT; i++) {
+        rsti_counter_release(driver, &publication->send_path.told_ids[i]);
+    }
     fini_flow(driver, publication);
     rsti_retransmit_fini(&publication->retransmit);
     rsti_send_path_fini(&publication->send_path);

@@ -78,6 +78,20 @@ static int create_log(rst_driver_t *driver, rsti_publication_t *publication,
     return 0;
 }
 
+rsti_stream_counter_t rsti_publication_counter(const rsti_publication_t *publication,
+    int64_t client_id, int32_t type_id, const char *name)
+{
+    return (rsti_stream_counter_t){
+        .type_id = type_id,
+        .name = name,
+        .registration_id = publication->registration_id,
+        .client_id = client_id,
+        .session_id = publication->session_id,
+        .stream_id = publication->stream_id,
+        .uri = publication->uri,
+    };
+}
+
 int rsti_publication_init(rst_driver_t *driver, rsti_publication_t *publication,
     const rsti_publication_facts_t *facts)
 {
@@ -113,16 +127,10 @@ int rsti_publication_init(rst_driver_t *driver, rsti_publication_t *publication,
     publication->end_position = INT64_MAX;
     publication->blocked_position = start;
     publication->blocked_since_ns = driver->conductor->now_ns;
-    rsti_stream_counter_t counter = {
-        .type_id = RSTI_COUNTER_PUBLISHER_POSITION,
-        .name = facts->is_exclusive ? "pub-pos (exclusive)" : "pub-pos (concurrent)",
-        .registration_id = facts->registration_id,
-        .client_id = facts->client_id,
-        .session_id = facts->session_id,
-        .stream_id = facts->stream_id,
-        .uri = publication->uri,
-        .value = start,
-    };
+    rsti_stream_counter_t counter = rsti_publication_counter(publication, facts->client_id,
+        RSTI_COUNTER_PUBLISHER_POSITION,
+        facts->is_exclusive ? "pub-pos (exclusive)" : "pub-pos (concurrent)");
+    counter.value = start;
     publication->pub_pos_id = rsti_stream_counter_allocate(driver, &counter, &publication->pub_pos);
     counter.type_id = RSTI_COUNTER_PUBLISHER_LIMIT;
     counter.name = "pub-lmt";

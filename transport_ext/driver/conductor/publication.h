@@ -3,6 +3,7 @@
 #ifndef RSTI_DRIVER_CONDUCTOR_PUBLICATION_H
 #define RSTI_DRIVER_CONDUCTOR_PUBLICATION_H
 
+#include "driver/base/counters.h"
 #include "driver/base/publication.h"
 #include "driver/conductor/conductor_state.h"
 
@@ -10,6 +11,9 @@
  * with a trail; then nothing is left behind. */
 int rsti_publication_init(rst_driver_t *driver, rsti_publication_t *publication,
     const rsti_publication_facts_t *facts);
+/* What rsti_stream_counter_allocate takes for one of its counters, with the value 0. */
+rsti_stream_counter_t rsti_publication_counter(const rsti_publication_t *publication,
+    int64_t client_id, int32_t type_id, const char *name);
 /* Releases the log, the counters and the subscribers. */
 void rsti_publication_fini(rst_driver_t *driver, rsti_publication_t *publication);
 /* The position of the first byte of the stream. */

@@ -2,6 +2,7 @@
 #include "driver/conductor/rate_counters.h"
 
 #include "driver/base/counters.h"
+#include "driver/conductor/publication.h"
 
 void rsti_rate_counters_init(rsti_rate_counters_made_t *made)
 {
@@ -26,15 +27,8 @@ int rsti_rate_counters_allocate(rst_driver_t *driver, rsti_rate_counters_made_t 
         {RSTI_COUNTER_MARGIN, "rs-headroom", &made->margin_id, &made->at.margin},
     };
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
-        const rsti_stream_counter_t counter = {
-            .type_id = wanted[i].type_id,
-            .name = wanted[i].name,
-            .registration_id = publication->registration_id,
-            .client_id = client_id,
-            .session_id = publication->session_id,
-            .stream_id = publication->stream_id,
-            .uri = publication->uri,
-        };
+        const rsti_stream_counter_t counter = rsti_publication_counter(publication, client_id,
+            wanted[i].type_id, wanted[i].name);
         if (*wanted[i].id < 0) {
             *wanted[i].id = rsti_stream_counter_allocate(driver, &counter, wanted[i].address);
         }

@@ -41,6 +41,20 @@ static void tell_ahead(rsti_send_path_t *send_path)
     }
 }
 
+static void tell(const rsti_send_path_t *send_path)
+{
+    const rsti_path_t *path = &send_path->path;
+    const int64_t values[RSTI_PATH_TOLD_COUNT] = {
+        [RSTI_PATH_TOLD_BANDWIDTH] = rsti_path_bandwidth(path),
+        [RSTI_PATH_TOLD_RTT] = rsti_path_least_ns(path),
+        [RSTI_PATH_TOLD_LOSS] = (int64_t)(rsti_path_lost_share(path) * 1e6),
+        [RSTI_PATH_TOLD_UNDER_WAY] = rsti_path_under_way(&path->track),
+    };
+    for (int32_t i = 0; i < RSTI_PATH_TOLD_COUNT; i++) {
+        rsti_store_changed_i64(send_path->told[i], values[i]);
+    }
+}
+
 int64_t rsti_send_path_on_cycle(rsti_send_path_t *send_path, int64_t last_sm_ns, int64_t now_ns)
 {
     rsti_path_t *path = &send_path->path;
@@ -51,6 +65,7 @@ int64_t rsti_send_path_on_cycle(rsti_send_path_t *send_path, int64_t last_sm_ns,
         send_path->is_free = !send_path->has_told && last_sm_ns > path->track.heard_ns;
         rsti_path_on_silence(path, now_ns);
         tell_ahead(send_path);
+        tell(send_path);
     }
     return rsti_path_due_ns(path);
 }
@@ -60,6 +75,7 @@ void rsti_send_path_on_joined(rsti_send_path_t *send_path)
     if (send_path->is_wanted) {
         send_path->has_told = false;
         rsti_path_restart(&send_path->path);
+        tell(send_path);
     }
 }
 
@@ -109,5 +125,6 @@ void rsti_send_path_on_item(rsti_send_path_t *send_path, const rsti_path_item_t 
         send_path->is_free = false;
         send_path->has_told = true;
         tell_ahead(send_path);
+        tell(send_path);
     }
 }

@@ -19,7 +19,19 @@
 #define RSTI_PATH_AHEAD_NS (50 * RSTI_NS_PER_MS)
 #define RSTI_PATH_AHEAD_DATAGRAMS 64
 
+/* The counters for tools; what they hold is in protocol/command.h. */
+typedef enum rsti_path_told_t {
+    RSTI_PATH_TOLD_BANDWIDTH,
+    RSTI_PATH_TOLD_RTT,
+    RSTI_PATH_TOLD_LOSS,
+    RSTI_PATH_TOLD_UNDER_WAY,
+    RSTI_PATH_TOLD_COUNT
+} rsti_path_told_t;
+
 typedef struct rsti_send_path_t {
+    int32_t told_ids[RSTI_PATH_TOLD_COUNT]; /* conductor; -1: no such counter */
+    int64_t *told[RSTI_PATH_TOLD_COUNT]; /* conductor, before use. Written by: sender, when arrivals
+                                          * are told, and not for each datagram */
     bool is_wanted; /* conductor, before use; false: the fields below are unused */
     bool has_told; /* the receiver has, since it joined */
     bool is_free; /* it does not tell what arrives */

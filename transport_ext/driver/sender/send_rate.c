@@ -25,13 +25,6 @@ int64_t rsti_send_rate_ahead(const rsti_send_rate_t *send_rate, int64_t window)
     return rsti_min_i64(window, rsti_load_acquire_i64(&send_rate->ahead_bytes));
 }
 
-static void tell(int64_t *counter, int64_t value)
-{
-    if (rsti_load_relaxed_i64(counter) != value) {
-        rsti_store_release_i64(counter, value);
-    }
-}
-
 /* Passes the current rate of the law to tokens, publisher and counters. */
 static void take_rate(rsti_send_rate_t *send_rate, int64_t now_ns)
 {
@@ -49,11 +42,11 @@ static void take_rate(rsti_send_rate_t *send_rate, int64_t now_ns)
         (int64_t)AHEAD_DATAGRAMS * send_rate->mtu);
     rsti_store_release_i64(&send_rate->ahead_bytes, is_bounded ? ahead : INT64_MAX);
     if (send_rate->told.rate != NULL) {
-        tell(send_rate->told.rate, (int64_t)rate->bytes_per_s);
+        rsti_store_changed_i64(send_rate->told.rate, (int64_t)rate->bytes_per_s);
         /* One receiver's window holds the sender, so its buffer cannot overrun. */
         const double margin = send_rate->is_group ? rate->margin : 0.0;
-        tell(send_rate->told.margin, (int64_t)(margin * 1000.0));
-        tell(send_rate->told.fill_naks, rate->report_count);
+        rsti_store_changed_i64(send_rate->told.margin, (int64_t)(margin * 1000.0));
+        rsti_store_changed_i64(send_rate->told.fill_naks, rate->report_count);
     }
 }
 

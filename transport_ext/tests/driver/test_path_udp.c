@@ -237,6 +237,14 @@ TEST(the_window_lets_a_long_path_flow_by_default)
     }
 }
 
+/* -1: there is no such counter. */
+static int64_t told_to_tools(const link_t *l, int32_t type_id)
+{
+    const rsti_counters_t *counters = &l->sides[0].h->driver->counters.counters;
+    const int32_t id = rsti_counters_find(counters, type_id, l->publication->base.registration_id);
+    return id < 0 ? -1 : *rsti_counter_address(counters, id);
+}
+
 /* Its SETUP arrives without the mark of rstream, so its receiver is as Aeron's. */
 TEST(a_receiver_that_tells_nothing_is_limited_by_its_window_alone)
 {
@@ -254,6 +262,9 @@ TEST(a_receiver_that_tells_nothing_is_limited_by_its_window_alone)
     CHECK(l->bytes_read - read > 60 * MBIT); /* nearly the window in each round trip */
     CHECK_EQ(error_count(l->sides[0].h, "does not tell what arrives"), 1);
     CHECK_EQ(l->publication->send_path.path.track.item_count, 0);
+    for (int32_t type = RSTI_COUNTER_PATH_BANDWIDTH; type <= RSTI_COUNTER_PATH_UNDER_WAY; type++) {
+        CHECK_EQ(told_to_tools(l, type), 0); /* not known */
+    }
     link_close(l);
 }
 
@@ -313,6 +324,41 @@ TEST(the_publisher_is_told_that_the_path_holds)
     link_close(l);
 }
 
+TEST(tools_see_the_path)
+{
+    const link_params_t params = {
+        .rate_bytes_per_s = 100 * MBIT, .delay_ns = 10 * MS, .queue_bytes = 250000, .loss = 0.05};
+    link_t *l = link_open(&params);
+    CHECK(link_stream(l, "rcv-wnd=8m", FOLLOWS));
+    CHECK_EQ(told_to_tools(l, RSTI_COUNTER_PATH_BANDWIDTH), 0); /* not known yet */
+    CHECK_EQ(told_to_tools(l, RSTI_COUNTER_PATH_RTT), 0);
+    link_run(l, 4 * RSTI_NS_PER_S);
+    const int64_t bandwidth = told_to_tools(l, RSTI_COUNTER_PATH_BANDWIDTH);
+    const int64_t least_ns = told_to_tools(l, RSTI_COUNTER_PATH_RTT);
+    const int64_t loss = told_to_tools(l, RSTI_COUNTER_PATH_LOSS);
+    const int64_t under_way = told_to_tools(l, RSTI_COUNTER_PATH_UNDER_WAY);
+    CHECK(bandwidth > 80 * MBIT && bandwidth < 110 * MBIT);
+    CHECK(least_ns > 19 * MS && least_ns < 22 * MS); /* of resends: not exact */
+    CHECK(loss > 35000 && loss < 65000); /* of a thousand datagrams; the law counts 3 % at most */
+    CHECK(under_way > 100000 && under_way < 1000000);
+    l->offer_gap_ns = 100 * MS;
+    l->offer_burst = 0;
+    link_run(l, 30 * RSTI_NS_PER_S);
+    CHECK_EQ(told_to_tools(l, RSTI_COUNTER_PATH_UNDER_WAY), 0);
+    link_close(l);
+}
+
+TEST(only_a_stream_that_follows_has_counters_of_the_path)
+{
+    const link_params_t params = {.rate_bytes_per_s = 100 * MBIT, .delay_ns = 5 * MS};
+    link_t *l = link_open(&params);
+    CHECK(link_stream(l, "rcv-wnd=128k", "term-length=16m"));
+    link_run(l, 100 * MS);
+    CHECK_EQ(told_to_tools(l, RSTI_COUNTER_PATH_BANDWIDTH), -1);
+    CHECK_EQ(told_to_tools(l, RSTI_COUNTER_PATH_UNDER_WAY), -1);
+    link_close(l);
+}
+
 /* The error's text for a channel; "": it is taken. */
 static const char *refused(int32_t type, const char *channel)
 {
@@ -360,4 +406,5 @@ CHECK_MAIN(RUN(a_source_that_follows_the_path_is_told_what_arrives),
     RUN(a_stream_fills_a_link_and_not_its_queue), RUN(the_window_lets_a_long_path_flow_by_default),
     RUN(a_receiver_that_tells_nothing_is_limited_by_its_window_alone),
     RUN(the_next_reader_is_followed_too), RUN(the_publisher_is_told_that_the_path_holds),
+    RUN(tools_see_the_path), RUN(only_a_stream_that_follows_has_counters_of_the_path),
     RUN(cc_path_is_for_publications_with_one_destination))

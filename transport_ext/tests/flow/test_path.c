@@ -180,6 +180,7 @@ TEST(loss_is_congestion_only_if_it_is_more_than_usual)
         play_full(RTT, 20);
     }
     CHECK(rsti_path_loss(&path) == RSTI_PATH_USUAL_MOST); /* but not more than that */
+    CHECK(fabs(rsti_path_lost_share(&path) - 0.05) < 0.005); /* what tools are told */
     path.window = 100e3;
     play_full(RTT, 20);
     CHECK(path.window > 100e3);
