@@ -8,13 +8,16 @@ own, or in the event loop of an async actor. A plain loop is for whoever has a t
 from __future__ import annotations
 
 import logging
+import sys
 import threading
+from _thread import start_new_thread
 from collections import deque
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from rstream._checks import check_seconds
 from rstream._facts import fullest
 from rstream._pickling import refuse_pickling
+from rstream._process import quiet_when_torn_down
 from rstream.driver import watch_loop
 from rstream.errors import ClosedError, ConfigError
 from rstream.stream import Failed, Lost
@@ -128,6 +131,7 @@ class Endpoint:
         on_writer_lost: Callable[[Lost | Failed], None] | None = None,
     ) -> None:
         """Read in the background, one item after the other; a slow ``on_item`` slows the writers.
+        It reads until it is closed, or the program ends, also when nothing else refers to it.
 
         All functions are called on the endpoint's thread. An exception of ``on_item`` or of
         ``on_writer_lost`` ends the endpoint: its reader is closed, and the writers get the
@@ -398,6 +402,15 @@ class Endpoint:
             import anyio
 
             await anyio.to_thread.run_sync(self.__exit__, exc_type, exc, traceback)
+
+    @quiet_when_torn_down
+    def __del__(self) -> None:
+        if self._on_closed is None or self._is_closed or self.source.is_inherited:
+            return  # the source warns, and closes itself
+        if not sys.is_finalizing():
+            # Apart, and without a lock of `threading`: a collection may come in the middle of any
+            # of the locked steps that this takes.
+            start_new_thread(self._on_closed, ())
 
 
 class _Loop:

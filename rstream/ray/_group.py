@@ -342,6 +342,11 @@ class Group:
         )
 
     def _pool_of(self, name: str, codec: Codec[Any]) -> Pool:
+        tell = self._events.append  # the pool's thread must not hold this group
+
+        def on_lost(handle: StreamHandle, number: int, reason: str) -> None:
+            tell(MemberLost(handle=handle, number=number, reason=reason))
+
         with self._lock:
             if self._pool is None:
                 self._pool = Pool(
@@ -350,13 +355,10 @@ class Group:
                     prefetch=self._prefetch,
                     driver_dir=self._driver_dir,
                     options=self._options,
-                    on_lost=self._note_lost,
-                    on_back=lambda handle: self._events.append(MemberBack(handle=handle, number=0)),
+                    on_lost=on_lost,
+                    on_back=lambda handle: tell(MemberBack(handle=handle, number=0)),
                 )
             return self._pool
-
-    def _note_lost(self, handle: StreamHandle, number: int, reason: str) -> None:
-        self._events.append(MemberLost(handle=handle, number=number, reason=reason))
 
     def remove(self, handle: StreamHandle) -> None:
         """Let a member go: its stream is complete. Idempotent.

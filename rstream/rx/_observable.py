@@ -124,7 +124,8 @@ def from_stream(
         it does not. ``PublisherLost``,
         ``RemoteError`` and all other failures, those of opening too, reach ``on_error``; so does
         what the observer raises.
-        Dispose stops it within 100 ms, from any thread; an item being delivered is finished.
+        Dispose stops it within 100 ms, from any thread; an item being delivered is finished. Until
+        then it reads, also when nobody holds the subscription.
     Raises:
         ConfigError, TypeError: an option has a name or a ``prefetch`` that cannot be used.
     """

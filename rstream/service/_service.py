@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, Self, TypeVar
 from rstream import abc
 from rstream._checks import check_seconds, is_whole
 from rstream._pickling import refuse_pickling
-from rstream._process import quiet_when_torn_down
-from rstream._unclosed import call_site, warn_unclosed
 from rstream.errors import CodecError, ConfigError, RStreamError
 from rstream.service._desk import Desk
 from rstream.service._line import joined
@@ -85,7 +83,6 @@ class Service(Generic[Q, A]):
         self.lingers: bool = True
         self._is_closing = self._is_opened = False
         self._problem: BaseException | None = None
-        self._made_at = call_site()
 
     def __call__(self, query: Q) -> A:
         return self.function(query)
@@ -170,7 +167,8 @@ class Service(Generic[Q, A]):
             self._desk.close(0)
 
     def start(self) -> Self:
-        """Serve in a daemon thread of its own; returns when it is open.
+        """Serve in a daemon thread of its own; returns when it is open. It serves until it is
+        closed, or the program ends, also when nothing else refers to it.
 
         Raises:
             RStreamError: as :meth:`run`.
@@ -236,12 +234,6 @@ class Service(Generic[Q, A]):
 
     def __repr__(self) -> str:
         return f"<rstream.service.Service {self.name!r} on {self.place.channel}>"
-
-    @quiet_when_torn_down
-    def __del__(self) -> None:
-        thread = getattr(self, "_thread", None)
-        if thread is not None and thread.is_alive() and not self.is_closing:
-            warn_unclosed(self, self._made_at)
 
     # ---- what both ways to run it share ----
 

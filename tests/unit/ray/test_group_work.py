@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import threading
 import time
 
@@ -194,6 +195,18 @@ def test_a_member_that_is_removed_does_what_it_has(members):
         gate.set()
         assert group.wait_consumed(timeout_s=20)
     assert [got, others] == [[WorkItem(1, 1)], [WorkItem(2, 1)]]
+
+
+@pytest.mark.filterwarnings("ignore:.*was not closed:ResourceWarning")
+def test_a_group_that_is_dropped_ends_its_thread(members):
+    end = members(name="dropped-group")
+    group = Group([end.handle], share="work")
+    group.send(1)
+    threads = {one for one in threading.enumerate() if "work-dropped-group" in one.name}
+    assert threads
+    del group
+    gc.collect()
+    until(lambda: not threads & set(threading.enumerate()))
 
 
 def test_no_member(members):

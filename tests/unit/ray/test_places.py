@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import gc
 import types
 
 import pytest
@@ -17,6 +18,7 @@ from rstream.ray._cluster import Holder, Standing
 from rstream.ray._places import Place, Seat
 from rstream.ray._roster import Roster
 from rstream.stream._names import new_stream_id
+from tests.support import until
 
 
 @pytest.fixture
@@ -110,6 +112,18 @@ def test_what_cannot_be_announced_is_closed(actor, opened, name, monkeypatch):
         port = int(end.handle.endpoint.rpartition(":")[2])
     with opened(name, port=port) as again:
         assert again.handle == end.handle
+
+
+@pytest.mark.filterwarnings("ignore:.*was not closed:ResourceWarning")
+@pytest.mark.parametrize("label", [None, "ticks"])
+def test_one_that_is_dropped_gives_its_place_back(actor, opened, driver_dir, label):
+    end = reader(label, dir=driver_dir)
+    handle = end.handle
+    del end
+    gc.collect()
+    until(lambda: not len(actor.roster))
+    with opened(label) as again:
+        assert again.handle == handle
 
 
 @pytest.mark.parametrize("label", [None, "ticks"])
