@@ -86,7 +86,12 @@ class _Msgpack(Generic[T]):
         self.quick_encode = self._encode = msgspec.msgpack.Encoder(
             enc_hook=written if enc_hook is None else self._plain
         ).encode
-        self._decode = self._decoder(None).decode
+        self._reading: dict[str, Any] = (
+            {} if type_ is None else {"type": type_, "dec_hook": self._restored}
+        )
+        self._decode = msgspec.msgpack.Decoder(**self._reading).decode
+        #: The last object needed a message with buffers, so the next one is tried as such at once.
+        self._has_buffers = False
         self._type_name = "msgpack" if type_ is None else f"msgpack of {name_of(type_)}"
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -104,13 +109,14 @@ class _Msgpack(Generic[T]):
     def encode(self, obj: T) -> Encoded:
         if self.accepts is not None and obj.__class__ not in self.accepts:
             self._check(obj)
-        try:
-            return self._encode(obj)
-        except NeedsFrame:  # it has arrays
-            pass
-        except Exception as error:
-            raise_of_handler(error)  # takes 0.1 ms
-            # It cannot be encoded: the long way says where.
+        if not self._has_buffers:
+            try:
+                return self._encode(obj)
+            except NeedsFrame:  # it has arrays
+                pass
+            except Exception as error:
+                raise_of_handler(error)  # takes 0.1 ms
+                # It cannot be encoded: the long way says where.
         return self._encode_with_buffers(obj)
 
     def _check(self, obj: object) -> None:
@@ -132,9 +138,8 @@ class _Msgpack(Generic[T]):
         except Exception as error:
             raise_of_handler(error)
             raise self._refusal(obj, error) from error
-        if not references.is_needed:
-            return structure
-        return _frame.pack(structure, references.buffers)
+        self._has_buffers = references.is_needed
+        return _frame.pack(structure, references.buffers) if references.is_needed else structure
 
     def _structure_of(self, obj: object) -> tuple[bytes, References]:
         references = References(self._makers)
@@ -143,7 +148,7 @@ class _Msgpack(Generic[T]):
             extension = references.refer(part)
             return self._plain(part) if extension is NotImplemented else extension
 
-        return self._msgspec.msgpack.Encoder(enc_hook=hook).encode(obj), references
+        return self._msgspec.msgpack.encode(obj, enc_hook=hook), references
 
     def _plain(self, obj: Any) -> object:
         if self._enc_hook is None:
@@ -215,23 +220,16 @@ class _Msgpack(Generic[T]):
         structure, places = _frame.unpack(data)
         self._check_cost(structure)
         taken = Taken(self._makers, data, places)
+        decode = self._msgspec.msgpack.decode
         try:
-            return self._decoder(taken).decode(structure)
+            return decode(structure, ext_hook=taken.object_of, **self._reading)
         except self._msgspec.ValidationError:
             plain = Taken(self._makers, data, places, as_plain=True)
-            found = self._msgspec.msgpack.Decoder(ext_hook=plain.object_of).decode(structure)
+            found = decode(structure, ext_hook=plain.object_of)
             if not plain.has_scalars:
                 raise
         # Perhaps a float32 where the type has a float.
         return self._msgspec.convert(found, self._type, dec_hook=self._restored)
-
-    def _decoder(self, taken: Taken | None) -> Any:
-        """A decoder; of a message with buffers it is made anew, for any thread may read."""
-        make: Any = self._msgspec.msgpack.Decoder
-        hooks: dict[str, Any] = {} if taken is None else {"ext_hook": taken.object_of}
-        if self._type is None:
-            return make(**hooks)
-        return make(self._type, dec_hook=self._restored, **hooks)
 
     def _restored(self, type_: Any, obj: Any) -> object:
         for restore in (fitted, restored):

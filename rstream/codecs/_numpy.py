@@ -103,12 +103,7 @@ class ArrayCodec:
 
     def elements_of(self, array: npt.NDArray[Any]) -> Buffer:
         """The elements of an array in their order; only of one that is not contiguous a copy."""
-        np = self._np
-        if not array.nbytes:
-            return b""
-        if array.flags.fnc:
-            array = array.T
-        return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
+        return array.ravel("A").view(self._np.uint8).data if array.nbytes else b""
 
     def as_array(self, obj: Any) -> npt.NDArray[Any]:
         """The array of an object.
@@ -210,11 +205,12 @@ class ArrayCodec:
             array.flags.writeable = self._is_writable
             return array
         whole: Any = data  # numpy has a protocol of its own for buffers
+        # numpy.ndarray() would not hold the lease of a view.
         flat: npt.NDArray[Any] = np.frombuffer(whole, layout.dtype, layout.count, begin)
         array = flat.reshape(layout.shape, order=layout.order)
         if self._is_writable:
             return array.copy("K")
-        array.flags.writeable = False
+        array.setflags(write=False)
         return array
 
     def _learn(self, header: bytes) -> Layout:

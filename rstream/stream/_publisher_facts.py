@@ -395,6 +395,7 @@ class PublisherFacts(_core.SendPath, Generic[T]):
             self._look()
         if self._sent >= self._look_again:
             self._look_again = self._sent + CONSUMED_EVERY
+            self._quick_encode = getattr(self._codec, "quick_encode", self._encode)
             self._note_consumed()
 
     def _note_consumed(self) -> None:

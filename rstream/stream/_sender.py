@@ -448,7 +448,9 @@ class Sender(PublisherFacts[T]):
         raise_of_handler(error)
         if self._quick_encode == self._encode:
             raise self._encode_error(obj, error) from error
-        return self._encode_one(obj)  # the codec's own encode raises a better error
+        data = self._encode_one(obj)  # the codec's own encode raises a better error
+        self._quick_encode = self._encode  # the next objects may be like this one
+        return data
 
     def _encode_error(self, obj: object, error: Exception) -> CodecError:
         return encode_error(self._where(), obj, error)

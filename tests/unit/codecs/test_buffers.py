@@ -103,6 +103,32 @@ def test_a_large_array_is_not_copied_by_the_publisher():
     assert np.shares_memory(np.frombuffer(parts[-1], "f8"), array)
 
 
+class Own:
+    """A class that only a hook knows."""
+
+
+def test_of_messages_with_arrays_only_the_first_is_encoded_twice():
+    asked = []
+    codec = codecs.msgpack(enc_hook=lambda obj: asked.append(obj) or "own")
+    for _ in range(3):
+        codec.encode({"own": Own(), "a": np.zeros(3)})
+    assert len(asked) == 2 + 1 + 1
+    codec.encode({"own": Own()})
+    codec.encode({"own": Own()})
+    assert len(asked) == 6
+
+
+def test_a_message_is_the_same_whatever_was_sent_before():
+    objects = [{"n": 1}, [np.float32(1)], {"n": 1}, {"a": np.ones(3)}, [np.float64(2), "x"], None]
+    codec = codecs.msgpack()
+    for obj in [*objects, *reversed(objects), *objects[::2]]:
+        assert message_of(codec.encode(obj)) == message_of(codecs.msgpack().encode(obj))
+    codec.encode(objects[3])
+    with pytest.raises(CodecError, match=r"deep\[1\]: "):
+        codec.encode({"deep": [1, Own()]})
+    assert codec.encode({"n": 1}) == codecs.msgpack().encode({"n": 1})
+
+
 def test_arrays_are_read_only_unless_the_reader_wants_to_write():
     message = message_of(codecs.msgpack().encode({"a": np.zeros(3)}))
     (back,) = codecs.msgpack().decode_many([message])

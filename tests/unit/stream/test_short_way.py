@@ -13,6 +13,7 @@ import pytest
 import rstream
 from rstream import BACK_PRESSURED, RATE_LIMITED, codecs, stream
 from rstream.errors import BackPressured, ClosedError, CodecError
+from rstream.stream._publisher_facts import CONSUMED_EVERY
 from tests.support import until
 
 
@@ -150,6 +151,26 @@ def test_what_the_quick_encoder_refuses_is_encoded_with_care(pub, sub, codec):
     for method in (pub.send, pub.offer):
         assert method(b"with care") > 0
     assert [sub.get(timeout_s=10) for _ in range(2)] == [b"with care"] * 2
+
+
+def test_a_quick_encoder_that_refuses_is_asked_again_now_and_then(pub, sub, codec):
+    asked = []
+
+    def refuse(obj):
+        asked.append(obj)
+        raise TypeError("it needs care")
+
+    codec.quick_encode = pub._quick_encode = refuse
+    count = 2 * CONSUMED_EVERY
+    for number in range(count):
+        pub.send(b"%d" % number)
+    assert 1 < len(asked) < 5
+    codec.quick_encode = pub._quick_encode = bytes
+    for _ in range(CONSUMED_EVERY):
+        pub.send(b"plain")
+    assert pub._quick_encode is bytes
+    texts = [sub.get(timeout_s=10) for _ in range(count + CONSUMED_EVERY)]
+    assert texts == [b"%d" % number for number in range(count)] + [b"plain"] * CONSUMED_EVERY
 
 
 def test_an_offer_without_room_is_refused_and_not_counted(pub):
