@@ -85,7 +85,7 @@ class HeldJobs:
         for oldest in lanes.values():
             if oldest.counter is not None:
                 self._counters -= 1
-                oldest.counter.value = 0  # the driver removes it a moment later
-                with suppress(RStreamError):
+                with suppress(RStreamError):  # its client is closed
+                    oldest.counter.value = 0  # the driver removes it a moment later
                     oldest.counter.close()
         lanes.clear()

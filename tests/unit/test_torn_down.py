@@ -54,17 +54,41 @@ for key in last.kept: del globals()[key]
 """
 
 
-@pytest.mark.parametrize("what", LEFT_OPEN)
-def test_what_a_script_leaves_open_is_silent_at_its_end(module_driver_dir, name, what):
-    text = f"import sys, rstream\ndirectory, name = sys.argv[1:]\n{LEFT_OPEN[what]}\n{TEAR_DOWN}"
+def run(script, *arguments):
+    """Run a script; its exit status, and what it printed."""
+    text = f"import sys, rstream\ndirectory, name = sys.argv[1:]\n{script}"
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", text, module_driver_dir, name],
+        [sys.executable, "-W", "ignore", "-c", text, *arguments],
         capture_output=True,
         text=True,
         timeout=60,
         check=False,
     )
-    assert (done.returncode, done.stdout, done.stderr) == (0, "torn down\n", "")
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("what", LEFT_OPEN)
+def test_what_a_script_leaves_open_is_silent_at_its_end(module_driver_dir, name, what):
+    script = f"{LEFT_OPEN[what]}\n{TEAR_DOWN}"
+    assert run(script, module_driver_dir, name) == (0, "torn down\n", "")
+
+
+def test_a_script_that_ends_while_a_reader_holds_a_job_shows_no_traceback(module_driver_dir, name):
+    """Its publisher is closed after the client of its counters."""
+    script = """
+import time, rstream.work
+from rstream.work import _held_jobs
+_held_jobs.LOOK_EVERY_S = 0.01
+publisher = rstream.work.publisher(name, dir=directory)
+reader = rstream.work.subscriber(name, dir=directory)
+publisher.send(1)
+job = next(iter(reader))
+while not publisher._held_jobs._counters: time.sleep(0.01)
+"""
+    status, _, told = run(script, module_driver_dir, name)
+    assert status == 0
+    assert "message 1 is not sent again" in told
+    assert "Traceback" not in told
 
 
 def test_an_error_of_a_living_interpreter_is_shown():
