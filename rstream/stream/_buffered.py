@@ -174,17 +174,17 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
         self._take_up(limit)
         taken = self._taken
         count = min(len(taken), limit)
+        self._note_polled(count)  # the last call: no signal handler runs behind it
         self._rest, self._rest_end, self._base, self.is_given = NOTHING, count, 0, False
         self._taken = taken[limit:]
-        self._note_polled(count)
         return taken[:limit]
 
     def fill(self, limit: int | None) -> None:
         self._take_up(limit or self.prefetch)
         rest, end = iter(self._taken), len(self._taken)
+        self._note_polled(end)
         # In one step: no signal handler runs before a loop can hand them out.
         self._rest, self._rest_end, self._base, self.is_given, self._taken = rest, end, 0, True, []
-        self._note_polled(end)
 
     def _note_polled(self, count: int) -> None:
         tally = self._tally

@@ -439,7 +439,8 @@ class Reader(Subscriber[T], Generic[T]):
                         source.tell_demand()
                 elif self._held is not None:
                     self._count(self._rest_end)  # all of it was handed out
-                self._held = None
+                # An interrupted poll may have left the list, whose objects others have handed out.
+                self._held = self._polled = None
                 if self._views is not None and self._cut is None:
                     self._views.look(self._inputs.joined)
                 self._polls += 1

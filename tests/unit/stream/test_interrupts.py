@@ -92,6 +92,17 @@ def test_an_interrupt_at_any_place_of_reading_loses_nothing(ends, face, again):
     assert places > 50
 
 
+def test_what_an_interrupted_poll_has_left_comes_once(ends):
+    def check(where):
+        while len(ends.got) < COUNT:
+            ends.got.extend(next(ends.sub.batches()))
+        assert ends.sub.poll_held(None) == [], where
+        assert ends.got == list(range(COUNT)), where
+        ends.begin()
+
+    assert at_each_place(lambda: batches(ends.sub, ends.got), check) > 50
+
+
 def test_an_interrupt_at_any_look_of_a_wait_loses_nothing(ends):
     ends.check("the start")
 

@@ -42,7 +42,14 @@ def loop(sub, got):
             return
 
 
-FACES = {"get": get, "poll": poll, "for": loop}
+def batches(sub, got):
+    for items in sub.batches():
+        got += items
+        if len(got) == COUNT:
+            return
+
+
+FACES = {"get": get, "poll": poll, "for": loop, "batches": batches}
 
 
 @pytest.mark.parametrize("again", [0, 1], ids=["once", "twice"])
