@@ -7,6 +7,10 @@ thread belongs to it, except for the moments when a lost driver is joined again.
 
 Nothing is awaited between a poll and the hand-over of what it returned, and objects that were
 polled and not handed out stay in the subscriber. So no cancellation can lose one.
+
+A signal handler may raise as well, where a function begins, where a loop jumps back, or after a
+call (_reader.py). So no call stands between a poll and the ``return`` of what it found, also not in
+a ``finally``. And each step of the end may be made twice.
 """
 
 from __future__ import annotations
@@ -103,47 +107,68 @@ class Feed(Generic[T]):
 
     async def wait(self, deadline_s: float | None) -> bool:
         """Wait until a poll may find something; False: not before the deadline."""
-        self._enter()
+        self._check_alone()
+        self.is_reading = True
         try:
             if not self._must_join:
                 return await self._sleep(deadline_s)
             await self._join_again()
             return True
         finally:
-            self._exit()
+            self.is_reading = False
+            if self._closed:
+                self._follow()
 
-    async def next(self, poll: Callable[[], list[R]], deadline_s: float | None) -> list[R]:
-        """What the poll finds. Empty: the end, closed, or the deadline."""
-        self._enter()
+    async def next(self, poll: Callable[[], R], deadline_s: float | None) -> R | None:
+        """What the poll finds. None: the end, closed, or the deadline."""
+        self._check_alone()
+        self.is_reading = True
         try:
             await self.turns.give_if_due()
             while not self.is_closed:
                 if self._must_join:
                     await self._join_again()
-                items = poll()
-                if items:
-                    self.polls += 1
-                    return items
+                self.polls += 1
+                found = poll()
+                if found:
+                    return found  # no signal handler runs before the caller has it
                 if self._must_join:
                     continue
                 if self.is_ended or not await self._sleep(deadline_s):
                     break
-            return []
+            return None
         finally:
-            self._exit()
+            self.is_reading = False
+            if self._closed:
+                self._follow()
 
     async def turn(self) -> None:
         """Give other tasks a turn if they had none for 0.2 ms."""
         if not self.turns.is_due:
             return
-        self._enter()
+        self._check_alone()
+        self.is_reading = True
         try:
             await self.turns.give_if_due()
         finally:
-            self._exit()
+            self.is_reading = False
+            if self._closed:
+                self._follow()
 
-    async def next_batch(self) -> list[T]:
-        """What the next poll finds; waits while it finds nothing. Empty: the end, or closed.
+    async def fill(self) -> None:
+        """Leave what the next poll finds in ``rest`` of the source; waits while it finds nothing.
+        Nothing is there: the end, or closed.
+        """
+        await self.next(self._fill, None)
+
+    def _fill(self) -> bool:
+        source = self.source
+        if not source.has_rest():
+            source.fill(None)
+        return source.has_rest()
+
+    async def next_batch(self) -> list[T] | None:
+        """What the next poll finds; waits while it finds nothing. None: the end, or closed.
 
         It counts as consumed by ``consume`` of the source, or at the next poll.
         """
@@ -170,15 +195,6 @@ class Feed(Generic[T]):
         """Raise ClosedError if it was closed here."""
         if self.is_closed:
             raise ClosedError(f"{title_of(self.source)}: this subscriber is closed")
-
-    def _enter(self) -> None:
-        self._check_alone()
-        self.is_reading = True
-
-    def _exit(self) -> None:
-        self.is_reading = False
-        if self._closed and not self._is_leaving:
-            self._let_go()
 
     # ---- waiting ----
 
@@ -228,10 +244,10 @@ class Feed(Generic[T]):
         """Leave the stream; a task that reads, and a thread that joins again, follow."""
         if is_inherited(self._pid):  # the descriptors of the event loop are the parent's, too
             self._closed = self._is_leaving = self.has_left = True
-        if not self._closed:
+        if not self._is_leaving:
             self._closed = True
             self.source.stop_joining()
-            self._let_go()
+            self._follow()
 
     async def fail(self, error: Exception) -> None:
         """Leave the stream by an exception of the block: publishers, or ``leave``, get it."""
@@ -239,26 +255,28 @@ class Feed(Generic[T]):
         if is_inherited(self._pid) or self.is_reading or self._closed:
             await self.close()
             return
-        self._closed = self._is_leaving = True
         self.source.stop_joining()
         call = ThreadCall(self._leave)  # telling the publishers may take seconds
+        self._closed = self._is_leaving = True
         try:
             await call.result()
         finally:
             if not (self.has_left or call.is_running):  # cancelled before the thread began
                 self._leave_in_thread()
 
-    def _let_go(self) -> None:
+    def _follow(self) -> None:
+        """Leave the stream, which was closed, unless that has begun."""
+        if self._is_leaving:
+            return
         if self.is_reading and self.sleeper.is_sleeping:
             self.source.watched.wake()  # the task that sleeps leaves, and calls this again
             return
+        if self.join_call is None or not self.join_call.when_done(self._leave):
+            if self.source.closes_slowly:
+                self._leave_in_thread()
+            else:
+                self._leave()
         self._is_leaving = True
-        if self.join_call is not None and self.join_call.when_done(self._leave):
-            return
-        if self.source.closes_slowly:
-            self._leave_in_thread()
-        else:
-            self._leave()
 
     def _leave_in_thread(self) -> None:
         threading.Thread(target=self._leave, name="rstream-leave", daemon=True).start()
@@ -270,7 +288,9 @@ class Feed(Generic[T]):
             else:
                 self.source.note_failure(self._error)
                 self.source.close()
-        finally:
-            for _ in self.source.rest:
-                pass  # a loop hands nothing more out: the next reader begins with it
-            self.has_left = True
+        except Exception:
+            self._is_leaving = self.has_left = True
+            raise
+        for _ in self.source.rest:
+            pass  # a loop hands nothing more out: the next reader begins with it
+        self.has_left = True  # last: what a signal handler has interrupted is done again

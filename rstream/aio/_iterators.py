@@ -72,13 +72,15 @@ class Items(Generic[T]):
             # As in the loop of threads: a view that was handed out would hold its publisher.
             source.drop_used_rest()
             self._part = rest = iter(())
-            rest = source.set_rest(await feed.next_batch())
+            await feed.fill()
+            rest = source.rest
         self._polls = feed.polls
         self._part = islice(rest, feed.parts.begin())
 
     @quiet_when_torn_down
     def __del__(self) -> None:
-        if self._polls and self._feed.is_latest(self._polls):
+        # No number: the constructor was interrupted.
+        if (polls := getattr(self, "_polls", 0)) and self._feed.is_latest(polls):
             source = self._feed.source
             source.consume(source.handed_out() - source.in_hand)
 
@@ -87,12 +89,12 @@ class Items(Generic[T]):
 class Batches(Generic[T]):
     """An async iterator over lists of objects; :meth:`Subscriber.batches` makes it."""
 
-    __slots__ = ("_count", "_feed", "_polls")
+    __slots__ = ("_feed", "_items", "_polls")
 
     def __init__(self, feed: Feed[T]) -> None:
         self._feed = feed
-        self._polls = 0  # number of the poll whose objects it has handed out
-        self._count = 0  # objects of it; 0: none that must be counted
+        self._items: list[T] | None = None  # what it has handed out; None: all of it was counted
+        self._polls = 0  # number of the poll that gave it
 
     def __aiter__(self) -> Self:
         return self
@@ -102,14 +104,16 @@ class Batches(Generic[T]):
         items = await self._feed.next_batch()
         if not items:
             raise StopAsyncIteration
-        self._polls, self._count = self._feed.polls, len(items)
+        # Without a call: a signal handler that raises must lose nothing.
+        self._items, self._polls = items, self._feed.polls
         self._feed.source.is_given = True
         return items
 
     def _consume(self) -> None:
-        if self._count and self._feed.is_latest(self._polls):
-            self._feed.source.consume(self._count)
-        self._count = 0
+        items = getattr(self, "_items", None)  # no list: the constructor was interrupted
+        if items is not None and self._feed.is_latest(self._polls):
+            self._feed.source.consume(len(items))
+        self._items = None
 
     @quiet_when_torn_down
     def __del__(self) -> None:

@@ -18,8 +18,9 @@ from rstream._checks import check_timeout
 from rstream._core import NOT_CONNECTED
 from rstream._process import quiet_when_torn_down
 from rstream._with_hints import refuses_with
+from rstream.aio._sleeper import Sleeper
 from rstream.aio._thread_call import ThreadCall
-from rstream.errors import RStreamError
+from rstream.errors import CodecError, RStreamError
 from rstream.service._caller import (
     PREFETCH,
     TIMEOUT_S,
@@ -42,18 +43,6 @@ A = TypeVar("A")
 _PAUSE_S = 0.001
 
 
-async def wait_readable(waiter: Any, timeout_s: float) -> None:
-    """Wait until a waiter of the transport may have something."""
-    if waiter.arm():
-        await anyio.lowlevel.checkpoint()
-        return
-    try:
-        with anyio.move_on_after(timeout_s):
-            await anyio.wait_readable(waiter.fileno())
-    finally:
-        waiter.disarm()
-
-
 @refuses_with("`async with rstream.aio.requester(...) as asks:`")
 class Requester(Caller[A]):
     """Asks one service; made by :func:`rstream.aio.requester`. The tasks of one event loop use it.
@@ -63,8 +52,9 @@ class Requester(Caller[A]):
 
     def __init__(self, place: Place, **options: Any) -> None:
         super().__init__(place, **options)
-        self._opening = anyio.Lock()
+        self._is_opening = False  # a task is; no Lock, which an interrupted task might keep
         self._is_led = False
+        self._sleeper = Sleeper()  # of the task that leads
         self._followers: dict[anyio.Event, Callable[[], bool]] = {}
 
     # ---- asking ----
@@ -87,6 +77,7 @@ class Requester(Caller[A]):
                     raise self._timeout(timeout_s)
         finally:
             if not call.is_over:
+                line.calls.by_id.pop(call.call_id, None)  # first: no handler runs before
                 line.forget(call)
         if call.error is not None:
             raise call.error
@@ -126,9 +117,9 @@ class Requester(Caller[A]):
         while (call := calls.add(is_stream=kind == Kind.ASK_STREAM)) is None:
             if not await self._wait(line, lambda: calls.has_room, deadline_s):
                 raise self._full(timeout_s)
-        message = line.message(kind, self._query_codec.codec_id, call.call_id, number, body)
-        began_s = time.monotonic()
         try:
+            message = line.message(kind, self._query_codec.codec_id, call.call_id, number, body)
+            began_s = time.monotonic()
             if line.is_large(message):
                 await self._send_large(line, message, deadline_s)
                 return line, call
@@ -139,7 +130,7 @@ class Requester(Caller[A]):
                     raise line.refused(position, time.monotonic() - began_s)
                 await anyio.sleep(_PAUSE_S)
         except BaseException:
-            calls.by_id.pop(call.call_id, None)
+            line.forget(call)  # an interrupt may have come when it was sent
             raise
         return line, call
 
@@ -157,7 +148,10 @@ class Requester(Caller[A]):
         await ThreadCall(send).result()
 
     async def _open(self) -> Line:
-        async with self._opening:
+        while self._is_opening:  # noqa: ASYNC110 - as the wait for a leader that leaves
+            await anyio.sleep(_PAUSE_S)
+        self._is_opening = True
+        try:
             if self._closed:
                 raise self._closed_error()
             old = self._line
@@ -169,9 +163,10 @@ class Requester(Caller[A]):
             def make() -> Line:
                 return Line(self.place, self._dir, self.outstanding)
 
-            line = await ThreadCall(make, Line.close).result()
-            self._line = line
+            self._line = line = await ThreadCall(make, Line.close).result()
             return line
+        finally:
+            self._is_opening = False
 
     # ---- waiting ----
 
@@ -186,7 +181,8 @@ class Requester(Caller[A]):
                 if left_s <= 0:
                     return False
                 if self._is_led:
-                    await self._follow(is_ready, left_s)
+                    # An interrupted leader may have woken nobody.
+                    await self._follow(is_ready, min(left_s, LOOK_S))
                     continue
                 self._is_led = True
                 try:
@@ -209,7 +205,7 @@ class Requester(Caller[A]):
             if left_s <= 0:
                 return
             with suppress(RStreamError):  # the driver was lost: the next take says so
-                await wait_readable(line.answers.watched, min(left_s, LOOK_S))
+                await self._sleeper.sleep(line.answers.watched, min(left_s, LOOK_S))
 
     async def _follow(self, is_ready: Callable[[], bool], timeout_s: float) -> None:
         event = anyio.Event()
@@ -271,12 +267,20 @@ class Requester(Caller[A]):
         await self.close()
 
 
+def _is_end(error: BaseException) -> bool:
+    """Whether a stream of answers ends with it. After an interrupt it goes on."""
+    if isinstance(error, (RStreamError, StopAsyncIteration, GeneratorExit)):
+        return True
+    return isinstance(error, anyio.get_cancelled_exc_class())
+
+
 @refuses_with("`async with requester.request_stream(...) as answers:`")
 class AnswerStream(Generic[A]):
     """The answers to one request, in order: ``async for answer in stream``. One task at a time.
 
     Leaving it tells the server: ``async with``, :meth:`close`, a cancellation or an error in the
-    wait for an answer, or when it is collected.
+    wait for an answer, or when it is collected. After an interrupt (a signal handler that raises)
+    the next loop goes on.
     """
 
     def __init__(
@@ -306,7 +310,8 @@ class AnswerStream(Generic[A]):
     def _grant(self, granted: int) -> None:
         self._granted = granted
         if self._line is not None and self._call is not None and not self._call.is_over:
-            # Without room now it is told in the wait for the next answer.
+            # Without room now, or after an interrupt, it is told in the wait for the next answer.
+            self._must_tell = True
             self._must_tell = not self._line.tell(Kind.MORE, self._call.call_id, granted)
 
     def _is_ready(self) -> bool:
@@ -320,20 +325,30 @@ class AnswerStream(Generic[A]):
     async def __anext__(self) -> A:
         if self._is_closed:
             raise StopAsyncIteration
-        owner, timeout_s = self._owner, self._timeout_s
+        owner = self._owner
         try:
             if not self._answers:
-                await self._await_answer(owner, timeout_s)
+                await self._await_answer(owner, self._timeout_s)
             if not self._answers:
                 self._end()
-            codec_id, body = self._answers.popleft()
-            self._taken += 1
-            if self._prefetch and 2 * (self._granted - self._taken) <= self._prefetch:
-                self._grant(self._taken + self._prefetch)
-        except BaseException:
-            self._drop()
+        except BaseException as error:
+            if _is_end(error):
+                self._drop()
             raise
-        return owner._decoded(codec_id, body)  # pyright: ignore[reportPrivateUsage]
+        codec_id, body = self._answers[0]
+        taken = self._taken + 1
+        if self._prefetch and 2 * (self._granted - taken) <= self._prefetch:
+            self._grant(taken + self._prefetch)
+        try:
+            answer = owner._decoded(codec_id, body)  # pyright: ignore[reportPrivateUsage]
+        except CodecError:
+            del self._answers[0]
+            self._taken = taken
+            raise
+        # Without a call from here on: a signal handler that raises must lose no answer.
+        del self._answers[0]
+        self._taken = taken
+        return answer
 
     def _end(self) -> None:
         error = None if self._call is None else self._call.error

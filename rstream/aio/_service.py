@@ -12,7 +12,7 @@ import anyio
 import anyio.lowlevel
 
 from rstream import abc
-from rstream.aio._requester import wait_readable
+from rstream.aio._sleeper import Sleeper
 from rstream.aio._thread_call import ThreadCall
 from rstream.errors import ClosedError, DriverError, RStreamError
 from rstream.service._current import set_current
@@ -78,6 +78,7 @@ class _Serving:
         self._service = service
         self._desk = desk
         self._is_waiting = False
+        self._sleeper = Sleeper()
         self._interrupt: BaseException | None = None
         # Calls that other threads have for this one. One at most for each element that waits.
         self._posted: deque[Callable[[], object]] = deque()
@@ -132,7 +133,7 @@ class _Serving:
         self._is_waiting = True
         try:
             wait_s = RETRY_S if self._desk.has_unsent else LOOK_S
-            await wait_readable(self._desk.asks.watched, wait_s)
+            await self._sleeper.sleep(self._desk.asks.watched, wait_s)
         finally:
             self._is_waiting = False
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import select
 from typing import TYPE_CHECKING
 
 import anyio
@@ -57,15 +58,34 @@ def _loop_of_asyncio() -> asyncio.AbstractEventLoop | None:
 async def _sleep_in_asyncio(
     loop: asyncio.AbstractEventLoop, descriptor: int, timeout_s: float
 ) -> bool:
-    """As ``anyio.move_on_after`` around ``anyio.wait_readable``, at a third of their cost."""
+    """As ``anyio.move_on_after`` around ``anyio.wait_readable``, at a third of their cost.
+
+    A signal handler that raises inside ``add_reader`` or ``remove_reader`` may leave the loop and
+    its epoll at odds about the descriptor.
+    """
     woken: asyncio.Future[bool] = loop.create_future()
-    loop.add_reader(descriptor, _wake, woken, True)
     timer = loop.call_later(timeout_s, _wake, woken, False)
+    outer = None
     try:
+        try:
+            _watch(loop, descriptor, woken)
+        except FileExistsError:  # epoll alone has it, until it is closed
+            outer = select.epoll()
+            outer.register(descriptor, select.EPOLLIN)
+            _watch(loop, outer.fileno(), woken)
         return await woken
     finally:
+        loop.remove_reader(descriptor if outer is None else outer.fileno())
         timer.cancel()
-        loop.remove_reader(descriptor)
+        if outer is not None:
+            outer.close()
+
+
+def _watch(loop: asyncio.AbstractEventLoop, descriptor: int, woken: asyncio.Future[bool]) -> None:
+    try:
+        loop.add_reader(descriptor, _wake, woken, True)
+    except FileNotFoundError:  # the loop knew a closed one of this number, and has forgotten it
+        loop.add_reader(descriptor, _wake, woken, True)
 
 
 def _wake(woken: asyncio.Future[bool], is_readable: bool) -> None:

@@ -61,11 +61,12 @@ class ThreadCall(Generic[R]):
         try:
             # A limiter of its own: forty other waiting threads may use up anyio's default one.
             await anyio.to_thread.run_sync(self._run, limiter=anyio.CapacityLimiter(1))
+            (result,) = self._results  # without a call: a signal handler that raises undoes it
+            self._results = []
         except BaseException:
             self._abandon()
             raise
-        with self._lock:
-            return self._results.pop()
+        return result
 
     async def wait_done(self) -> None:
         """Wait until the thread has finished it, with or without a caller."""

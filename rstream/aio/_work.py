@@ -287,12 +287,7 @@ class WorkSubscriber(Generic[T]):
 
     async def _next(self, timeout_s: float | None) -> Job[T] | None:
         deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
-        jobs = await self._feed.next(self._poll, deadline_s)
-        return jobs[0] if jobs else None
-
-    def _poll(self) -> list[Job[T]]:
-        job = self._work._poll()
-        return [] if job is None else [job]
+        return await self._feed.next(self._work._poll, deadline_s)
 
     # ---- the end ----
 

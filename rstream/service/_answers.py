@@ -62,8 +62,8 @@ class AnswerStream(Generic[A]):
 
     def _grant(self, granted: int) -> None:
         if not self._call.is_over:
-            self._granted = granted
-            # Without room now it is told in the wait for the next answer.
+            # Without room now, or after an interrupt, it is told in the wait for the next answer.
+            self._granted, self._must_tell = granted, True
             self._must_tell = not self._line.tell(Kind.MORE, self._call.call_id, granted)
 
     def _is_ready(self) -> bool:
