@@ -358,6 +358,8 @@ class ImageState:
         highest: highest position that was received; above ``received`` when there is a gap.
         registration_id: the driver's number of the subscription.
         client_name, pid: the name and the process of that client; empty and None: not known.
+        wanted_window_bytes: the window that the subscription wants, where the socket's receive
+            buffer bounds it; 0: it has what it wants.
     """
 
     session_id: int
@@ -370,6 +372,7 @@ class ImageState:
     registration_id: int = 0
     client_name: str = ""
     pid: int | None = None
+    wanted_window_bytes: int = 0
 
     @property
     def process(self) -> str:

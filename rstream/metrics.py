@@ -91,9 +91,12 @@ TYPE_PATH_BANDWIDTH = 7316
 TYPE_PATH_RTT = 7317
 TYPE_PATH_LOSS = 7318
 TYPE_PATH_UNDER_WAY = 7319
+TYPE_WINDOW_BOUND = 7320
 #: Half of the least burst of a rate in shared memory: four frames.
 IDLE_BYTES = 2 * 1408
-STREAM_TYPES = frozenset({1, 2, 3, 4, 5, 9, 12, 13, 17, 19, 20, TYPE_SUBSCRIPTION, TYPE_JOB_HELD})
+STREAM_TYPES = frozenset(
+    {1, 2, 3, 4, 5, 9, 12, 13, 17, 19, 20, TYPE_SUBSCRIPTION, TYPE_JOB_HELD, TYPE_WINDOW_BOUND}
+)
 
 
 def losses(dir: str) -> list[Loss]:
@@ -374,6 +377,7 @@ def images(driver_dir: str) -> list[ImageState]:
 def _images(found: list[StreamCounter]) -> list[ImageState]:
     received = {c.registration_id: c.value for c in found if c.type_id == TYPE_RECEIVER_POSITION}
     highest = {c.registration_id: c.value for c in found if c.type_id == TYPE_RECEIVER_HWM}
+    wanted = {c.registration_id: c.value for c in found if c.type_id == TYPE_WINDOW_BOUND}
     return [
         ImageState(
             session_id=c.session_id,
@@ -384,6 +388,7 @@ def _images(found: list[StreamCounter]) -> list[ImageState]:
             received=received.get(c.reference_id),
             highest=highest.get(c.reference_id),
             registration_id=c.registration_id,
+            wanted_window_bytes=wanted.get(c.registration_id, 0),
         )
         for c in found
         if c.type_id == TYPE_SUBSCRIBER_POSITION

@@ -10,8 +10,9 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rstream import _core
+from rstream import _core, metrics
 from rstream.cli._directory import why_unusable
+from rstream.cli._path import window_advice
 from rstream.driver import SHARED_MEMORY, is_fallback, resolve_dir, rstreamd_path
 
 if TYPE_CHECKING:
@@ -172,6 +173,15 @@ def _directory(driver_dir: str) -> Iterator[Finding]:
         3: "an Aeron driver, alive",
     }[life]
     yield ("ok", f"driver in {driver_dir}: {state}", "")
+    yield from _windows(driver_dir if life > 1 else "")
+
+
+def _windows(driver_dir: str) -> Iterator[Finding]:
+    """The readers whose window their socket's receive buffer bounds."""
+    for state in metrics.images(driver_dir) if driver_dir else ():
+        if advice := window_advice(state):
+            where = f"stream {state.name or state.stream_id}, session {state.session_id}"
+            yield ("weak", f"{where}: window bounded by so-rcvbuf", advice)
 
 
 def _number(path: str) -> int | None:

@@ -20,7 +20,7 @@ from rstream._other_drivers import tell_others
 from rstream.cli._directory import tell_missing
 from rstream.cli._jobs import with_job
 from rstream.cli._live_options import goes_on, interval_s
-from rstream.cli._path import path_text
+from rstream.cli._path import path_text, window_advice
 from rstream.cli._stat_json import report
 from rstream.driver import resolve_dir
 
@@ -283,6 +283,8 @@ def image_lines(
             if state.highest is not None and state.highest > state.received:
                 text += f"; a gap from {state.received:,} on waits to be sent again"
         lines += [f"  {_stream(state)}", text]
+        if advice := window_advice(state):
+            lines.append(f"    window bounded by so-rcvbuf: {advice}")
         if state.process:
             lines.append(f"    reader: {state.process}")
         lines.append(f"    channel: {state.channel}")

@@ -187,7 +187,10 @@ enum {
     RSTI_COUNTER_PATH_BANDWIDTH = 7316,
     RSTI_COUNTER_PATH_RTT = 7317,
     RSTI_COUNTER_PATH_LOSS = 7318,
-    RSTI_COUNTER_PATH_UNDER_WAY = 7319
+    RSTI_COUNTER_PATH_UNDER_WAY = 7319,
+    /* "rs-window-bound": of a subscription whose window the socket's receive buffer bounds: the
+     * window that it wants, bytes; stream key with session 0, registration id = its own. */
+    RSTI_COUNTER_WINDOW_BOUND = 7320
 };
 
 /* System counter ids = position in the table (docs/reference/aeron/memory.md 17). */

@@ -4,15 +4,78 @@
 #include "driver/base/counters.h"
 #include "flow/sm_due.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+
+/* Not the window bounds what is under way then. */
+static bool is_path(const rsti_image_facts_t *facts)
+{
+    return facts->is_proven && rsti_setup_follows_path(facts->setup);
+}
+
+/* How much of the window the socket's buffer has no room for; 0: it has, or need not. */
+static int32_t excess(const rsti_image_facts_t *facts)
+{
+    const int32_t granted = facts->transport->granted_rcvbuf;
+    const int32_t window = rsti_min_i32(facts->subscription->window, facts->setup->term_length / 2);
+    return !is_path(facts) && granted > 0 && rsti_subscription_bounds_window(facts->subscription)
+        ? rsti_max_i32(window - granted, 0)
+        : 0;
+}
+
 int32_t rsti_image_first_window(const rsti_image_facts_t *facts)
 {
     const rsti_subscription_t *subscription = facts->subscription;
-    if (!facts->is_proven || subscription->is_window_given
-        || !rsti_setup_follows_path(facts->setup)) {
+    if (excess(facts) > 0) {
+        return facts->transport->granted_rcvbuf;
+    }
+    if (!is_path(facts) || subscription->is_window_given) {
         return subscription->window;
     }
     return rsti_max_i32(subscription->window,
         rsti_min_i32(facts->setup->term_length / 2, RSTI_WIDE_WINDOW));
+}
+
+void rsti_image_widen_rcvbuf(rst_driver_t *driver, const rsti_image_facts_t *facts)
+{
+    const rsti_media_t *media = &driver->media;
+    rsti_receive_transport_t *transport = facts->transport;
+    const int32_t wanted = is_path(facts) ? RSTI_WIDE_RCVBUF
+                                          : transport->granted_rcvbuf + excess(facts);
+    if (wanted > transport->granted_rcvbuf && !facts->endpoint->is_rcvbuf_given
+        && media->table->widen_rcvbuf != NULL) {
+        media->table->widen_rcvbuf(media->arg, transport->socket, wanted);
+        transport->granted_rcvbuf = media->table->granted_rcvbuf(media->arg, transport->socket);
+    }
+}
+
+void rsti_image_tell_bound(rst_driver_t *driver, const rsti_image_facts_t *facts)
+{
+    rsti_subscription_t *subscription = facts->subscription;
+    const int32_t granted = facts->transport->granted_rcvbuf;
+    const int32_t wanted = granted + excess(facts);
+    if (wanted <= granted || subscription->bound_id >= 0) {
+        return;
+    }
+    char text[512];
+    snprintf(text, sizeof text,
+        "stream %" PRId32 " of %.300s: rcv-wnd=%" PRId32 " is bounded to the %" PRId32
+        " bytes of the socket's receive buffer: raise %s to %" PRId32,
+        subscription->stream_id, subscription->uri, wanted, granted,
+        facts->endpoint->is_rcvbuf_given ? "so-rcvbuf and net.core.rmem_max" : "net.core.rmem_max",
+        wanted);
+    rsti_driver_log_error(driver, 0, text);
+    const rsti_stream_counter_t counter = {
+        .type_id = RSTI_COUNTER_WINDOW_BOUND,
+        .name = "rs-window-bound",
+        .registration_id = subscription->registration_id,
+        .client_id = subscription->client_id,
+        .stream_id = subscription->stream_id,
+        .uri = subscription->uri,
+        .value = wanted,
+    };
+    int64_t *address;
+    subscription->bound_id = rsti_stream_counter_allocate(driver, &counter, &address);
 }
 
 int rsti_image_congestion_init(rst_driver_t *driver, rsti_image_t *image,

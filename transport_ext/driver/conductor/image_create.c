@@ -163,19 +163,6 @@ static void init_loss(rst_driver_t *driver, rsti_image_t *image, const rsti_imag
         subscription->nak_delay_ns);
 }
 
-/* Where the path and not the window bounds a stream, more than a window's part may come while this
- * host lets the receiver wait. */
-static void widen_rcvbuf(rst_driver_t *driver, const rsti_image_facts_t *facts)
-{
-    const rsti_media_t *media = &driver->media;
-    rsti_receive_transport_t *transport = facts->transport;
-    if (facts->is_proven && rsti_setup_follows_path(facts->setup)
-        && !facts->endpoint->is_rcvbuf_given && media->table->widen_rcvbuf != NULL) {
-        media->table->widen_rcvbuf(media->arg, transport->socket, RSTI_WIDE_RCVBUF);
-        transport->granted_rcvbuf = media->table->granted_rcvbuf(media->arg, transport->socket);
-    }
-}
-
 static bool follows_fill(const rsti_setup_t *setup)
 {
     const uint8_t flags = RSTI_SETUP_FLAG_RSTREAM | RSTI_SETUP_FLAG_FILL;
@@ -242,7 +229,6 @@ int rsti_publication_image_create(rst_driver_t *driver, rsti_image_t **image,
     if (made == NULL) {
         return -RST_ENOMEM;
     }
-    widen_rcvbuf(driver, facts);
     made->correlation_id = rsti_mpsc_rb_next_correlation_id(&driver->to_driver);
     made->session_id = setup->session_id;
     made->stream_id = setup->stream_id;

@@ -12,7 +12,7 @@ typedef struct rsti_image_facts_t {
     rsti_receive_transport_t *transport; /* received the SETUP */
     const struct sockaddr_storage *source;
     bool is_proven; /* the source has echoed a stamp of ours (receiver/admission.h) */
-    const rsti_subscription_t *subscription; /* first match: its URI parameters apply */
+    rsti_subscription_t *subscription; /* first match: its URI parameters apply */
     bool is_resumed; /* the image goes on for one that was left behind */
 } rsti_image_facts_t;
 

@@ -5,6 +5,7 @@
 #include "driver/base/proxies.h"
 #include "driver/base/reader_left.h"
 #include "driver/conductor/image.h"
+#include "driver/conductor/image_congestion.h"
 #include "driver/conductor/image_create.h"
 #include "driver/conductor/image_limits.h"
 #include "driver/conductor/image_overrun.h"
@@ -26,7 +27,7 @@ static bool is_match(const rsti_subscription_t *subscription, const rsti_agent_c
         && rsti_subscription_wants(subscription, command->stream_id, command->session_id);
 }
 
-static const rsti_subscription_t *first_match(const rst_driver_t *driver,
+static rsti_subscription_t *first_match(const rst_driver_t *driver,
     const rsti_agent_command_t *command)
 {
     const rsti_ptr_array_t *subscriptions = &driver->conductor->subscriptions;
@@ -57,7 +58,9 @@ static int check_fit(const rsti_receive_transport_t *transport, const rsti_setup
             setup->session_id, setup->stream_id, subscription->uri, subscription->window,
             setup->mtu);
     }
-    if (buffer > 0 && (setup->mtu > buffer || subscription->window > buffer)) {
+    const bool is_window_too_long = subscription->window > buffer
+        && !rsti_subscription_bounds_window(subscription);
+    if (buffer > 0 && (setup->mtu > buffer || is_window_too_long)) {
         return RST_SET_ERR(RST_ECHANNEL,
             "session %" PRId32 " stream %" PRId32 ": mtu=%" PRId32 " and rcv-wnd=%" PRId32
             " of %s must not be longer than the socket's receive buffer of"
@@ -76,7 +79,7 @@ static int make_image(rst_driver_t *driver, const rsti_agent_command_t *command,
     rsti_conductor_t *conductor = driver->conductor;
     rsti_receive_endpoint_t *endpoint = command->endpoint;
     rsti_receive_transport_t *transport = command->object;
-    const rsti_subscription_t *subscription = first_match(driver, command);
+    rsti_subscription_t *subscription = first_match(driver, command);
     if (endpoint->is_closing || transport->is_closing || subscription == NULL) {
         return 0; /* no subscription matches any more */
     }
@@ -89,6 +92,7 @@ static int make_image(rst_driver_t *driver, const rsti_agent_command_t *command,
         .subscription = subscription,
         .is_resumed = old != NULL,
     };
+    rsti_image_widen_rcvbuf(driver, &facts);
     if (check_fit(transport, &command->setup, subscription) < 0
         || (old == NULL && rsti_image_check_limits(driver, &facts) < 0)
         || rsti_publication_image_create(driver, image, &facts, conductor->now_ns) < 0) {
@@ -99,6 +103,7 @@ static int make_image(rst_driver_t *driver, const rsti_agent_command_t *command,
         return -RST_ENOMEM;
     }
     endpoint->image_count++;
+    rsti_image_tell_bound(driver, &facts);
     return 1;
 }
 

@@ -33,6 +33,7 @@ struct rsti_subscription_t {
     int64_t nak_delay_ns;
     int32_t window;
     bool is_window_given; /* rcv-wnd */
+    int32_t bound_id; /* counter rs-window-bound; RSTI_NULL_COUNTER: the window is as wished for */
     int64_t budget_bytes; /* rs-budget, for each image; 0: no limit */
     bool is_fill_window; /* rs-fill-window */
     char cc[32];
@@ -48,6 +49,12 @@ struct rsti_subscription_t {
 static inline bool rsti_is_evicted(const rsti_subscription_t *subscription)
 {
     return subscription->evicted_ns != INT64_MAX;
+}
+/* Whether a window that its socket's buffer cannot hold is bounded, and not refused: streams with a
+ * name are rstream's own, others are as with Aeron's driver. */
+static inline bool rsti_subscription_bounds_window(const rsti_subscription_t *subscription)
+{
+    return subscription->name[0] != '\0';
 }
 /* True when the subscription matches this session of the stream. */
 static inline bool rsti_subscription_wants(const rsti_subscription_t *subscription,

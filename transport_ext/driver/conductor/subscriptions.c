@@ -43,6 +43,7 @@ static rsti_subscription_t *make_subscription(rst_driver_t *driver, const rsti_c
     made->client_id = command->client_id;
     made->stream_id = command->stream_id;
     made->counter_id = RSTI_NULL_COUNTER;
+    made->bound_id = RSTI_NULL_COUNTER;
     made->is_ipc = channel->media == RSTI_MEDIA_IPC;
     made->is_spy = channel->is_spy;
     made->is_response = channel->control_mode == RSTI_CONTROL_RESPONSE;
@@ -115,6 +116,9 @@ static int check_conflict(rst_driver_t *driver, const rsti_subscription_t *made,
 static int check_window(const rst_driver_t *driver, const rsti_channel_t *channel,
     const rsti_subscription_t *made, const rsti_receive_endpoint_t *endpoint)
 {
+    if (rsti_subscription_bounds_window(made)) {
+        return 0;
+    }
     const rsti_room_t room = {
         "rcv-wnd", made->window, "so-rcvbuf", endpoint->so_rcvbuf, driver->probe.rcvbuf};
     return rsti_channel_check_room(channel, &room);
@@ -287,6 +291,7 @@ void rsti_subscription_remove(rst_driver_t *driver, rsti_subscription_t *subscri
     rsti_conductor_t *conductor = driver->conductor;
     rsti_unlink_subscription(driver, subscription);
     rsti_counter_release(driver, &subscription->counter_id);
+    rsti_counter_release(driver, &subscription->bound_id);
     rsti_ptr_array_remove(&conductor->subscriptions, subscription);
     rsti_receive_endpoint_t *endpoint = subscription->endpoint;
     if (endpoint != NULL) {

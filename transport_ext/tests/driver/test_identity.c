@@ -217,6 +217,8 @@ TEST(socket_buffers_of_channels)
     check_refused(h, SUB, UDP "|rcv-wnd=131104", "rcv-wnd=131104 is greater than so-rcvbuf=131072");
     check_refused(h, SUB, "aeron:udp?endpoint=127.0.0.1:24404|so-rcvbuf=64k",
         "rcv-wnd=131072 is greater than so-rcvbuf=65536");
+    id = add(h, SUB, UDP "|rs-name=ours|rcv-wnd=1m", 12); /* bounded: test_window.c */
+    CHECK(answer(h, RSTI_RSP_SUBSCRIPTION_READY, id) != NULL);
     CHECK_EQ(h->driver->conductor->receive_endpoints.count, 1);
     harness_close(h);
 }

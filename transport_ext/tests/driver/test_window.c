@@ -18,6 +18,8 @@ typedef struct reader_t {
     int64_t sent;
 } reader_t;
 
+static int32_t term_length = TERM;
+
 static void send_setup(const reader_t *r, uint8_t flags)
 {
     const rsti_setup_t setup = {
@@ -26,7 +28,7 @@ static void send_setup(const reader_t *r, uint8_t flags)
         .stream_id = STREAM,
         .initial_term_id = 7,
         .active_term_id = 7,
-        .term_length = TERM,
+        .term_length = term_length,
         .mtu = 1408,
     };
     inject(r->h, r->socket, SENDER, &setup, sizeof setup);
@@ -399,10 +401,47 @@ TEST(an_unknown_law_makes_no_image)
     harness_close(h);
 }
 
+static int32_t wanted_by_tools(const reader_t *r)
+{
+    const rsti_counters_t *counters = &r->h->driver->counters.counters;
+    for (int32_t id = 0; id <= r->h->driver->counters.high_water_mark; id++) {
+        if (counters->metadata[id].state == RSTI_COUNTER_ALLOCATED
+            && counters->metadata[id].type_id == RSTI_COUNTER_WINDOW_BOUND) {
+            return (int32_t)*rsti_counter_address(counters, id);
+        }
+    }
+    return 0;
+}
+
+/* The sockets of the harness have a buffer of 128 KiB. */
+TEST(a_named_stream_has_its_window_bounded_by_its_socket)
+{
+    static const struct {
+        const char *channel;
+        int32_t window, told;
+    } rows[] = {
+        {UDP "|rs-name=ticks|rcv-wnd=1m", (128 * 1024), 1024 * 1024},
+        {UDP "|rs-name=ticks|rcv-wnd=1m|so-rcvbuf=64k", (128 * 1024), 1024 * 1024},
+        {UDP "|rs-name=ticks|rcv-wnd=64k", 64 * 1024, 0},
+        {UDP "|rs-name=ticks|rcv-wnd=131072", (128 * 1024), 0}, /* exactly what there is */
+        {UDP "|rs-name=ticks|rcv-wnd=131104", (128 * 1024), 131104},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        reader_t r;
+        term_length = 4 * 1024 * 1024;
+        reader_open(&r, rows[i].channel, NULL, 0);
+        term_length = TERM;
+        CHECK_EQ(window_of(&r), rows[i].window);
+        CHECK_EQ(wanted_by_tools(&r), rows[i].told);
+        CHECK_EQ(error_count(r.h, "is bounded to the"), rows[i].told > 0);
+        harness_close(r.h);
+    }
+}
+
 CHECK_MAIN(RUN(status_messages_to_an_aeron_sender_follow_its_rules),
     RUN(consumed_bytes_are_room_before_they_are_announced), RUN(repeatable_data_are_not_cleaned),
     RUN(an_rstream_sender_hears_small_steps_soon), RUN(a_new_term_is_told),
     RUN(the_slowest_of_the_local_readers_counts), RUN(cubic_begins_small_and_gives_way_to_loss),
     RUN(cubic_measures_when_it_is_told_to), RUN(an_rstream_sender_is_asked_under_any_law),
     RUN(auto_finds_a_small_window_for_a_slow_reader), RUN(stray_datagrams_keep_no_image_alive),
-    RUN(an_unknown_law_makes_no_image))
+    RUN(an_unknown_law_makes_no_image), RUN(a_named_stream_has_its_window_bounded_by_its_socket))
