@@ -14,15 +14,16 @@ import os
 import secrets
 import time
 import uuid
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rstream import policy, stream
 from rstream._keywords import names_keywords
+from rstream._link_options import READER_LAWS, SENDER_LAWS, with_link_options
 from rstream.channel import Channel
 from rstream.codecs._choose import choose_for_handle
 from rstream.codecs._limits import limited
 from rstream.driver import resolve_dir
-from rstream.errors import NameTaken, RegistrationError, RStreamError
+from rstream.errors import ConfigError, NameTaken, RegistrationError, RStreamError
 from rstream.ledger._subscriber import STAGING_BYTES
 from rstream.ray import _registry
 from rstream.ray._cluster import class_name, running_ray, this_process
@@ -78,6 +79,9 @@ def reader(
     bind: str | None = None,
     trusted_network: bool = False,
     term_length: int = DEFAULT_TERM_LENGTH,
+    rcv_wnd: int | str | None = None,
+    cc: str | None = None,
+    mtu: int | str | None = None,
     prefetch: Prefetch = "auto",
     rate: RateLimit | None = None,
     on_slow: policy.SlowPolicy = policy.Block(),
@@ -117,6 +121,11 @@ def reader(
             the port can run code here.
         term_length: bytes of a term, a power of two; half of it is the window. Messages over an
             eighth of it travel in parts.
+        rcv_wnd: over UDP how far a writer may be ahead, as for :func:`rstream.subscriber`; None:
+            half a term, at most 1 MiB without ``cc="path"``.
+        cc: over UDP the law of that window (``"static"``, ``"cubic"``, ``"auto"``), or ``"path"``:
+            the handle's writers follow the path.
+        mtu: over UDP the longest datagram of the handle's writers: :func:`rstream.publisher`.
         prefetch: as for :func:`rstream.subscriber`: how far writers that make elements on demand
             may be ahead of ``on_item``.
         rate: how fast a writer of the handle may send unless it chooses a rate itself; None: as
@@ -147,6 +156,7 @@ def reader(
         self.end.start(self.on_tick)
     """
     check_prefetch(prefetch)
+    link = _link(udp, rcv_wnd, cc, mtu)
     if name is not None:
         check_name(name)
     reader_codec, codec_name = choose_for_handle(type, codec, trusted_network=trusted_network)
@@ -166,7 +176,7 @@ def reader(
         channels = [ipc_channel]
         if udp:
             address = address_of(bind or node, port or place.port)
-            channels.append(_listening(title, address, term_length, socket_tag))
+            channels.append(_listening(title, address, term_length, socket_tag, link))
         opened = functools.partial(
             stream.reader,
             title,
@@ -193,7 +203,13 @@ def reader(
     try:
         endpoint = address_of(node, _bound_port(opened_reader)) if udp else ""
         udp_channel = (
-            Channel.udp(endpoint, name=title, term_length=term_length, rate=rate) if udp else ""
+            with_link_options(
+                Channel.udp(endpoint, name=title, term_length=term_length, rate=rate),
+                is_publisher=True,
+                **link.of_writers,
+            )
+            if udp
+            else ""
         )
         handle = StreamHandle(
             name=title,
@@ -278,17 +294,37 @@ def address_of(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host and not host.startswith("[") else f"{host}:{port}"
 
 
-def _listening(name: str, address: str, term_length: int, socket_tag: int) -> Channel:
-    """The channel on which a reader listens for writers of other hosts."""
-    window = min(term_length // 2, WINDOW_MAX)
-    return Channel(
-        media="udp",
-        endpoint=address,
-        name=name,
-        receiver_window=window,
-        socket_rcvbuf=2 * window,
-        channel_tag=socket_tag,
+class _Link(NamedTuple):
+    """What was given by name of the UDP link, for the reader and for the handle's writers."""
+
+    of_reader: dict[str, Any]
+    of_writers: dict[str, Any]
+
+
+def _link(udp: bool, rcv_wnd: int | str | None, cc: str | None, mtu: int | str | None) -> _Link:
+    if cc not in (None, *SENDER_LAWS, *READER_LAWS):
+        words = ", ".join(f'"{word}"' for word in (*SENDER_LAWS, *READER_LAWS))
+        raise ConfigError(f"cc={cc!r}: must be one of {words}")
+    follows = cc in SENDER_LAWS
+    link = _Link(
+        {"rcv_wnd": rcv_wnd, "cc": None if follows else cc},
+        {"cc": cc if follows else None, "mtu": mtu},
     )
+    where = "aeron:udp?endpoint=0.0.0.0:0" if udp else "aeron:ipc"  # before anything is opened
+    with_link_options(where, is_publisher=False, **link.of_reader)
+    with_link_options(where, is_publisher=True, **link.of_writers)
+    return link
+
+
+def _listening(name: str, address: str, term_length: int, socket_tag: int, link: _Link) -> Channel:
+    """The channel on which a reader listens for writers of other hosts."""
+    channel = Channel(media="udp", endpoint=address, name=name, channel_tag=socket_tag)
+    given = dict(link.of_reader)
+    if given["rcv_wnd"] is None and link.of_writers["cc"] is None:
+        given["rcv_wnd"] = min(term_length // 2, WINDOW_MAX)
+    channel = Channel.parse(str(with_link_options(channel, is_publisher=False, **given)))
+    window = channel.receiver_window
+    return channel if window is None else channel.replace(socket_rcvbuf=2 * window)
 
 
 def _open_again(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Final
 
+from rstream._link_options import with_link_options
 from rstream.codecs import Limits
 from rstream.codecs._limits import DECODED_BYTES, LIMITS, ROWS
 from rstream.errors import ConfigError
@@ -15,6 +16,9 @@ WHO: Final = "rstream source"
 READ_OPTIONS: Final = {
     "stream": "the stream's name; load(name) does the same",
     "channel": "the channel to read, as a URI; default: shared memory of this host",
+    "rcvwnd": "over UDP: how far a publisher may be ahead, bytes or a text such as 8m; default: as "
+    "for rstream.subscriber",
+    "cc": "over UDP: the law of that window, static, cubic or auto; default: the driver's",
     "codec": "what the messages are: msgpack (default with a schema): a row each; arrow: record "
     "batches; raw (default without a schema): bytes, in the column value",
     "driverdir": "driver directory; default: as for rstream.subscriber",
@@ -93,7 +97,7 @@ class SourceConfig:
         has_idle = "idletimeout" in given
         return cls(
             stream=stream,
-            channel=given.get("channel"),
+            channel=_channel(given),
             codec=codec,
             driver_dir=given.get("driverdir"),
             fails_on_gap=choice(given, "ongap", ("fail", "report"), WHO) == "fail",
@@ -109,3 +113,17 @@ class SourceConfig:
             messages_max=number(given, "maxmessages", "0", int, least=0, who=WHO),
             idle_s=number(given, "idletimeout", "0", float, who=WHO) if has_idle else None,
         )
+
+
+def _channel(given: dict[str, str]) -> str | None:
+    """The channel with the options of its link."""
+    try:
+        channel = with_link_options(
+            given.get("channel"),
+            is_publisher=False,
+            rcv_wnd=given.get("rcvwnd"),
+            cc=given.get("cc"),
+        )
+    except ConfigError as error:
+        raise ConfigError(f"{WHO}: {error}") from None
+    return None if channel is None else str(channel)

@@ -10,6 +10,7 @@ from rstream import abc, policy
 from rstream._channel_uri import ChannelUri
 from rstream._checks import check_seconds, is_whole
 from rstream._keywords import names_keywords
+from rstream._link_options import with_link_options
 from rstream.codecs import choose
 from rstream.codecs._limits import limited
 from rstream.errors import ConfigError
@@ -93,9 +94,9 @@ def publisher(
         type: the type of the objects; it chooses the codec (:func:`rstream.codecs.codec_for`).
         codec: overrides ``type``: a codec, its name (``"raw"``, ``"msgpack"``, ``"numpy"``,
             ``"arrow"``), or a type.
-        options: ``channel``, ``stream_id``, ``dir``, ``client``, ``connect_timeout_s``,
-            ``wait_for``, ``linger_s``, ``rate`` and ``max_message_length``, as
-            :class:`rstream.stream.PublisherOptions` explains them.
+        options: ``channel``, ``stream_id``, ``cc``, ``mtu``, ``dir``, ``client``,
+            ``connect_timeout_s``, ``wait_for``, ``linger_s``, ``rate`` and ``max_message_length``,
+            as :class:`rstream.stream.PublisherOptions` explains them.
     Raises:
         ConfigError: an argument cannot be used, or this release does not serve it.
         DriverError: there is no driver, or it refused the channel.
@@ -118,7 +119,8 @@ def publisher_address(
     Raises:
         ConfigError: an argument cannot be used.
     """
-    stream, uri, number = resolve_address(name, chosen.channel, chosen.stream_id, is_publisher=True)
+    channel = with_link_options(chosen.channel, is_publisher=True, cc=chosen.cc, mtu=chosen.mtu)
+    stream, uri, number = resolve_address(name, channel, chosen.stream_id, is_publisher=True)
     _check_waits(chosen, uri)
     return {
         "name": stream,
@@ -198,9 +200,9 @@ def subscriber(
         type: the type of the objects; it chooses the codec (:func:`rstream.codecs.codec_for`).
         codec: overrides ``type``: a codec, its name (``"raw"``, ``"msgpack"``, ``"numpy"``,
             ``"arrow"``), or a type.
-        options: ``channel``, ``stream_id``, ``prefetch``, ``on_slow``, ``on_lost``, ``on_gap``,
-            ``stays``, ``max_message_length``, ``limits``, ``dir`` and ``client``, as
-            :class:`rstream.stream.SubscriberOptions` explains them.
+        options: ``channel``, ``stream_id``, ``rcv_wnd``, ``cc``, ``prefetch``, ``on_slow``,
+            ``on_lost``, ``on_gap``, ``stays``, ``max_message_length``, ``limits``, ``dir`` and
+            ``client``, as :class:`rstream.stream.SubscriberOptions` explains them.
     Raises:
         ConfigError: an argument cannot be used, or this release does not serve it.
         DriverError: there is no driver, or it refused the channel.
@@ -228,9 +230,10 @@ def reader_opener(
     Raises:
         ConfigError: an argument cannot be used.
     """
-    stream, uri, number = resolve_address(
-        name, chosen.channel, chosen.stream_id, is_publisher=False
+    channel = with_link_options(
+        chosen.channel, is_publisher=False, rcv_wnd=chosen.rcv_wnd, cc=chosen.cc
     )
+    stream, uri, number = resolve_address(name, channel, chosen.stream_id, is_publisher=False)
     has_queue = queue_of(chosen.on_slow) is not None
     _check_losses(chosen.on_lost, chosen.on_gap)
     check_trust(codec, uri)

@@ -71,6 +71,10 @@ class PublisherOptions(SendOptions, total=False):
         channel: the channel to send on. None (default): shared memory. In UDP the endpoint is the
             *reader's* address.
         stream_id: replaces the stream id made from the name.
+        cc: ``"path"``: over UDP to one reader the sender follows the path (docs/reference/
+            channels.md) instead of the reader's window alone. None (default): as the channel says.
+        mtu: longest datagram over UDP, in bytes, 64 to 65504, or a text such as ``"8k"``. None
+            (default): as the channel says, else as the driver's option ``mtu-length`` says.
         dir: driver directory. None (default): ``$RSTREAM_DIR``, else
             ``/dev/shm/rstream-<user>``.
         client: use this client instead of the process's own. Then a lost driver is an error, and
@@ -79,6 +83,8 @@ class PublisherOptions(SendOptions, total=False):
 
     channel: Channel | str | None
     stream_id: int | None
+    cc: str | None
+    mtu: int | str | None
     dir: str | None
     client: Client | None
 
@@ -90,6 +96,12 @@ class SubscriberOptions(TypedDict, total=False):
         channel: the channel to read. None (default): shared memory. In UDP the endpoint is the
             address to bind here.
         stream_id: replaces the stream id made from the name.
+        rcv_wnd: how far a publisher may be ahead of this reader over UDP, in bytes, 256 to 1 GiB,
+            or a text such as ``"8m"``; at most half a term. A socket that is granted less bounds it
+            (docs/reference/channels.md). None (default): as the channel says, else 128 KiB, or half
+            a term for a publisher that follows the path.
+        cc: the law of that window over UDP: ``"static"``, ``"cubic"`` or ``"auto"``. None
+            (default): as the channel says, else as the driver's option ``congestion-control`` says.
         prefetch: most messages that publishers are asked for ahead of what this reader has
             consumed, and that are handed over at once; 1 to 65536. ``"auto"`` (default) asks for
             512 to 65536, as the drain and the round trip need it, and hands over 256 at once.
@@ -131,6 +143,8 @@ class SubscriberOptions(TypedDict, total=False):
 
     channel: Channel | str | None
     stream_id: int | None
+    rcv_wnd: int | str | None
+    cc: str | None
     prefetch: Prefetch
     on_slow: policy.SlowPolicy
     on_lost: OnLost
@@ -153,6 +167,8 @@ class PublisherSettings:
     max_message_length: int = MESSAGE_LENGTH
     channel: Channel | str | None = None
     stream_id: int | None = None
+    cc: str | None = None
+    mtu: int | str | None = None
     dir: str | None = None
     client: Client | None = None
 
@@ -166,6 +182,8 @@ class SubscriberSettings:
 
     channel: Channel | str | None = None
     stream_id: int | None = None
+    rcv_wnd: int | str | None = None
+    cc: str | None = None
     prefetch: Prefetch = "auto"
     on_slow: policy.SlowPolicy = policy.Block()
     on_lost: OnLost = "raise"
