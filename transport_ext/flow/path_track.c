@@ -45,17 +45,16 @@ static rsti_path_mark_t *mark_at(const rsti_path_track_t *track, int64_t number)
     return &track->marks[number & (RSTI_PATH_MARKS - 1)];
 }
 
-/* A full ring keeps its first marks, and the last one moves. */
 static void set_mark(rsti_path_track_t *track, int64_t sent_ns)
 {
-    if (track->tail - track->head >= RSTI_PATH_MARKS) {
-        track->tail--;
-    }
+    const bool is_full = track->tail - track->head >= RSTI_PATH_MARKS;
+    track->tail -= is_full;
     *mark_at(track, track->tail++) = (rsti_path_mark_t){.position = track->position,
         .sent_ns = sent_ns,
         .sent_bytes = track->sent_bytes,
         .received = track->item_count > 0 ? track->item.received : UNKNOWN,
-        .clock_ns = track->item.clock_ns};
+        .clock_ns = track->item.clock_ns,
+        .has_moved = is_full};
 }
 
 void rsti_path_track_on_sent(rsti_path_track_t *track, int64_t position, int64_t bytes,
@@ -145,6 +144,7 @@ static rsti_path_mark_t between(const rsti_path_track_t *track, int64_t number, 
         .clock_ns = below->clock_ns};
     if (number + 1 < track->tail) {
         mark = *mark_at(track, number + 1);
+        mark.has_moved = mark.has_moved && share < 1.0;
     }
     mark.sent_ns = below->sent_ns + (int64_t)(share * (double)(mark.sent_ns - below->sent_ns));
     mark.sent_bytes = below->sent_bytes
@@ -237,10 +237,12 @@ bool rsti_path_track_on_item(rsti_path_track_t *track, const rsti_path_item_t *t
     if (sample->is_resend) {
         mark = mark_of_bytes(track, track->sent_bytes - rsti_path_under_way(track));
     }
-    const int64_t held_ns = sample->is_resend ? item.fresh_ns : item.hold_ns;
-    sample->rtt_ns = rsti_clamp_i64(track->now_ns - mark.sent_ns - held_ns, 0,
-        RSTI_PATH_RTT_MAX_NS);
-    sample->bandwidth = bandwidth_of(&track->item, &mark);
+    if (!mark.has_moved) {
+        const int64_t held_ns = sample->is_resend ? item.fresh_ns : item.hold_ns;
+        sample->rtt_ns = rsti_clamp_i64(track->now_ns - mark.sent_ns - held_ns, 0,
+            RSTI_PATH_RTT_MAX_NS);
+        sample->bandwidth = bandwidth_of(&track->item, &mark);
+    }
     track->heard_ns = track->now_ns;
     track->item_count++;
     track->silence_count = 0;

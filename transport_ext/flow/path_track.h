@@ -16,7 +16,8 @@
  *
  * Marks are kept in a ring, allocated once. A mark is set for each run, but at most
  * RSTI_PATH_MARKS / 4 in what may be under way; between two marks the time is interpolated. A pause
- * ends with a mark, and so does a row of resends or of new data.
+ * ends with a mark, and so does a row of resends or of new data. A full ring keeps its first marks,
+ * and the last one moves: what was sent between the two last ones gives no round trip.
  *
  * When the end of the data was lost, resends move highest. Which of the sendings arrived is unknown
  * then, so it counts as a resend: what was received has left the network, and no more.
@@ -31,7 +32,7 @@
 
 #include "flow/path_arrival.h"
 
-#define RSTI_PATH_MARKS 512 /* a power of two; 20 KiB */
+#define RSTI_PATH_MARKS 512 /* a power of two; 24 KiB */
 #define RSTI_PATH_SILENCE_NS INT64_C(20000000)
 #define RSTI_PATH_RTT_MAX_NS INT64_C(10000000000)
 #define RSTI_PATH_BANDWIDTH_MAX INT64_C(1000000000000)
@@ -41,6 +42,7 @@ typedef struct rsti_path_mark_t {
     int64_t sent_ns;
     int64_t sent_bytes; /* in total, with resends, after it */
     int64_t received, clock_ns; /* in the newest item at that time */
+    bool has_moved; /* when what lies below it was sent is not known */
 } rsti_path_mark_t;
 
 typedef struct rsti_path_track_t {

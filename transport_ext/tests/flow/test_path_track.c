@@ -262,6 +262,26 @@ TEST(the_ring_of_marks_is_bounded)
     CHECK_EQ(sample.rtt_ns, 6 * MS - 10 * RSTI_PATH_MARKS * US);
 }
 
+/* More is under way than the ring has marks for, as after a time without a limit. What was sent
+ * before the last mark moved was sent sooner than that mark says: no round trip is too short. */
+TEST(a_full_ring_gives_no_round_trip_that_is_too_short)
+{
+    begin();
+    const int64_t burst = 2 * RSTI_PATH_MARKS;
+    for (int64_t i = 1; i <= burst; i++) {
+        rsti_path_track_on_sent(&track, i * 100, 100, FINE, i * US);
+    }
+    rsti_path_track_on_sent(&track, (burst + 1) * 100, 100, FINE, 100 * MS);
+    for (int64_t i = 1; i <= burst; i++) {
+        CHECK(take(item_at(i * 100, i * 100, i), 101 * MS));
+        CHECK(sample.rtt_ns == 0 || sample.rtt_ns >= 101 * MS - i * US);
+    }
+    CHECK_EQ(sample.rtt_ns, 0);
+    CHECK_EQ(sample.received, 100);
+    CHECK(take(item_at((burst + 1) * 100, (burst + 1) * 100, burst + 1), 101 * MS));
+    CHECK_EQ(sample.rtt_ns, 1 * MS);
+}
+
 static int64_t wild(rsti_rng_t *rng, int64_t near)
 {
     const double unit = rsti_rng_unit(rng);
@@ -312,4 +332,5 @@ CHECK_MAIN(RUN(an_item_gives_round_trip_bandwidth_and_what_is_under_way),
     RUN(what_cannot_be_is_refused_and_counted), RUN(no_more_is_missing_than_was_sent),
     RUN(a_new_image_counts_from_0), RUN(an_older_item_changes_nothing),
     RUN(more_than_was_sent_is_clamped), RUN(resends_of_the_end_count_as_resends),
-    RUN(silence_frees_what_is_under_way), RUN(the_ring_of_marks_is_bounded), RUN(no_item_breaks_it))
+    RUN(silence_frees_what_is_under_way), RUN(the_ring_of_marks_is_bounded),
+    RUN(a_full_ring_gives_no_round_trip_that_is_too_short), RUN(no_item_breaks_it))
