@@ -17,11 +17,20 @@ __all__ = (
     "check_subscription",
     "check_timeout",
     "is_whole",
+    "short",
 )
 
 _SIGNALS: Final = ("on_subscribe", "on_next", "on_error", "on_complete")
 _CALLS: Final = ("request", "cancel")
 _INT32: Final = range(-(2**31), 2**31)
+
+
+def short(value: object) -> str:
+    """The ``repr`` of a value for an error text: at most 80 characters, and its closing quote or
+    bracket.
+    """
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:78]}…{text[-1]}"
 
 
 def is_whole(value: object) -> bool:

@@ -310,6 +310,7 @@ class ClosedError(TransportError):
     """It was closed on this side."""
 
     default_code = "RST_ECLOSED"
+    default_hint = "open a new one, or close this one later"
 
 
 class PublisherLost(TransportError):

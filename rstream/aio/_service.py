@@ -12,6 +12,7 @@ import anyio
 import anyio.lowlevel
 
 from rstream import abc
+from rstream._checks import short
 from rstream.aio._sleeper import Sleeper
 from rstream.aio._thread_call import ThreadCall
 from rstream.errors import ClosedError, DriverError, RStreamError
@@ -53,8 +54,8 @@ async def serve(service: Service[Any, Any]) -> None:
     """
     if not isinstance(service, Service):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(
-            f"rstream.aio.serve({service!r:.80}): must be a service, as @rstream.serve(name) makes "
-            "of a function"
+            f"rstream.aio.serve({short(service)}): must be a service, as @rstream.serve(name) "
+            "makes of a function"
         )
     while not service.is_closing:
         desk = await ThreadCall(service.open_desk, lambda made: made.close(0)).result()

@@ -75,7 +75,8 @@ def decode_error(format_name: str, index: int, message: Buffer, error: Exception
     data = memoryview(message)
     return CodecError(
         f"message {index} of the batch ({data.nbytes} bytes, begins {bytes(data[:16])!r}) "
-        f"is no {format_name}: {error}"
+        f"is no {format_name}: {error}",
+        hint="open the publisher and the reader with the same type and codec",
     )
 
 

@@ -18,6 +18,7 @@ from typing import (
 )
 
 from rstream import _core
+from rstream._checks import short
 from rstream._facts import COPIED_MAX
 from rstream._process import raise_of_handler
 from rstream.codecs import _frame
@@ -124,7 +125,7 @@ class _Msgpack(Generic[T]):
         if self._accepted.takes(obj, self._as_read):
             return
         raise CodecError(
-            f"expected {self._accepted}, got {name_of(type(obj))}: {_short(obj)}",
+            f"expected {self._accepted}, got {name_of(type(obj))}: {short(obj)}",
             hint=f"send what the publisher was opened for, or open it for {name_of(type(obj))}",
         )
 
@@ -237,11 +238,6 @@ class _Msgpack(Generic[T]):
             if found is not NotImplemented:
                 return found
         return obj if self._dec_hook is None else self._dec_hook(type_, obj)
-
-
-def _short(obj: object) -> str:
-    text = repr(obj)
-    return text if len(text) <= 80 else f"{text[:79]}…"
 
 
 @overload

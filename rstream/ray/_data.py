@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, Unpack
 from weakref import WeakKeyDictionary
 
-from rstream._checks import check_seconds, check_timeout, is_whole
+from rstream._checks import check_seconds, check_timeout, is_whole, short
 from rstream.errors import ConfigError
 from rstream.ray._rows import Rebatched, check_schema, in_format, table_of
 from rstream.ray._targets import Target, target_of
@@ -216,7 +216,7 @@ def iter_batches(
     made = in_format(batch_format)
     if isinstance(source, type) or not hasattr(getattr(source, "source", source), "in_hand"):
         raise TypeError(
-            f"iter_batches({source!r:.80}): must be a reading end, such as "
+            f"iter_batches({short(source)}): must be a reading end, such as "
             "rstream.ray.reader(name) or rstream.subscriber(name)"
         )
     return map(made, _batches(source, iter(source), batch_size, schema))

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, Unpack
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 from rstream import _core
+from rstream._checks import short
 from rstream.errors import ConfigError
 from rstream.ray._deaths import ActorWatch
 from rstream.stream._options import PREFETCH
@@ -139,7 +140,7 @@ class StreamHandle:
             raise
         except Exception as error:
             raise ConfigError(
-                f"not a stream handle: {text!r:.80} ({error})",
+                f"not a stream handle: {short(text)} ({error})",
                 hint="str(handle) makes the text: rstream://host:port/name?v=3&id=...",
             ) from error
 
@@ -314,7 +315,7 @@ def check_distinct(handles: Sequence[StreamHandle]) -> None:
 
 def _no_handle(given: object) -> ConfigError:
     return ConfigError(
-        f"{given!r:.80} is no stream handle",
+        f"{short(given)} is no stream handle",
         hint="endpoint.handle is one; StreamHandle.from_text(text) makes one of its text",
     )
 

@@ -19,6 +19,7 @@ import time
 import weakref
 from typing import TYPE_CHECKING, Any, Final
 
+from rstream._checks import short
 from rstream._condition import Event
 from rstream._facts import fullest
 from rstream.driver import watch_loop
@@ -202,7 +203,7 @@ def export_metrics(end: Endpoint, *, actor: str | None = None) -> None:
     global _exporter
     if not isinstance(end, Endpoint):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ConfigError(
-            f"{end!r:.80} is no endpoint",
+            f"{short(end)} is no endpoint",
             hint="export what rstream.ray.reader() returned, in the process that opened it; of a "
             "handle's writers `rstream metrics` has the counters",
         )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from rstream._checks import short
+
 
 def through_stream(node: Any, *, trusted_network: bool = False, dir: str | None = None) -> Any:
     """Have the value of a node of a Ray Compiled Graph go through a stream. Alpha.
@@ -34,7 +36,7 @@ def through_stream(node: Any, *, trusted_network: bool = False, dir: str | None 
 
     if isinstance(node, type) or not hasattr(node, "type_hint"):
         raise TypeError(
-            f"rstream.ray.through_stream({node!r:.80}): must be a node of a graph, such as "
+            f"rstream.ray.through_stream({short(node)}): must be a node of a graph, such as "
             "actor.method.bind(value)"
         )
     node.type_hint = RstreamChannelType(trusted_network=trusted_network, dir=dir)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from reactivex import Observable, abc
 from reactivex.disposable import Disposable
 
+from rstream._checks import short
 from rstream.rx._subscribing import Gate
 from rstream.stream import Subscriber, _tally
 from rstream.stream._tally import Place, Tally
@@ -45,7 +46,7 @@ def from_endpoint(endpoint: EndpointLike) -> Observable[Any]:
     """
     if isinstance(endpoint, type) or not callable(getattr(endpoint, "start", None)):
         raise TypeError(
-            f"from_endpoint({endpoint!r:.80}): must be an endpoint, such as "
+            f"from_endpoint({short(endpoint)}): must be an endpoint, such as "
             "rstream.ray.reader(name); from_stream(name) reads a stream without one"
         )
 

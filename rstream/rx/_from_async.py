@@ -11,6 +11,7 @@ from reactivex import Observable, abc
 from reactivex.disposable import Disposable
 
 from rstream import policy
+from rstream._checks import short
 from rstream.errors import ClosedError
 from rstream.rx._drain import Drain
 from rstream.rx._ends import tell_end
@@ -68,7 +69,7 @@ def from_async_iterable(
     check_capacity("from_async_iterable", "capacity", capacity)
     if isinstance(iterable, type) or not hasattr(iterable, "__aiter__"):
         raise TypeError(
-            f"from_async_iterable({iterable!r:.80}): must be an async iterable, such as what an "
+            f"from_async_iterable({short(iterable)}): must be an async iterable, such as what an "
             "async generator function returns; reactivex.from_iterable takes plain iterables"
         )
 

@@ -6,7 +6,7 @@ import os
 import threading
 from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, TypeVar
 
-from rstream._checks import is_whole
+from rstream._checks import is_whole, short
 from rstream._pickling import refuse_pickling
 from rstream._process import is_inherited, quiet_when_torn_down, raise_interrupt
 from rstream._unclosed import call_site, warn_unclosed
@@ -87,7 +87,7 @@ class Caller(Generic[A]):
                 raise CodecError(
                     f"{self._where}: the query: {error.args[0]}", hint=error.hint
                 ) from error
-            raise CodecError(f"{self._where}: the query {query!r:.100}: {error}") from error
+            raise CodecError(f"{self._where}: the query {short(query)}: {error}") from error
 
     def _encode(self, query: Any) -> bytes:
         with self._codec_lock:

@@ -28,6 +28,7 @@ import rstream.codecs  # pyright: ignore[reportUnusedImport] - decision 90
 import rstream.ledger  # pyright: ignore[reportUnusedImport] - decision 90
 import rstream.ray  # pyright: ignore[reportUnusedImport] - decision 90
 import rstream.stream  # noqa: F401  # pyright: ignore[reportUnusedImport] - decision 90
+from rstream._checks import short
 from rstream.ledger import Marks, marks_of
 from rstream.spark._frames import Sent, foreach_batch, send
 from rstream.spark._options import OPTIONS
@@ -66,7 +67,7 @@ def register(spark: SparkSession) -> None:
 
     if isinstance(spark, type) or not hasattr(spark, "dataSource"):
         raise TypeError(
-            f"rstream.spark.register: {spark!r:.80} is no session of Spark; give what "
+            f"rstream.spark.register: {short(spark)} is no session of Spark; give what "
             "SparkSession.builder.getOrCreate() returns"
         )
     spark.dataSource.register(RstreamDataSource)

@@ -19,6 +19,7 @@ import pickle
 import uuid
 from typing import TYPE_CHECKING, Any
 
+from rstream._checks import short
 from rstream.errors import ConfigError, RStreamError
 from rstream.ray._handle import handles_of
 from rstream.spark import _commit, _task
@@ -117,8 +118,8 @@ def foreach_batch(
 def _check_frame(where: str, df: object) -> None:
     if isinstance(df, type) or not callable(getattr(df, "mapInArrow", None)):
         raise TypeError(
-            f"{where}: {df!r:.80} is no data frame of Spark; make one of a table or a list of rows:"
-            " session.createDataFrame(rows)"
+            f"{where}: {short(df)} is no data frame of Spark; make one of a table or a list of "
+            "rows: session.createDataFrame(rows)"
         )
 
 

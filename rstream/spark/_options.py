@@ -8,6 +8,7 @@ import json
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from rstream import rate as rates
+from rstream._checks import short
 from rstream.errors import ConfigError
 from rstream.ray._handle import StreamHandle, check_distinct
 
@@ -188,7 +189,7 @@ def _partition_map(options: dict[str, str], routing: str, handles: int) -> dict[
     found = cast("dict[str, Any]", given)
     if type(given) is not dict or any(type(index) is not int for index in found.values()):
         raise ConfigError(
-            f'rstream sink: option "partitionMap" is {given!r:.80}: give a JSON object of values '
+            f'rstream sink: option "partitionMap" is {short(found)}: give a JSON object of values '
             'and indexes of handles, {"AA": 0, "DL": 1}'
         )
     if found and routing != "key":

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from rstream import _core
 from rstream._channel_hints import warn_of_unknown_keys
 from rstream._channel_uri import ChannelUri, name_of
-from rstream._checks import check_stream_id
+from rstream._checks import check_stream_id, short
 from rstream.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def check_name(name: str) -> str:
 
 def _no_name(name: object) -> ConfigError:
     return ConfigError(
-        f"stream name {name!r:.80}: give a text, or a stream id as an int",
+        f"stream name {short(name)}: give a text, or a stream id as an int",
         hint=f"did you mean type={name.__name__}?" if isinstance(name, type) else "",
     )
 

@@ -663,6 +663,15 @@ def test_what_a_handle_lacks_is_said(text, why):
         rstream.ray.StreamHandle.from_text(text)
 
 
+def test_a_text_beside_a_handle_is_refused_with_its_quotes(driver_dir, name):
+    with rstream.ray.reader(name, dir=driver_dir, udp=False) as end:
+        handle = end.handle
+    with pytest.raises(
+        ConfigError, match=r"^'rstream://.*…' is no stream handle; endpoint\.handle"
+    ):
+        rstream.ray.Group([handle, handle.to_text()])
+
+
 @pytest.mark.parametrize("given", [5, [5], "ticks", ["ticks"]], ids=str)
 @pytest.mark.parametrize(
     "take",

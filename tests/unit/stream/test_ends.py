@@ -143,7 +143,7 @@ def test_a_closed_publisher_says_so(driver_dir, name, act):
     publisher.close()
     publisher.close()
     arguments = {"wait_consumed": (), "fail": ("a reason",), "send": (1,)}[act]
-    with pytest.raises(ClosedError, match="this publisher is closed"):
+    with pytest.raises(ClosedError, match="this publisher is closed; open a new one"):
         getattr(publisher, act)(*arguments)
 
 
