@@ -519,7 +519,8 @@ class Group:
                 raise BackPressured(
                     f"{self!r}: item {item.number}: {names} had no room in time; "
                     f"{len(item.lanes) - len(left)} of {len(item.lanes)} members have it",
-                    hint="they are slower than this group, or stand still",
+                    hint="they are slower than this group, or stand still: look with "
+                    "`rstream why`, raise timeout_s, or open them with on_slow=",
                 )
             for lane in wanted:
                 if self._try(lane, item, min(left_s, PAUSE_S)):

@@ -228,7 +228,7 @@ class Desk:
             self.refused += 1
             error = BackPressured(
                 f"{self._outstanding} requests of this caller have no answer",
-                hint="the server's outstanding= allows no more",
+                hint="ask for less at a time, or raise the server's outstanding=",
             )
             self.fail(asked, error)
             return

@@ -202,7 +202,8 @@ class Line:
             )
         return BackPressured(
             f"{self.where}: no room for a request within {waited_s:.3g} s",
-            hint="the server is slower than its callers, or stands still",
+            hint="the server is slower than its callers, or stands still: raise timeout_s, or "
+            "ask for less at a time",
             channel=self.place.channel,
         )
 

@@ -48,20 +48,25 @@ T = TypeVar("T")
 
 #: Messages that send_many encodes and offers at once.
 CHUNK = 256
+#: What to do about readers that are slow.
+SLOW_HINT = (
+    "they are slower than this publisher, or stand still: look with `rstream why`, raise "
+    "timeout_s, or open them with on_slow="
+)
 #: What BackPressured says more, and its hint.
 HELD_TEXTS = {
-    HeldBy.WINDOW: ("", "they are slower than this publisher, or stand still"),
+    HeldBy.WINDOW: ("", SLOW_HINT),
     HeldBy.DEMAND: (
         ", and one has requested no more",
         "it must call request(n), or finish what it has taken",
     ),
     HeldBy.PATH: (
         ", and the path takes no more now (cc=path)",
-        "the link is slower than this publisher",
+        "the link is slower than this publisher: send less, or raise timeout_s",
     ),
     HeldBy.BUDGET: (
         ", and as much is under way as their driver grants this host",
-        "they are slower than this publisher, or stand still",
+        SLOW_HINT,
     ),
 }
 #: Seconds without a subscriber after which send logs that it waits.
