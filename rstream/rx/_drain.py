@@ -238,15 +238,16 @@ class Drain(Generic[T]):
         while most != 0:
             with queue.changed:
                 # RxPY stops the observer first, and then disposes what is before it.
-                items = [] if getattr(observer, "is_stopped", False) else queue.take_locked(1)
-                if not items:
+                if getattr(observer, "is_stopped", False) or not queue.take_up(1):
                     self._is_scheduled = False
                     is_end = queue.is_ended and not self._is_done
                     self._is_done |= is_end
                     break
                 place.tally, place.number = marks.given or NOWHERE
             try:
-                on_next(items[0])
+                taken, queue.taken = queue.taken, []
+                for item in taken:  # none: closed meanwhile
+                    on_next(item)
             except failures() as error:
                 self._fail(error)
                 return False
@@ -282,12 +283,13 @@ class Drain(Generic[T]):
             if self._deliverer is not None:
                 # Another thread delivers: look again, and wait for it.
                 return self._deliverer != here
-            items = queue.take_locked(1)
+            queue.take_up(1)
             self._place.tally, self._place.number = queue.marks.given or NOWHERE
             self._deliverer = here
         outer, _tally.here.place = _tally.here.place, self._place
         try:
-            for item in items:
+            taken, queue.taken = queue.taken, []
+            for item in taken:
                 self._observer.on_next(item)
         except failures() as error:
             self._fail(error)

@@ -69,6 +69,8 @@ class BoundedQueue(Generic[T]):
         self.is_ended = False  # the source has ended, or its policy failed
         self.is_closed = False
         self.error: Exception | None = None  # of the end
+        #: Taken and not handed on: by a call that goes on, or that a signal handler interrupted.
+        self.taken: list[T] = []
         #: Called after each change that the taker should see; not under the lock.
         self.on_change: Callable[[], None] = _nothing
         #: Called under the lock when items were taken, or nothing is wanted any more.
@@ -83,7 +85,7 @@ class BoundedQueue(Generic[T]):
         self.leave: Callable[[], None] = _nothing
 
     def __len__(self) -> int:
-        return len(self._queue)
+        return len(self._queue) + len(self.taken)
 
     @property
     def lost(self) -> int:
@@ -93,13 +95,13 @@ class BoundedQueue(Generic[T]):
     @property
     def is_over(self) -> bool:
         """Whether nothing is left but the end."""
-        return self.is_closed or (self.is_ended and not len(self._queue))
+        return self.is_closed or (self.is_ended and not len(self))
 
     def statistics(self) -> dict[str, int | float | bool]:
         """The same names as of a stream's subscriber."""
         queue = self._queue
         return {
-            "waiting": len(queue),
+            "waiting": len(self),
             "capacity": queue.capacity,
             "dropped": queue.dropped,
             "conflated": queue.conflated,
@@ -181,7 +183,7 @@ class BoundedQueue(Generic[T]):
                         "%s: %d items have waited for %.0f s, and nobody takes them: is the "
                         "scheduler running, and has it a free thread?",
                         self.what,
-                        len(self._queue),
+                        len(self),
                         time.monotonic() - since_s,
                     )
         finally:
@@ -204,22 +206,38 @@ class BoundedQueue(Generic[T]):
 
     # ---- the taker's side ----
 
-    def take(self, limit: int) -> list[T]:
-        """Take up to ``limit`` items, oldest first; never waits."""
-        with self.changed:
-            return self.take_locked(limit)
+    def take_up(self, limit: int) -> list[T]:
+        """Take up to ``limit`` items, oldest first, into ``taken``, and return that; never waits.
+        Under the lock. What an interrupted call has left there comes first, and alone.
 
-    def take_locked(self, limit: int) -> list[T]:
-        """The same for a caller that holds the lock."""
-        items: list[T] = self._queue.take(limit)
-        self.marks.take(len(items))
-        if items and self.on_room is not _nothing:
+        The caller empties ``taken`` without a call before it hands the items on: so no signal
+        handler that raises loses one.
+        """
+        if self.is_closed:
+            return []
+        queue, marks = self._queue, self.marks
+        if not self.taken:
+            self.taken = queue.take(limit)
+            if not self.taken:
+                marks.take(0)
+        left = len(queue)
+        count = len(marks.waiting) - left  # the marks follow, also after an interrupt between
+        if count > 0:
+            marks.take(count)
+        if self.taken and self.on_room is not _nothing:
             self.on_room()
-        if self._is_held and len(self._queue) <= self._low:
+        if self._is_held and left <= self._low:
             self._is_held = False
             if self._waiting_producers:
                 self.changed.notify_all()
-        return items
+        return self.taken
+
+    def _give_up(self, mark: Mark | None) -> None:
+        """What was taken and not handed on counts as held."""
+        self.marks.block(mark)
+        taken, self.taken = self.taken, []
+        if not taken:  # its taker was faster
+            self.marks.unblock(mark)
 
     def dispose(self) -> None:
         """Close, leave the source, and let the readers behind it count. Idempotent."""
@@ -232,6 +250,9 @@ class BoundedQueue(Generic[T]):
         mind until the source was left.
         """
         with self.changed:
+            if self.taken and not self.is_closed:
+                self.take_up(0)
+                self._give_up(self.marks.given)
             self.is_closed = True
             self.marks.close()
             self._queue.take(len(self._queue))

@@ -122,21 +122,23 @@ class AsyncItemsIterator(AsyncIterator[T], Generic[T]):
             self._left_of_turn = ITEMS_PER_TURN
             await self._waker.give_turn()
         while True:
-            # Nothing is awaited between taking an item and returning it: none is lost.
-            items = queue.take(1)
-            if not items:
-                self._waker.arm()
-                items = queue.take(1)
-            if items:
+            with queue.changed:
+                is_there = queue.take_up(1)
+                if not is_there:
+                    self._waker.arm()
+            if is_there:
                 self._left_of_turn -= 1
                 self._left_of_part -= 1
-                if not self._left_of_part:
+                if self._left_of_part <= 0:
                     self._count_part()
-                return items[0]
+            # Nothing is awaited or called between taking an item and returning it: none is lost.
+            taken, queue.taken = queue.taken, []
+            if taken:
+                return taken[0]
             queue.marks.settle()
             if queue.is_over:
-                error, queue.error = queue.error, None
                 self._dispose()
+                error, queue.error = queue.error, None
                 if error is not None:
                     raise error
                 raise StopAsyncIteration

@@ -84,7 +84,8 @@ class ObservableReader(Subscriber[T], Generic[T]):
         self._bell: Bell | None = None  # of an event loop that watches
         self._queue.on_change = self._notify
         self._closed = False
-        self._taken: list[Mark | None] = []  # of the items of the last poll
+        # Of the items of the last poll, and of those that an interrupted poll has left to the next.
+        self._taken: list[Mark | None] = []
         subscribe_apart(self._queue, source, self._put)
 
     def __repr__(self) -> str:
@@ -117,19 +118,35 @@ class ObservableReader(Subscriber[T], Generic[T]):
         return self._take(min(demand, TAKE_MOST))
 
     def _take(self, limit: int) -> list[T]:
+        self._take_up(limit)
+        taken = self._queue.taken
+        self._queue.taken = taken[limit:]
+        return taken[:limit]  # no signal handler has run since it was taken
+
+    def fill(self, limit: int | None) -> None:
+        self._take_up(limit or self.prefetch)
+        queue = self._queue
+        rest, end = iter(queue.taken), len(queue.taken)
+        # In one step, as in _take.
+        self._rest, self._rest_end, self._base, self.is_given, queue.taken = rest, end, 0, True, []
+
+    def _take_up(self, limit: int) -> None:
+        """Take from the queue, unless a call that was interrupted has left something."""
         if self._closed:
             raise ClosedError(f"{self!r} is closed")
         queue = self._queue
         with queue.changed:
             self._is_woken = False
-            taken = list(islice(queue.marks.waiting, limit))
-            items = queue.take_locked(limit)
-            self._taken = taken[: len(items)]
-            error = queue.error if not items and not len(queue) else None
+            if queue.taken:
+                self._taken = self._taken[-len(queue.taken) :]
+                queue.marks.given = self._taken[0]
+            else:
+                self._taken = list(islice(queue.marks.waiting, limit))
+            queue.take_up(limit)
+            error = queue.error if not len(queue) else None
         queue.marks.settle()
         if error is not None:
             raise error
-        return items
 
     def consume(self, count: int) -> None:
         with self._queue.changed:

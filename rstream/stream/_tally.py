@@ -30,6 +30,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections import deque
 from contextlib import contextmanager
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 if TYPE_CHECKING:
@@ -485,12 +486,11 @@ class Marks(Holder):
     def take(self, count: int) -> None:
         """So many objects are handed on; those taken before are done."""
         waiting = self.waiting
-        if count == 1:
-            self.given = waiting.popleft()
-            return
         self.given = waiting[0] if count else None
-        for _ in range(count):
-            waiting.popleft()
+        if count == 1:
+            del waiting[0]
+        elif count:  # all in C: no signal handler runs between two of them
+            deque(map(deque[Any].popleft, repeat(waiting, count)), 0)
 
     def remove(self, mark: Mark | None) -> None:
         """This object is done, out of turn."""

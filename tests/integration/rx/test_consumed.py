@@ -8,15 +8,21 @@ import asyncio
 import contextlib
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
 from rstream import abc, stream
+from tests.interrupts import at_each_place
 from tests.support import in_thread, until
 
 reactivex = pytest.importorskip("reactivex")
 from reactivex import operators as ops  # noqa: E402
-from reactivex.scheduler import EventLoopScheduler, NewThreadScheduler  # noqa: E402
+from reactivex.scheduler import (  # noqa: E402
+    EventLoopScheduler,
+    NewThreadScheduler,
+    VirtualTimeScheduler,
+)
 from reactivex.subject import Subject  # noqa: E402
 
 from rstream import rx  # noqa: E402
@@ -541,3 +547,36 @@ def test_a_source_as_an_observable_in_front_of_a_queue(driver_dir, name):
         observer.gate.set()
         until(lambda: not publisher.is_connected)
         assert next_item(name, driver_dir) == STOP
+
+
+def test_an_interrupted_delivery_leaves_the_rest_to_the_next_reader(driver_dir, name):
+    """A signal handler raises at each place of it, in the thread of the program."""
+    got, scheduler, subscription = [], None, None
+    options = {"channel": "aeron:ipc?term-length=64k", "dir": driver_dir}
+
+    def begin():
+        nonlocal scheduler, subscription
+        got.clear()
+        scheduler = VirtualTimeScheduler()
+        source = rx.from_stream(name, **options).pipe(rx.observe_on_bounded(scheduler, 100))
+        subscription = source.subscribe(got.append)
+        until(lambda: publisher.is_connected)
+        publisher.send_many(range(3), timeout_s=WAIT_S)
+        time.sleep(0.01)  # they come to the queue
+
+    def check(where):
+        subscription.dispose()
+        until(lambda: not publisher.is_connected)
+        left = []
+        with stream.subscriber(name, **options) as reader:
+            publisher.send(3, timeout_s=WAIT_S)
+            while 3 not in left:
+                left.append(reader.get(timeout_s=WAIT_S))
+        assert got + left == [0, 1, 2, 3], where
+        until(lambda: not publisher.is_connected)
+        begin()
+
+    with stream.publisher(name, linger_s=0, **options) as publisher:
+        begin()
+        drain = str(Path(rx.__file__).parent / "_drain.py")
+        assert at_each_place(lambda: scheduler.start(), check, package=drain) > 10

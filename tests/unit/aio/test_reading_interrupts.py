@@ -361,3 +361,53 @@ def test_interrupts_of_a_worker_lose_no_job(driver_dir, name, loop, rng, face):
         assert not any(job.is_redelivered for job in got)
         loop.run(jobs.__aexit__(None, None, None))
         assert pub.wait_acknowledged(timeout_s=5)
+
+
+def observable_of(name, driver_dir, capacity):
+    """What a task iterates over: a stream behind a queue of Rx."""
+    rx = pytest.importorskip("rstream.rx", exc_type=ImportError)
+    source = rx.from_stream(name, channel=IPC, dir=driver_dir, prefetch=16)
+    return source.pipe(rx.to_async_iterable(capacity))
+
+
+async def begun(observable):
+    return aiter(observable)
+
+
+@pytest.mark.parametrize("capacity", [1, 64])
+def test_interrupts_of_an_iteration_over_an_observable_lose_nothing(
+    driver_dir, name, loop, rng, capacity
+):
+    got = []
+    options = {"channel": IPC, "dir": driver_dir, "linger_s": 0}
+    with stream.publisher(name, **options) as pub:
+        iteration = loop.run(begun(observable_of(name, driver_dir, capacity)))
+        until(lambda: pub.is_connected)
+        with sending(lambda number: pub.send(number, timeout_s=10)) as end:
+            for _ in loop.rounds():
+                before = len(got)
+                loop.interrupt(items(iteration, got, before + rng.randrange(1, 200)))
+                assert got[before:] == list(range(before, len(got)))
+            sent = end()
+        if len(got) < sent:
+            loop.run(items(iteration, got, sent))
+        assert got == list(range(sent))
+        loop.run(iteration.aclose())
+
+
+def test_an_interrupted_iteration_over_an_observable_leaves_the_rest(driver_dir, name, loop):
+    options = {"channel": IPC, "dir": driver_dir}
+    with stream.publisher(name, linger_s=0, **options) as pub:
+        for _ in loop.rounds():
+            got, left = [], []
+            iteration = loop.run(begun(observable_of(name, driver_dir, 64)))
+            until(lambda: pub.is_connected)
+            pub.send_many(range(MANY), timeout_s=5)
+            loop.interrupt(items(iteration, got, MANY))
+            loop.run(iteration.aclose())
+            until(lambda: not pub.is_connected)
+            with stream.subscriber(name, **options) as next_one:
+                pub.send(MANY, timeout_s=5)
+                while MANY not in left:
+                    left.append(next_one.get(timeout_s=2))
+            assert got + left == list(range(MANY + 1))
