@@ -20,7 +20,7 @@ import pytest
 
 import rstream
 from rstream import aio, policy, stream, work
-from rstream.errors import ClosedError
+from rstream.errors import ClosedError, ReadTimeout
 from tests.interrupts import Interrupt, own_garbage
 from tests.support import free_port, in_thread, until
 
@@ -94,13 +94,14 @@ class Loop:
         """End a task that was interrupted, and those that it has begun."""
         self.settle()
         self.was_cancelled = not task.done()
-        left = asyncio.all_tasks(self.loop)
-        for one in left:
-            one.cancel()
-        if left:
-            with suppress(Interrupt):
-                self.loop.run_until_complete(asyncio.wait(left, timeout=0.2))
-            self.settle()
+        for _ in range(2):  # the end of the interrupted task may stop the loop once more
+            left = asyncio.all_tasks(self.loop)
+            for one in left:
+                one.cancel()
+            if left:
+                with suppress(Interrupt, RuntimeError):
+                    self.loop.run_until_complete(asyncio.wait(left, timeout=0.2))
+                self.settle()
         for one in asyncio.all_tasks(self.loop):
             one._log_destroy_pending = False
             with suppress(RuntimeError):  # a scope of anyio wants its task
@@ -168,7 +169,7 @@ def subscriber(source):
 @contextmanager
 def sending(send):
     """A thread sends numbers in small groups, with pauses; yields a function that ends it and
-    returns how many were sent.
+    returns how many were sent. It calls ``read`` meanwhile, where a send needs a reader.
     """
     sent, is_over = 0, False
 
@@ -180,9 +181,11 @@ def sending(send):
             sent += 20
             time.sleep(0.0005)
 
-    def end():
+    def end(read=None):
         nonlocal is_over
         is_over = True
+        while read is not None and thread.is_alive():
+            read()
         thread.join(15)
         assert not thread.is_alive()
         return sent
@@ -347,6 +350,10 @@ def test_after_interrupts_of_requests_the_next_one_is_answered(driver_dir, name,
 def test_interrupts_of_a_worker_lose_no_job(driver_dir, name, loop, rng, face):
     got = []
 
+    async def read():
+        with suppress(ReadTimeout):
+            got.append(await jobs.get(timeout_s=0.01))
+
     async def opened():
         return await aio.work_subscriber(name, dir=driver_dir, prefetch=8)
 
@@ -355,7 +362,7 @@ def test_interrupts_of_a_worker_lose_no_job(driver_dir, name, loop, rng, face):
         with sending(lambda number: pub.send(number, timeout_s=10)) as end:
             for _ in loop.rounds():
                 loop.interrupt(face(jobs, got, len(got) + rng.randrange(1, 200)))
-            sent = end()
+            sent = end(lambda: loop.run(read()))
         loop.run(get(jobs, got, sent))
         assert [job.item for job in got] == list(range(sent))
         assert not any(job.is_redelivered for job in got)
