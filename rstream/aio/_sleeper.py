@@ -82,10 +82,10 @@ async def _sleep_in_asyncio(
 
 
 def _watch(loop: asyncio.AbstractEventLoop, descriptor: int, woken: asyncio.Future[bool]) -> None:
-    try:
-        loop.add_reader(descriptor, _wake, woken, True)
-    except FileNotFoundError:  # the loop knew a closed one of this number, and has forgotten it
-        loop.add_reader(descriptor, _wake, woken, True)
+    # What an interrupted call has left may name a descriptor that was closed. add_reader would
+    # trust it, and tell epoll nothing of the new descriptor of that number.
+    loop.remove_reader(descriptor)
+    loop.add_reader(descriptor, _wake, woken, True)
 
 
 def _wake(woken: asyncio.Future[bool], is_readable: bool) -> None:

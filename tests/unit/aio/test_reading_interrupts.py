@@ -11,6 +11,7 @@ task is cancelled, and closed if that does not end it.
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import time
 from contextlib import contextmanager, suppress
@@ -20,6 +21,7 @@ import pytest
 
 import rstream
 from rstream import aio, policy, stream, work
+from rstream.aio._sleeper import Sleeper
 from rstream.errors import ClosedError, ReadTimeout
 from tests.interrupts import Interrupt, own_garbage
 from tests.support import free_port, in_thread, until
@@ -418,3 +420,43 @@ def test_an_interrupted_iteration_over_an_observable_leaves_the_rest(driver_dir,
                 while MANY not in left:
                     left.append(next_one.get(timeout_s=2))
             assert got + left == list(range(MANY + 1))
+
+
+class Rung:
+    """A descriptor that is readable, and says so only when it is watched."""
+
+    def __init__(self):
+        self.descriptor = os.eventfd(1)
+
+    def fileno(self):
+        return self.descriptor
+
+    def arm(self):
+        return False
+
+    def disarm(self):
+        pass
+
+    def wake(self):
+        pass
+
+
+def test_what_an_interrupted_call_of_the_loop_leaves_hides_no_descriptor():
+    """epoll has the descriptor and the loop does not; and the loop has a closed one, of the number
+    that the next one gets.
+    """
+    watched = Rung()
+
+    async def sleep():
+        loop = asyncio.get_running_loop()
+        loop.add_reader(watched.fileno(), print)
+        loop._selector._fd_to_key.pop(watched.fileno())
+        closed = os.eventfd(0)
+        loop.add_reader(closed, print)
+        os.close(closed)
+        return await Sleeper().sleep(watched, 2.0)
+
+    try:
+        assert asyncio.run(sleep())
+    finally:
+        os.close(watched.fileno())
