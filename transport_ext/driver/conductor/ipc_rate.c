@@ -117,7 +117,9 @@ int64_t rsti_ipc_rate_wake_position(const rsti_ipc_rate_t *state)
     }
     const int64_t in_look = (int64_t)rsti_clamp_double(fill->drain * (double)LOOK_NS / 1e9,
         STEP_LEAST, (double)RSTI_BUFFER_MAX);
-    return fill->consumed + rsti_max_i64(fill->set_point / 4, in_look);
+    const int64_t position = fill->consumed + rsti_max_i64(fill->set_point / 4, in_look);
+    /* An empty queue ends an overload, however short the queue was: else the rate stays down. */
+    return fill->is_reporting ? rsti_min_i64(position, fill->received) : position;
 }
 
 int64_t rsti_ipc_rate_due_ns(const rsti_ipc_rate_t *state, bool is_held)

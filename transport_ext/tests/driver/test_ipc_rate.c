@@ -340,11 +340,34 @@ TEST(the_conductor_sleeps_when_nothing_moves)
     harness_close(world.h);
 }
 
+/* Its publisher may have written a long message beyond the limit, and would pay for it at the least
+ * rate for seconds. */
+TEST(the_end_of_a_short_overload_is_seen)
+{
+    static const int64_t slow = MB / 10;
+    world_t world = open_world("aeron:ipc?term-length=1m|rs-rate=adaptive");
+    become_rstream(world.h);
+    run_readers(&world, &slow, 1, 8 * SECOND);
+    const rsti_ipc_publication_t *publication = (const void *)world.base;
+    const int64_t *wake = &world.base->file.log.metadata->ext.conductor_position;
+    int reporting = 0;
+    for (int i = 0; i < 100; i++) {
+        run_ms(&world, &slow, 1);
+        advance_alive(world.h, MS / 10, MS / 10);
+        CHECK(world.position - *position_of(&world, 0) < 4096 + FRAME);
+        reporting += publication->rate.fill.is_reporting;
+        CHECK(!publication->rate.fill.is_reporting || *wake <= world.position);
+    }
+    CHECK(reporting > 50);
+    harness_close(world.h);
+}
+
 CHECK_MAIN(RUN(a_slow_reader_gets_a_queue_of_the_target_delay),
     RUN(the_other_laws_that_listen_act_too), RUN(a_reader_that_becomes_fast_is_held_back_no_more),
     RUN(the_window_of_a_reader_that_takes_nothing_can_be_filled),
     RUN(the_slowest_of_several_readers_counts), RUN(an_untethered_reader_does_not_count),
     RUN(tether_false_counts_beside_eviction), RUN(only_laws_that_listen_have_counters),
     RUN(the_driver_s_option_is_the_law_of_channels_without_one), RUN(another_law_while_running),
-    RUN(each_report_is_counted), RUN(the_limit_falls_with_the_rate),
+    RUN(each_report_is_counted), RUN(the_end_of_a_short_overload_is_seen),
+    RUN(the_limit_falls_with_the_rate),
     RUN(the_conductor_sleeps_when_nothing_moves))
