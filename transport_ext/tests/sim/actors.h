@@ -278,6 +278,8 @@ void sim_driver_invariants_init(void);
 void sim_driver_invariants_check(void);
 int64_t sim_driver_counter_count(const rst_driver_t *driver);
 int64_t sim_driver_log_count(const rst_driver_t *driver);
+/* When the sender's pass began; 0: the driver of that process is closing. */
+int64_t sim_driver_send_pass_ns(int32_t process_id);
 
 /* user_counters.c: counters that outlive the clients that made them, and their final values. */
 void sim_user_counters_init(void);

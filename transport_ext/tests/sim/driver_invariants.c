@@ -5,6 +5,7 @@
 #include "driver/conductor/subscription.h"
 #include "driver/receiver/image.h"
 #include "driver/sender/network_publication.h"
+#include "driver/sender/sender_state.h"
 #include "tests/sim/actors.h"
 #include "tests/sim/world.h"
 
@@ -268,4 +269,15 @@ int64_t sim_driver_log_count(const rst_driver_t *driver)
     const rsti_conductor_t *conductor = driver->conductor;
     return (int64_t)(conductor->ipc_publications.count + conductor->publications.count
         + conductor->images.count + conductor->freed_logs.count);
+}
+
+int64_t sim_driver_send_pass_ns(int32_t process_id)
+{
+    for (int32_t i = 0; i < actors.driver_count; i++) {
+        const sim_driver_t *driver = &actors.drivers[i];
+        if (driver->driver != NULL && driver->process->id == process_id) {
+            return driver->driver->sender->now_ns;
+        }
+    }
+    return 0;
 }

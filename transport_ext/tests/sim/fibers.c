@@ -212,7 +212,6 @@ void sim_fiber_read_clock(void)
         if (++current->clock_reads >= CLOCK_READS_MAX) {
             to_scheduler();
         }
-        current->clock_ns = world.now_ns;
     }
 }
 

@@ -50,7 +50,6 @@ typedef struct sim_fiber_t {
     uint64_t ended; /* a word to wait for */
     int errno_value;
     int32_t clock_reads; /* in this turn */
-    int64_t clock_ns;    /* the last time that it read */
     sim_activity_t activity;
     sim_activity_t nervous_in; /* in that activity it may be preempted at every access */
     void *fake_stack; /* of the address sanitizer */

@@ -4,7 +4,6 @@
 #include "loss/retransmit_handler.h"
 #include "protocol/sm_items.h"
 #include "tests/sim/actors.h"
-#include "tests/sim/fibers.h"
 #include "tests/sim/world.h"
 #include "util/bits.h"
 #include "util/netaddr.h"
@@ -15,13 +14,14 @@
 
 #define STREAMS_MAX 256
 #define RECEIVERS_MAX 512
-/* Shorter than the shortest linger that a driver may use (loss/repair.c: 50 us). */
-#define LINGER_NS INT64_C(45000)
+/* The shortest linger that a driver may use (loss/repair.c). */
+#define LINGER_NS INT64_C(50000)
 
-/* The position of a retransmission, and its time by the sender's own clock. */
+/* The position of a retransmission, and the time of the sender's pass: its timers run by that, also
+ * when it reads the clock again within the pass. */
 typedef struct again_t {
     int64_t position;
-    int64_t clock_ns;
+    int64_t pass_ns;
     int32_t copies; /* retransmissions at that instant beside the first */
 } again_t;
 
@@ -34,7 +34,7 @@ typedef struct stream_t {
     int64_t limit;   /* highest position + window of all status messages that arrived */
     struct sockaddr_storage first_peer;
     bool is_split; /* goes to several destinations */
-    int64_t again_end, again_clock_ns; /* of the last retransmission */
+    int64_t again_end, again_pass_ns; /* of the last retransmission */
     again_t again;
 } stream_t;
 
@@ -141,25 +141,24 @@ static void on_setup(int32_t process_id, const uint8_t *data)
  * leave at one instant. */
 static void check_again(stream_t *stream, int64_t begin, int64_t end)
 {
-    const sim_fiber_t *fiber = sim_fiber_current();
-    const int64_t clock_ns = fiber == NULL ? world.now_ns : fiber->clock_ns;
-    const bool goes_on = stream->again_end == begin && stream->again_clock_ns == clock_ns
+    const int64_t pass_ns = sim_driver_send_pass_ns(stream->process_id);
+    const bool goes_on = stream->again_end == begin && stream->again_pass_ns == pass_ns
         && begin % stream->term_length != 0;
     stream->again_end = end;
-    stream->again_clock_ns = clock_ns;
-    if (goes_on) {
+    stream->again_pass_ns = pass_ns;
+    if (goes_on || pass_ns == 0) {
         return;
     }
-    if (stream->again.clock_ns != 0 && stream->again.position == begin
-        && clock_ns - stream->again.clock_ns < LINGER_NS) {
-        if (clock_ns == stream->again.clock_ns
+    if (stream->again.pass_ns != 0 && stream->again.position == begin
+        && pass_ns - stream->again.pass_ns < LINGER_NS) {
+        if (pass_ns == stream->again.pass_ns
             && ++stream->again.copies < RSTI_RETRANSMIT_COPIES_MAX) {
             return;
         }
         sim_fail("stream %d: %" PRId64 " is sent again, %" PRId64 " ns after the last time",
-            stream->stream_id, begin, clock_ns - stream->again.clock_ns);
+            stream->stream_id, begin, pass_ns - stream->again.pass_ns);
     }
-    stream->again = (again_t){begin, clock_ns, 0};
+    stream->again = (again_t){begin, pass_ns, 0};
 }
 
 static void on_data(int32_t process_id, const struct sockaddr_storage *to, const uint8_t *data,
@@ -357,7 +356,7 @@ static void on_nak_arrival(int32_t process_id, const uint8_t *data)
     }
     const int64_t position = position_of(stream, nak.term_id, nak.term_offset);
     if (position != stream->again.position && is_answerable(stream, &nak, position)) {
-        stream->again.clock_ns = 0;
+        stream->again.pass_ns = 0;
     }
 }
 
