@@ -138,7 +138,8 @@ static int resend(void *arg, int32_t term_id, int32_t term_offset, int32_t lengt
     if (bytes == 0) {
         return is_full ? RSTI_RESEND_BLOCKED : -1;
     }
-    return context->is_held ? (int)(position - begin) : 0;
+    /* Padding takes the room of its header alone, so all of it may have left. */
+    return context->is_held && position < allowed ? (int)(position - begin) : 0;
 }
 
 /* Retransmissions leave before new data. Otherwise new data could fill the socket in every pass,

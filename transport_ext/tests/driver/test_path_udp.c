@@ -1,5 +1,6 @@
 /* test_path_udp.c: streams that follow the path (flow/path.h, docs/reference/wire.md "Path"): what
  * a receiver tells, and to whom; what a sender makes of it, on a bottleneck in virtual time. */
+#include "driver/sender/resend.h"
 #include "protocol/sm_items.h"
 #include "tests/driver/link.h"
 
@@ -308,6 +309,42 @@ TEST(the_next_reader_is_followed_too)
     link_close(l);
 }
 
+/* Padding is sent as its header: a path that has no room for all of it has sent it none the less,
+ * and a repeated NAK is ignored as always. */
+TEST(padding_sent_again_without_room_lingers)
+{
+    const link_params_t params = {
+        .rate_bytes_per_s = 100 * MBIT, .delay_ns = 5 * MS, .queue_bytes = 62000};
+    const int32_t frame = LINK_MESSAGE + RSTI_DATA_HEADER_LENGTH;
+    const int32_t last = TERM / frame * frame - frame;
+    link_t *l = link_open(&params);
+    CHECK(link_stream(l, "rejoin=true", "term-length=64k|cc=path"));
+    link_run(l, RSTI_NS_PER_S);
+    l->offer_gap_ns = RSTI_NS_PER_S;
+    link_run(l, RSTI_NS_PER_S / 2);
+    rsti_network_publication_t *publication = l->publication;
+    rsti_sender_t *sender = l->sides[0].h->driver->sender;
+    const rsti_log_t *log = &publication->base.file.log;
+    const rsti_nak_t nak = {.frame = {RSTI_NAK_LENGTH, 0, 0, RSTI_FRAME_NAK},
+        .session_id = publication->base.session_id,
+        .stream_id = 10,
+        .term_id = log->initial_term_id + (int32_t)(*publication->snd_pos / TERM) - 1,
+        .term_offset = last,
+        .length = TERM - last};
+    rsti_bucket_t *pace = &publication->send_path.pace;
+    pace->filled_ns = sender->now_ns;
+    pace->level = frame + RSTI_DATA_HEADER_LENGTH;
+    CHECK(pace->level < nak.length);
+    rsti_network_publication_on_nak(sender, publication, &nak, sender->now_ns);
+    const int64_t resent = link_counter(l, 0, RSTI_SYSTEM_RETRANSMITS_SENT);
+    CHECK_EQ(resent, 1);
+    CHECK(pace->level < 1);
+    link_run(l, MS);
+    rsti_network_publication_on_nak(sender, publication, &nak, sender->now_ns);
+    CHECK_EQ(link_counter(l, 0, RSTI_SYSTEM_RETRANSMITS_SENT), resent);
+    link_close(l);
+}
+
 TEST(the_publisher_is_told_that_the_path_holds)
 {
     const link_params_t params = {
@@ -405,6 +442,7 @@ CHECK_MAIN(RUN(a_source_that_follows_the_path_is_told_what_arrives),
     RUN(what_is_only_late_is_not_missing), RUN(others_are_told_nothing_of_it),
     RUN(a_stream_fills_a_link_and_not_its_queue), RUN(the_window_lets_a_long_path_flow_by_default),
     RUN(a_receiver_that_tells_nothing_is_limited_by_its_window_alone),
-    RUN(the_next_reader_is_followed_too), RUN(the_publisher_is_told_that_the_path_holds),
-    RUN(tools_see_the_path), RUN(only_a_stream_that_follows_has_counters_of_the_path),
+    RUN(the_next_reader_is_followed_too), RUN(padding_sent_again_without_room_lingers),
+    RUN(the_publisher_is_told_that_the_path_holds), RUN(tools_see_the_path),
+    RUN(only_a_stream_that_follows_has_counters_of_the_path),
     RUN(cc_path_is_for_publications_with_one_destination))
