@@ -434,6 +434,7 @@ RST_API int rst_batch_set_aside(rst_batch_t *batch, rst_batch_t **aside)
     batch->large_count = 0;
     batch->large_capacity = 0;
     pthread_mutex_lock(&subscription->lock);
+    rsti_demand_set_aside(subscription);
     to->lent = batch->lent;
     to->subscription = subscription;
     batch->lent = 0;

@@ -39,6 +39,30 @@ int64_t rsti_demand_spend_told(rst_subscription_t *subscription, int64_t count)
     return covered;
 }
 
+/* The conductor looks at once: the publisher may wait for the window of a slow reader. */
+static void tell_aside(rst_subscription_t *subscription, const rst_image_t *image)
+{
+    rsti_position_ext_t *ext = (rsti_position_ext_t *)(void *)image->counter->spare;
+    if (subscription->sets_aside && rsti_load_relaxed_i32(&ext->sets_aside) == 0) {
+        rsti_store_release_i32(&ext->sets_aside, 1);
+        rsti_client_wake_agent(subscription->client, RSTI_AGENT_CONDUCTOR);
+    }
+}
+
+void rsti_demand_set_aside(rst_subscription_t *subscription)
+{
+    if (subscription->sets_aside) {
+        return;
+    }
+    subscription->sets_aside = true;
+    for (size_t i = 0; i < subscription->images.count; i++) {
+        const rst_image_t *image = subscription->images.items[i];
+        if (image->state == RSTI_IMAGE_ACTIVE && rsti_image_has_counter(image)) {
+            tell_aside(subscription, image);
+        }
+    }
+}
+
 void rsti_demand_tell(rst_subscription_t *subscription, int64_t demand, int64_t bytes,
     int64_t count)
 {
@@ -63,6 +87,7 @@ void rsti_demand_tell(rst_subscription_t *subscription, int64_t demand, int64_t 
         if (rsti_load_relaxed_i32(&ext->magic) != RSTI_EXT_MAGIC) {
             rsti_store_release_i32(&ext->magic, RSTI_EXT_MAGIC);
         }
+        tell_aside(subscription, image);
     }
 }
 

@@ -35,6 +35,7 @@ struct rst_subscription_t {
     int32_t is_telling; /* atomic: publishers are told its demand, which limits no poll */
     bool may_hold; /* its demand may hold publishers back */
     int64_t mean_bytes; /* of a message with its header; 0: none came yet. Under lock */
+    bool sets_aside; /* a batch of it was set aside. Under lock */
     int32_t version; /* atomic: changes with the list of images */
 
     pthread_mutex_t lock;

@@ -173,6 +173,9 @@ typedef struct rsti_position_ext_t {
                         * limit */
     int64_t requested; /* written by: client. Messages asked for since the beginning; likewise */
     int64_t noop_answered; /* written by: client. The newest NOOP that it saw in a poll */
+    int32_t sets_aside; /* written by: client. Its reader has set messages aside, which it reads
+                            * on behind although they are not consumed */
+    uint8_t pad[4];
 } rsti_position_ext_t;
 #define RSTI_POSITION_EXT_VERSION 1
 

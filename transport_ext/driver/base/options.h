@@ -231,6 +231,8 @@
     X(TEXT, rate, "rate", "default", 0, RSTI_RATE_TEXT_MAX,                                        \
         "law of rate without rs-rate=: unlimited | fixed,r:200m | adaptive | nak | aimd; default: "\
         "adaptive for named streams, unlimited for others")                                        \
+    X(BOOL, reader_window, "reader-window", "false", 0, 1,                                         \
+        "in shared memory, under a law that follows the reader, its window does too")              \
     X(TEXT, multicast_fc, "multicast-flow-control", "max", 0, 63,                                  \
         "flow control of groups without fc=: max | min | tagged, or a registered name")            \
     X(NUMBER, fc_group_tag, "flow-control-group-tag", "-1", INT64_MIN, INT64_MAX,                  \

@@ -38,6 +38,8 @@ int rsti_ipc_publication_create(rst_driver_t *driver, rsti_ipc_publication_t **p
     }
     const int64_t start = rsti_publication_start_position(&made->base);
     made->trip_limit = start;
+    made->window = facts->options->publication_window;
+    made->client_id = facts->client_id;
     made->consumer_position = start;
     made->cool_down_ns = INT64_MIN;
     rsti_rate_counters_init(&made->rate.made);
@@ -59,11 +61,6 @@ void rsti_ipc_publication_destroy(rst_driver_t *driver, rsti_ipc_publication_t *
     rsti_free(publication);
 }
 
-static int64_t window(const rsti_ipc_publication_t *publication)
-{
-    return publication->base.options.publication_window;
-}
-
 static void tell_holder(rsti_ipc_publication_t *publication, bool is_rate)
 {
     if (is_rate != publication->is_held_by_rate) {
@@ -79,7 +76,7 @@ static int64_t rising_position(const rsti_ipc_publication_t *publication)
     const rsti_publication_t *base = &publication->base;
     if (!publication->is_held_by_rate) {
         return base->is_limit_short ? base->limit - RSTI_LIMIT_AHEAD / 2
-                                    : publication->trip_limit - window(publication) + 1;
+                                    : publication->trip_limit - publication->window + 1;
     }
     /* While the allowance grows, the conductor wakes by time. A full burst is checked when half of
      * it is used, so that a producer slower than the rate never waits. */
@@ -126,18 +123,22 @@ static void lower_limit(rst_driver_t *driver, rsti_ipc_publication_t *publicatio
 static void raise_limit(rst_driver_t *driver, rsti_ipc_publication_t *publication, int64_t least)
 {
     rsti_publication_t *base = &publication->base;
-    const int64_t by_window = least + window(publication);
     const int64_t produced = rsti_log_producer_position(&base->file.log);
-    const int64_t by_rate = rsti_ipc_rate_limit(&publication->rate,
-        &(rsti_ipc_rate_facts_t){
-            .now_ns = driver->conductor->now_ns,
-            .produced = produced,
-            .consumed = rsti_min_i64(rsti_subscribers_followed(&base->subscribers), produced),
-            .window = window(publication),
-            .subscribers = &base->subscribers,
-        });
+    const rsti_ipc_rate_facts_t facts = {
+        .now_ns = driver->conductor->now_ns,
+        .produced = produced,
+        .consumed = rsti_min_i64(rsti_subscribers_followed(&base->subscribers), produced),
+        .window = base->options.publication_window,
+        .subscribers = &base->subscribers,
+        .has_reader_window = driver->params.reader_window != 0,
+        .may_fill = publication->may_fill,
+    };
+    publication->window = rsti_ipc_rate_window(&publication->rate, &facts);
+    const int64_t by_window = least + publication->window;
+    const int64_t by_rate = rsti_ipc_rate_limit(&publication->rate, &facts);
     if (publication->rate.is_listening) {
-        lower_limit(driver, publication, by_rate);
+        lower_limit(driver, publication,
+            publication->rate.is_reader_followed ? rsti_min_i64(by_rate, by_window) : by_rate);
     }
     const bool is_rate = by_rate < by_window;
     const int64_t proposed = is_rate ? by_rate : by_window;
@@ -148,13 +149,13 @@ static void raise_limit(rst_driver_t *driver, rsti_ipc_publication_t *publicatio
     if (limit > base->limit) {
 #if RSTI_FAULT == RSTI_FAULT_LIMIT
         rsti_publication_clean_up_to(base,
-            least + window(publication) / 2 - (int64_t)RSTI_PARTITIONS * base->options.term_length);
+            least + publication->window / 2 - (int64_t)RSTI_PARTITIONS * base->options.term_length);
 #else
         rsti_publication_clean_up_to(base, least);
 #endif
         if (rsti_publication_raise_limit(driver, base, limit)) {
             publication->trip_limit = base->limit
-                + (base->is_limit_short ? 0 : window(publication) / 8);
+                + (base->is_limit_short ? 0 : publication->window / 8);
         }
     }
 }
@@ -171,6 +172,7 @@ static void update_active(rst_driver_t *driver, rsti_ipc_publication_t *publicat
         return;
     }
     tell_holder(publication, false);
+    rsti_ipc_rate_on_alone(&publication->rate);
     if (base->limit > publication->consumer_position) {
         /* After a rejection the former readers may still read the data that they have got. The
          * bytes stay unchanged for the cool-down, as long as those of a removed image. */
@@ -334,14 +336,16 @@ void rsti_ipc_publication_reject(rst_driver_t *driver, rsti_ipc_publication_t *p
     rsti_driver_wake_log(driver, &base->file.log, RSTI_WAIT_DATA);
 }
 
-/* One that holds the window: when it has left, it is told who it was. */
-static void note_reader(rsti_ipc_publication_t *publication)
+/* Those that hold the window: when the last of them has left, it is told who it was. */
+static void note_readers(rsti_ipc_publication_t *publication)
 {
     const rsti_subscribers_t *subscribers = &publication->base.subscribers;
+    publication->may_fill = false;
     for (int32_t i = 0; i < subscribers->count; i++) {
         if (rsti_tether_is_working(&subscribers->items[i].tether)) {
             publication->reader_client_id = subscribers->items[i].subscription->client_id;
-            return;
+            publication->may_fill |= !subscribers->items[i].tether.is_tethered
+                || publication->reader_client_id == publication->client_id;
         }
     }
 }
@@ -370,11 +374,11 @@ void rsti_ipc_publication_on_subscribers_changed(rst_driver_t *driver,
     if (base->life != RSTI_LIFE_ACTIVE) {
         return;
     }
+    note_readers(publication);
     /* The limit is updated before is_connected. A publisher that sees the flag then finds the
      * right limit. */
     update_active(driver, publication);
     const int32_t is_connected = rsti_subscribers_are_working(&base->subscribers);
-    note_reader(publication);
     int32_t *word = &base->file.log.metadata->is_connected;
     if (rsti_load_relaxed_i32(word) != is_connected) {
         if (is_connected) {

@@ -104,6 +104,32 @@ int64_t rsti_ipc_rate_limit(rsti_ipc_rate_t *state, const rsti_ipc_rate_facts_t 
     return rsti_allowance_limit(&state->allowance, facts->produced, facts->now_ns);
 }
 
+int64_t rsti_ipc_rate_window(rsti_ipc_rate_t *state, const rsti_ipc_rate_facts_t *facts)
+{
+    state->is_reader_followed = facts->has_reader_window && state->is_listening
+        && !rsti_readers_set_aside(facts->subscribers);
+    if (!state->is_reader_followed) {
+        return facts->window;
+    }
+    return rsti_reader_window_update(&state->reader,
+        &(rsti_reader_window_facts_t){
+            .now_ns = facts->now_ns,
+            .produced = facts->produced,
+            .consumed = facts->consumed,
+            .window = facts->window,
+            .largest = rsti_readers_message_bytes(facts->subscribers),
+            .mtu = state->mtu,
+            .may_fill = facts->may_fill,
+            .is_stopped = rsti_fill_has_stopped(&state->fill),
+        });
+}
+
+void rsti_ipc_rate_on_alone(rsti_ipc_rate_t *state)
+{
+    state->is_reader_followed = false;
+    rsti_reader_window_init(&state->reader);
+}
+
 static bool is_near(const rsti_fill_t *fill)
 {
     return fill->is_reporting || fill->received - fill->consumed >= fill->set_point / 4;
@@ -112,14 +138,22 @@ static bool is_near(const rsti_fill_t *fill)
 int64_t rsti_ipc_rate_wake_position(const rsti_ipc_rate_t *state)
 {
     const rsti_fill_t *fill = &state->fill;
-    if (!state->is_listening || !is_near(fill)) {
+    if (!state->is_listening) {
         return INT64_MAX;
+    }
+    const int64_t position = state->is_reader_followed
+        ? rsti_reader_window_wake_position(&state->reader)
+        : INT64_MAX;
+    if (!is_near(fill)) {
+        return position;
     }
     const int64_t in_look = (int64_t)rsti_clamp_double(fill->drain * (double)LOOK_NS / 1e9,
         STEP_LEAST, (double)RSTI_BUFFER_MAX);
-    const int64_t position = fill->consumed + rsti_max_i64(fill->set_point / 4, in_look);
+    const int64_t step = rsti_max_i64(fill->set_point / 4, in_look);
     /* An empty queue ends an overload, however short the queue was: else the rate stays down. */
-    return fill->is_reporting ? rsti_min_i64(position, fill->received) : position;
+    const int64_t near = fill->is_reporting ? rsti_min_i64(fill->consumed + step, fill->received)
+                                            : fill->consumed + step;
+    return rsti_min_i64(position, near);
 }
 
 int64_t rsti_ipc_rate_due_ns(const rsti_ipc_rate_t *state, bool is_held)
@@ -127,6 +161,9 @@ int64_t rsti_ipc_rate_due_ns(const rsti_ipc_rate_t *state, bool is_held)
     int64_t due_ns = is_held ? rsti_allowance_due_ns(&state->allowance) : RSTI_NO_DEADLINE;
     if (!state->is_listening) {
         return due_ns;
+    }
+    if (state->is_reader_followed) {
+        due_ns = rsti_min_i64(due_ns, rsti_reader_window_due_ns(&state->reader));
     }
     if (is_held && state->has_moved) {
         due_ns = rsti_min_i64(due_ns, state->rate.due_ns);

@@ -19,6 +19,7 @@
 #include "driver/base/subscribers.h"
 #include "flow/allowance.h"
 #include "flow/rate_text.h"
+#include "flow/reader_window.h"
 #include "flow/slowest.h"
 
 typedef struct rsti_ipc_rate_t {
@@ -26,6 +27,8 @@ typedef struct rsti_ipc_rate_t {
     bool is_listening; /* the law follows fill NAKs; the fields below are used */
     rsti_fill_t fill;
     rsti_rate_t rate;
+    bool is_reader_followed; /* by the window; the next field is used */
+    rsti_reader_window_t reader;
     int32_t mtu;
     int64_t began_at; /* position of the producer */
     bool has_moved;   /* producer or reader, since the last look */
@@ -38,8 +41,10 @@ typedef struct rsti_ipc_rate_facts_t {
     int64_t now_ns;
     int64_t produced; /* position */
     int64_t consumed; /* by the slowest reader that counts; produced: there is none */
-    int64_t window;
+    int64_t window; /* of the publication */
     const rsti_subscribers_t *subscribers;
+    bool has_reader_window; /* option reader-window */
+    bool may_fill; /* reader_window.h */
 } rsti_ipc_rate_facts_t;
 
 /* Begins with a law, at the producer's position. The counters that the law needs exist by now. */
@@ -48,9 +53,14 @@ void rsti_ipc_rate_init(rsti_ipc_rate_t *state, const rsti_rate_choice_t *choice
 /* Takes another law. The time until now is counted at the old rate. */
 void rsti_ipc_rate_set(rsti_ipc_rate_t *state, const rsti_rate_choice_t *choice, int64_t position,
     int64_t now_ns);
-/* Each pass with readers. Returns the position up to which the producer may write; INT64_MAX: the
- * rate sets no limit. It may be lower than the last one. */
+/* Each pass with readers, after the window. Returns the position up to which the producer may
+ * write; INT64_MAX: the rate sets no limit. It may be lower than the last one. */
 int64_t rsti_ipc_rate_limit(rsti_ipc_rate_t *state, const rsti_ipc_rate_facts_t *facts);
+/* Each pass with readers. Returns the window, which may be smaller than the last one if it follows
+ * the reader. */
+int64_t rsti_ipc_rate_window(rsti_ipc_rate_t *state, const rsti_ipc_rate_facts_t *facts);
+/* The last reader has left. */
+void rsti_ipc_rate_on_alone(rsti_ipc_rate_t *state);
 /* The position of a reader from which on the next look is wanted; INT64_MAX: none is. */
 int64_t rsti_ipc_rate_wake_position(const rsti_ipc_rate_t *state);
 /* When the next look is wanted although no reader takes anything. is_held: the limit is that of the

@@ -5,15 +5,34 @@
 #include "concurrent/wake.h"
 #include "util/int_math.h"
 
+/* NULL: it tells nothing. */
+static const rsti_position_ext_t *told_by(const rsti_subscriber_t *subscriber)
+{
+    const rsti_counter_value_t *value = (const void *)subscriber->position;
+    const rsti_position_ext_t *ext = (const void *)value->spare;
+    return rsti_tether_is_working(&subscriber->tether)
+            && rsti_load_acquire_i32(&ext->magic) == RSTI_EXT_MAGIC
+        ? ext
+        : NULL;
+}
+
+bool rsti_readers_set_aside(const rsti_subscribers_t *subscribers)
+{
+    for (int32_t i = 0; i < subscribers->count; i++) {
+        const rsti_position_ext_t *ext = told_by(&subscribers->items[i]);
+        if (ext != NULL && rsti_load_relaxed_i32(&ext->sets_aside) != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 int64_t rsti_readers_message_bytes(const rsti_subscribers_t *subscribers)
 {
     int64_t most = 0;
     for (int32_t i = 0; i < subscribers->count; i++) {
-        const rsti_subscriber_t *subscriber = &subscribers->items[i];
-        const rsti_counter_value_t *value = (const void *)subscriber->position;
-        const rsti_position_ext_t *ext = (const void *)value->spare;
-        if (rsti_tether_is_working(&subscriber->tether)
-            && rsti_load_acquire_i32(&ext->magic) == RSTI_EXT_MAGIC) {
+        const rsti_position_ext_t *ext = told_by(&subscribers->items[i]);
+        if (ext != NULL) {
             most = rsti_max_i64(most, rsti_load_relaxed_i64(&ext->mean_bytes));
         }
     }

@@ -453,10 +453,10 @@ static inline void advance_alive(harness_t *h, int64_t ns, int64_t step_ns)
 
 /* ---- commands and answers ---- */
 
-static inline int64_t command(harness_t *h, rsti_command_t *command)
+/* Of any client. */
+static inline int64_t command_of(harness_t *h, rsti_command_t *command)
 {
     uint8_t buffer[4096];
-    command->client_id = CLIENT_ID;
     command->correlation_id = rsti_mpsc_rb_next_correlation_id(&h->driver->to_driver);
     const int64_t length = rsti_command_encode(command, buffer, sizeof buffer);
     if (length < 0
@@ -467,6 +467,12 @@ static inline int64_t command(harness_t *h, rsti_command_t *command)
     }
     pass(h);
     return command->correlation_id;
+}
+
+static inline int64_t command(harness_t *h, rsti_command_t *command)
+{
+    command->client_id = CLIENT_ID;
+    return command_of(h, command);
 }
 
 static inline int64_t add(harness_t *h, int32_t type, const char *channel, int32_t stream_id)

@@ -362,6 +362,46 @@ TEST(the_end_of_a_short_overload_is_seen)
     harness_close(world.h);
 }
 
+/* A reader of another program. Of one's own the whole window can be filled, see above. */
+TEST(a_reader_of_few_items_has_two_of_them_before_it)
+{
+    harness_options = (const char *const[]){"reader-window", "true", NULL};
+    harness_t *h = harness_open();
+    harness_options = NULL;
+    world_t world = {.h = h};
+    world.registration_id = add(h, RSTI_CMD_ADD_PUBLICATION,
+        "aeron:ipc?term-length=1m|rs-rate=adaptive", 10);
+    rsti_command_t subscribe = {.type = RSTI_CMD_ADD_SUBSCRIPTION,
+        .registration_id = -1,
+        .client_id = CLIENT_ID + 1,
+        .stream_id = 10,
+        .channel = {"aeron:ipc", 9}};
+    (void)command_of(h, &subscribe);
+    world.base = h->driver->conductor->ipc_publications.items[0];
+    rsti_appender_init(&world.appender, &world.base->file.log, world.base->pub_lmt,
+        world.base->session_id, 10, false);
+    write_up_to_limit(&world);
+    CHECK(world.position <= 2 * FRAME);
+    for (int i = 0; i < 20; i++) {
+        for (int ms = 0; ms < 200; ms++) {
+            advance_alive(h, MS, MS);
+            write_up_to_limit(&world);
+        }
+        CHECK(world.position - *position_of(&world, 0) <= 2 * FRAME);
+        *position_of(&world, 0) += FRAME; /* five a second */
+    }
+    CHECK_EQ(held_by(&world), RSTI_HELD_BY_WINDOW);
+    for (int i = 0; i < 1000; i++) { /* and a fast one has all of it soon */
+        advance_alive(h, MS / 10, MS / 10);
+        write_all(&world);
+    }
+    const int64_t before = world.position;
+    advance_alive(h, MS / 10, MS / 10);
+    write_up_to_limit(&world);
+    CHECK(world.position - before > 256 * 1024);
+    harness_close(h);
+}
+
 CHECK_MAIN(RUN(a_slow_reader_gets_a_queue_of_the_target_delay),
     RUN(the_other_laws_that_listen_act_too), RUN(a_reader_that_becomes_fast_is_held_back_no_more),
     RUN(the_window_of_a_reader_that_takes_nothing_can_be_filled),
@@ -369,5 +409,5 @@ CHECK_MAIN(RUN(a_slow_reader_gets_a_queue_of_the_target_delay),
     RUN(tether_false_counts_beside_eviction), RUN(only_laws_that_listen_have_counters),
     RUN(the_driver_s_option_is_the_law_of_channels_without_one), RUN(another_law_while_running),
     RUN(each_report_is_counted), RUN(the_end_of_a_short_overload_is_seen),
-    RUN(the_limit_falls_with_the_rate),
+    RUN(a_reader_of_few_items_has_two_of_them_before_it), RUN(the_limit_falls_with_the_rate),
     RUN(the_conductor_sleeps_when_nothing_moves))

@@ -1,6 +1,6 @@
-/* law_steps.c: the laws of rate, tokens, fill, budget and path, one event per line of stdin, one
- * line of state on stdout after each. tests/unit/test_flow_models.py and test_path_model.py drive
- * it beside the models in tests/models/.
+/* law_steps.c: the laws of rate, tokens, fill, readers, budget and path, one event per line of
+ * stdin, one line of state on stdout after each. Tests in tests/unit drive it beside the models in
+ * tests/models/.
  *
  *   rate LAW now initial least most floor target detect is_group window step increase decrease
  *        datagrams
@@ -19,6 +19,8 @@
  *   tokens bytes datagrams mtu now       set bytes datagrams now
  *   ask bytes datagrams now              spend bytes datagrams now
  *   grant kind bytes memory least most new_share threshold all_share connections granted
+ *   reader                               look now produced consumed window largest mtu
+ *        may_fill is_stopped
  *   room granted unacknowledged          share room unacknowledged streams
  *   step connection stream
  *   path datagram rtt                    gone position bytes now         silence now
@@ -31,6 +33,7 @@
 #include "flow/fill_window.h"
 #include "flow/path.h"
 #include "flow/rate.h"
+#include "flow/reader_window.h"
 #include "flow/standstill.h"
 #include "flow/tokens.h"
 
@@ -43,6 +46,7 @@ typedef struct lab_t {
     rsti_rate_t rate;
     rsti_fill_t fill;
     rsti_fill_suppress_t suppress;
+    rsti_reader_window_t reader;
     rsti_tokens_t tokens;
     rsti_fill_truth_t truth;
     rsti_standstill_t standstill;
@@ -207,6 +211,30 @@ static bool do_window(const lab_t *lab, const char *word)
         due.last_window = (int32_t)whole();
         due.whole = (int32_t)whole();
         printf("%d\n", rsti_fill_window_is_due(&due));
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static bool do_reader(lab_t *lab, const char *word)
+{
+    if (strcmp(word, "reader") == 0) {
+        rsti_reader_window_init(&lab->reader);
+        puts("0");
+    } else if (strcmp(word, "look") == 0) {
+        rsti_reader_window_facts_t facts = {.now_ns = whole()};
+        facts.produced = whole();
+        facts.consumed = whole();
+        facts.window = whole();
+        facts.largest = whole();
+        facts.mtu = (int32_t)whole();
+        facts.may_fill = whole() != 0;
+        facts.is_stopped = whole() != 0;
+        const int64_t window = rsti_reader_window_update(&lab->reader, &facts);
+        printf("%" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 "\n", window, lab->reader.turn,
+            rsti_reader_window_wake_position(&lab->reader),
+            rsti_reader_window_due_ns(&lab->reader));
     } else {
         return false;
     }
@@ -422,9 +450,9 @@ int main(void)
             continue;
         }
         if (!do_rate(&lab, word) && !do_fill(&lab, word) && !do_suppress(&lab, word)
-            && !do_budget(word) && !do_truth(&lab, word) && !do_stand(&lab, word) && !do_share(word)
-            && !do_window(&lab, word) && !do_path(&lab, word) && !do_arrival(&lab, word)
-            && !do_tokens(&lab, word)) {
+            && !do_reader(&lab, word) && !do_budget(word) && !do_truth(&lab, word)
+            && !do_stand(&lab, word) && !do_share(word) && !do_window(&lab, word)
+            && !do_path(&lab, word) && !do_arrival(&lab, word) && !do_tokens(&lab, word)) {
             fprintf(stderr, "unknown: %s\n", word);
             return 2;
         }

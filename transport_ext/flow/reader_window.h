@@ -1,0 +1,66 @@
+/* reader_window.h: how far a publisher may be ahead of a reader that takes few or small items. The
+ * laws of rate steer a queue of two datagrams or more; a reader of five small items a second would
+ * wait minutes for the last of them.
+ *
+ *     window = clamp(opened, 2 M, W)        at first a datagram
+ *     turn     begins with a taking, and lasts L or a little longer
+ *     left     what stands at its end
+ *     left < turn:     opened = max(opened, 2 turn); if nothing is left, at least opened + turn
+ *     left >= turn:    opened = 2 x the usual such turn, which rises at once and falls by an
+ *                      eighth: this one and the next
+ *
+ *   W   the window of the publication       M   largest recent message
+ *   L   RSTI_READER_TURN_NS                 turn   what was taken in it
+ *
+ * The time before a taking does not count, because the reader may have been asleep. So a reader
+ * that takes all that is there, however rarely, gets twice as much; one that leaves the rest gets
+ * what it takes in L or at once, and as much again. A fast reader takes many windows in L, so its
+ * window is open after a few turns. A chain of readers, each of which waits for the next one, does
+ * not fill before the slowest of them is known.
+ *
+ * may_fill: until something was taken, and after the reader has stopped, the window is W. So it is
+ * for a reader of the client that publishes, because one thread may send and then read; and for one
+ * that is let go when its whole window waits for it (driver/base/tether.h).
+ *
+ * Looks: each L while something moves, and then at the next taking.
+ *
+ * Pure; all input is clamped. Owner: conductor. */
+#ifndef RSTI_FLOW_READER_WINDOW_H
+#define RSTI_FLOW_READER_WINDOW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define RSTI_READER_TURN_NS INT64_C(10000000)
+#define RSTI_READER_TURNS 8
+
+typedef struct rsti_reader_window_t {
+    int64_t opened; /* bytes */
+    bool has_begun;
+    bool has_turn; /* one is running */
+    int64_t now_ns, produced, consumed;
+    int64_t due_ns; /* of the next look; RSTI_NO_DEADLINE: at the next taking */
+    int64_t turn_ns, turn_at; /* when and where it began */
+    int64_t turn; /* usual bytes of a turn that left as much or more; 0: not known */
+} rsti_reader_window_t;
+
+typedef struct rsti_reader_window_facts_t {
+    int64_t now_ns;
+    int64_t produced, consumed; /* positions; consumed may go back when another reader counts */
+    int64_t window;             /* W */
+    int64_t largest;            /* M; 0: unknown */
+    int32_t mtu;
+    bool may_fill;   /* see above */
+    bool is_stopped; /* it has taken nothing for long, although there is data */
+} rsti_reader_window_facts_t;
+
+void rsti_reader_window_init(rsti_reader_window_t *reader);
+/* Each look. Returns the window, at most W. */
+int64_t rsti_reader_window_update(rsti_reader_window_t *reader,
+    const rsti_reader_window_facts_t *facts);
+/* The position of the reader from which on the next look is wanted; INT64_MAX: not by that. */
+int64_t rsti_reader_window_wake_position(const rsti_reader_window_t *reader);
+/* When the next look is wanted; RSTI_NO_DEADLINE: not by time. */
+int64_t rsti_reader_window_due_ns(const rsti_reader_window_t *reader);
+
+#endif
