@@ -171,7 +171,8 @@ def subscriber(source):
 @contextmanager
 def sending(send):
     """A thread sends numbers in small groups, with pauses; yields a function that ends it and
-    returns how many were sent. It calls ``read`` meanwhile, where a send needs a reader.
+    returns how many were sent. It calls ``read`` meanwhile, where a send needs a reader, with the
+    number of those that were sent for certain.
     """
     sent, is_over = 0, False
 
@@ -187,7 +188,7 @@ def sending(send):
         nonlocal is_over
         is_over = True
         while read is not None and thread.is_alive():
-            read()
+            read(sent)
         thread.join(15)
         assert not thread.is_alive()
         return sent
@@ -238,7 +239,7 @@ def test_interrupts_of_reading_lose_nothing(driver_dir, name, loop, rng, face, m
             before = len(got)
             loop.interrupt(face(sub, got, before + rng.randrange(1, 200)))
             assert got[before:] == list(range(before, len(got)))
-        sent = end(lambda: got.extend(sub.poll()))  # what it sends last may be more than a queue
+        sent = end(lambda _: got.extend(sub.poll()))  # what it sends last may be more than a queue
         loop.run(get(sub, got, sent))
         assert got == list(range(sent))
         loop.run(sub.close())
@@ -364,7 +365,7 @@ def test_interrupts_of_a_worker_lose_no_job(driver_dir, name, loop, rng, face):
         with sending(lambda number: pub.send(number, timeout_s=10)) as end:
             for _ in loop.rounds():
                 loop.interrupt(face(jobs, got, len(got) + rng.randrange(1, 200)))
-            sent = end(lambda: loop.run(read()))
+            sent = end(lambda _: loop.run(read()))
         loop.run(get(jobs, got, sent))
         assert [job.item for job in got] == list(range(sent))
         assert not any(job.is_redelivered for job in got)
@@ -389,6 +390,11 @@ def test_interrupts_of_an_iteration_over_an_observable_lose_nothing(
 ):
     got = []
     options = {"channel": IPC, "dir": driver_dir, "linger_s": 0}
+
+    def read_up_to(sent):
+        if len(got) < sent:
+            loop.run(items(iteration, got, sent))
+
     with stream.publisher(name, **options) as pub:
         iteration = loop.run(begun(observable_of(name, driver_dir, capacity)))
         until(lambda: pub.is_connected)
@@ -397,9 +403,8 @@ def test_interrupts_of_an_iteration_over_an_observable_lose_nothing(
                 before = len(got)
                 loop.interrupt(items(iteration, got, before + rng.randrange(1, 200)))
                 assert got[before:] == list(range(before, len(got)))
-            sent = end()
-        if len(got) < sent:
-            loop.run(items(iteration, got, sent))
+            sent = end(read_up_to)
+        read_up_to(sent)
         assert got == list(range(sent))
         loop.run(iteration.aclose())
 
