@@ -78,7 +78,7 @@ class Shell:
 
 
 def output(process: subprocess.Popen[str]) -> str:
-    text, errors = process.communicate(timeout=40)
+    text, errors = process.communicate(timeout=90)
     assert process.returncode == 0, errors
     return text
 
