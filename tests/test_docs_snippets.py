@@ -23,6 +23,9 @@ from tests.support import free_port
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+# Ray and Spark alone take a minute to start on a busy machine.
+pytestmark = pytest.mark.timeout(300)
+
 ROOT = Path(__file__).parent.parent
 FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 #: `name.py` in the sentence that ends at a block names the block's file.
@@ -78,7 +81,7 @@ class Shell:
 
 
 def output(process: subprocess.Popen[str]) -> str:
-    text, errors = process.communicate(timeout=90)
+    text, errors = process.communicate(timeout=240)
     assert process.returncode == 0, errors
     return text
 
@@ -250,5 +253,5 @@ def test_flow_control_in_c(shell: Shell) -> None:
     )
     output(shell.python(shell.write("sends.py", sends)))
     assert output(reader) == "{'px': 1.0}\n"
-    text, errors = driver.communicate("\n", timeout=20)
+    text, errors = driver.communicate("\n", timeout=90)
     assert driver.returncode == 0, text + errors

@@ -9,13 +9,22 @@ from __future__ import annotations
 
 import enum
 import importlib
+import logging
 import os
 import sys
+import time
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
+
+log = logging.getLogger("rstream")
 
 #: Length of the ids in texts for people.
 ID_SHOWN = 8
+#: Most seconds that a call waits for Ray to start the process of its actor. Ray gives a process a
+#: minute, and starts only a few at a time.
+START_TIMEOUT_S: Final = 180.0
+#: Pause between two looks whether Ray has started the process; the first is also told in the log.
+START_LOOK_S: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,6 +129,49 @@ def standing(holder: Holder) -> Standing:
         return Standing.ALIVE if row.num_restarts == holder.restarts else Standing.AWAY
     is_there = _has_worker(holder.worker_id) if holder.worker_id else _has_job(holder.job_id)
     return Standing.ALIVE if is_there else Standing.GONE
+
+
+def answer_of(actor: Any, reference: Any, timeout_s: float) -> Any:
+    """The result of an actor's method; works in event loops, too.
+
+    The seconds in which Ray starts the actor's process do not count: on a busy machine Ray may
+    need a minute for that, and the call has not reached anybody yet.
+
+    Args:
+        actor: the handle of the actor.
+        reference: what ``actor.method.remote()`` returned.
+        timeout_s: most seconds for the answer of a process that runs.
+    Raises:
+        TimeoutError: no answer in time, or Ray did not start the process within
+            ``START_TIMEOUT_S``. And what the method raised, and RayActorError.
+    """
+    future = reference.future()  # not ray.get, which warns in event loops
+    begin_s = time.monotonic()
+    deadline_s = begin_s + timeout_s
+    is_told = False
+    while True:
+        try:
+            return future.result(max(0.0, min(START_LOOK_S, deadline_s - time.monotonic())))
+        except TimeoutError:
+            if future.done():
+                raise  # the method's own
+        now_s = time.monotonic()
+        if now_s - begin_s < START_TIMEOUT_S and _is_starting(actor):
+            deadline_s = now_s + timeout_s
+            if not is_told:
+                is_told = True
+                log.warning("waiting for Ray to start %r", actor)
+        elif now_s >= deadline_s:
+            raise TimeoutError(f"{actor!r} did not answer within {now_s - begin_s:.0f} s")
+
+
+def _is_starting(actor: Any) -> bool:
+    row = _actor_row(actor._actor_id.hex())
+    return row is not None and row.state in (
+        row.DEPENDENCIES_UNREADY,
+        row.PENDING_CREATION,
+        row.RESTARTING,
+    )
 
 
 def _tables() -> Any:

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from rstream.errors import ConfigError, RStreamError
 from rstream.ledger import Recalled
+from rstream.ray._cluster import answer_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-#: Seconds that the actor has for an answer. A commit of Spark waits for it.
+#: Seconds that the actor has for an answer, once its process runs. A commit of Spark waits for it.
 ANSWER_TIMEOUT_S = 20.0
 
 
@@ -65,10 +66,10 @@ class ActorLedger:
     def _ask(self, reference: Any) -> Any:
         ray: Any = importlib.import_module("ray")
         try:
-            return ray.get(reference, timeout=ANSWER_TIMEOUT_S)
+            return answer_of(self._actor, reference, ANSWER_TIMEOUT_S)
         except ray.exceptions.RayTaskError as error:
             raise RStreamError(f"ledger actor: {error.cause}") from error
-        except (ray.exceptions.RayActorError, ray.exceptions.GetTimeoutError) as error:
+        except (ray.exceptions.RayActorError, TimeoutError) as error:
             raise RStreamError(
                 f"the ledger's actor does not answer: {type(error).__name__}: {error}",
                 hint="it ends with the program that made the ledger, or when that drops the object",

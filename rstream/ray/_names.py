@@ -14,7 +14,7 @@ from rstream.ray._cluster import running_ray
 if TYPE_CHECKING:
     from rstream.ray._handle import StreamHandle
 
-#: Longer than a call may wait for the answer of a registry that has to be started.
+#: Longer than a registry that runs takes for an answer.
 ANSWER_S = 30.0
 
 

@@ -21,7 +21,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from rstream.ray._cluster import running_ray, standing
+from rstream.ray._cluster import answer_of, running_ray, standing
 from rstream.ray._roster import Record, Roster
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ SWEEP_S: Final = 2.0
 IDLE_S: Final = 15.0
 #: Longest wait of one call for a name; the caller calls again.
 FIND_WAIT_S: Final = 5.0
-#: How long a call of the registry may take; its process may have to start.
+#: How long a call of the registry may take, once its process runs.
 CALL_TIMEOUT_S: Final = 30.0
 #: Pause before a call is made again, of a registry that has just ended.
 RETRY_S: Final = 0.05
@@ -162,15 +162,15 @@ def call(method: str, *args: Any, timeout_s: float = CALL_TIMEOUT_S) -> Any:
     """Call a method of the registry, and start it if there is none. Works in event loops too.
 
     Raises:
-        TimeoutError: no answer within ``timeout_s``.
+        TimeoutError: no answer within ``timeout_s``, not counted while Ray starts its process.
     """
     ray: Any = importlib.import_module("ray")
     deadline_s = time.monotonic() + timeout_s
     while True:
         try:
-            answer = getattr(_actor(), method).remote(*args)
-            # Not ray.get, which warns in event loops.
-            return answer.future().result(max(0.0, deadline_s - time.monotonic()))
+            actor = _actor()
+            answer = getattr(actor, method).remote(*args)
+            return answer_of(actor, answer, max(0.0, deadline_s - time.monotonic()))
         except (ray.exceptions.RayActorError, RegistryEnding, TimeoutError) as error:
             if time.monotonic() + RETRY_S >= deadline_s:
                 raise TimeoutError(

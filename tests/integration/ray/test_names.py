@@ -12,6 +12,7 @@ import pytest
 
 import rstream
 from rstream.errors import NameTaken, NoReader
+from rstream.ray._cluster import answer_of
 from tests.support import until
 
 pytestmark = [
@@ -182,3 +183,32 @@ def named_in_a_task(name: str, directory: str) -> None:
 
     rstream.ray.reader(name, dir=directory, host="127.0.0.1")
     threading.Timer(1.0, os._exit, (0,)).start()
+
+
+class Slow:
+    """Takes a while to start, and to answer."""
+
+    def __init__(self) -> None:
+        time.sleep(3)
+
+    def answer(self, after_s: float) -> str:
+        time.sleep(after_s)
+        return "here"
+
+    def fail(self) -> None:
+        raise TimeoutError("of its own")
+
+
+def test_the_start_of_an_actor_does_not_count_as_its_silence(
+    ray_session: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    actor = ray_session.remote(num_cpus=0)(Slow).remote()
+    assert answer_of(actor, actor.answer.remote(0), 0.5) == "here"
+    assert "waiting for Ray to start Actor(Slow" in caplog.text
+    with pytest.raises(TimeoutError, match=r"Actor\(Slow.* did not answer within"):
+        answer_of(actor, actor.answer.remote(5), 0.5)
+    with pytest.raises(TimeoutError, match="of its own"):
+        answer_of(actor, actor.fail.remote(), 30)
+    ray_session.kill(actor)
+    with pytest.raises(ray_session.exceptions.RayActorError):
+        answer_of(actor, actor.answer.remote(0), 30)
