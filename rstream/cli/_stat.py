@@ -178,7 +178,7 @@ def _holder_lines(state: metrics.PublicationState) -> list[str]:
     if reader is None or not reader.is_report:
         return []
     drain = reader.drain_bytes_per_s or 0
-    takes = f"takes {drain:,} bytes/s, " if drain else ""
+    takes = f"takes {drain:,} bytes/s while it reads, " if drain else ""
     return [f"    held back by: {reader.name}, {takes}for {age_of(reader.since_ms)}"]
 
 

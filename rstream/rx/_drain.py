@@ -179,11 +179,16 @@ class Drain(Generic[T]):
         # Read without the lock: an action that has not seen the item yet leaves it True.
         if self._is_scheduled:
             return
-        with self._queue.changed:
-            if self._is_scheduled or self._is_done:
-                return
-            self._is_scheduled = True
-        self._schedule()
+        is_mine = False
+        try:
+            with self._queue.changed:
+                if self._is_scheduled or self._is_done:
+                    return
+                self._is_scheduled = is_mine = True
+            self._schedule()
+        except BaseException:  # Ctrl-C where an item is emitted: the next one schedules an action
+            self._is_scheduled &= not is_mine
+            raise
 
     def _schedule(self) -> None:
         try:
@@ -207,26 +212,28 @@ class Drain(Generic[T]):
     def _run(self, _scheduler: Any = None, _state: Any = None) -> None:
         """One action."""
         queue, here = self._queue, threading.get_ident()
-        with queue.changed:
-            if self._deliverer == here:  # the observer has made its scheduler run
-                self._is_scheduled = False
-                return
-            while self._deliverer is not None:
-                queue.changed.wait()
-            self._deliverer = self._last_thread = here
-        is_left = False
-        outer, _tally.here.place = _tally.here.place, self._place
+        outer, is_left, is_mine = _tally.here.place, False, False
         try:
+            with queue.changed:
+                if self._deliverer == here:  # the observer has made its scheduler run
+                    self._is_scheduled = False
+                    return
+                while self._deliverer is not None:
+                    queue.changed.wait()
+                self._deliverer = self._last_thread = here
+                is_mine = True
+            _tally.here.place = self._place
             is_left = self._deliver(ITEMS_PER_TURN if self._kind is Kind.LOOP else None)
         except BaseException:  # Ctrl-C or an exit in the observer: nobody delivers any more
             self.dispose()
             raise
         finally:
             _tally.here.place = outer
-            with queue.changed:
-                queue.marks.take(0)
-                self._deliverer = None
-                queue.changed.notify_all()
+            if is_mine:
+                with queue.changed:
+                    self._deliverer = None
+                    queue.changed.notify_all()
+                    queue.marks.take(0)
         if is_left:
             queue.marks.settle()
             self._schedule()
@@ -279,26 +286,32 @@ class Drain(Generic[T]):
     def _deliver_here(self) -> bool:
         """Deliver one item in the thread that emits; False: it is inside a delivery already."""
         queue, here = self._queue, threading.get_ident()
-        with queue.changed:
-            if self._deliverer is not None:
-                # Another thread delivers: look again, and wait for it.
-                return self._deliverer != here
-            queue.take_up(1)
-            self._place.tally, self._place.number = queue.marks.given or NOWHERE
-            self._deliverer = here
-        outer, _tally.here.place = _tally.here.place, self._place
+        outer, is_mine = _tally.here.place, False
         try:
+            with queue.changed:
+                if self._deliverer is not None:
+                    # Another thread delivers: look again, and wait for it.
+                    return self._deliverer != here
+                self._deliverer = here
+                is_mine = True
+                queue.take_up(1)
+                self._place.tally, self._place.number = queue.marks.given or NOWHERE
+            _tally.here.place = self._place
             taken, queue.taken = queue.taken, []
             for item in taken:
                 self._observer.on_next(item)
         except failures() as error:
             self._fail(error)
+        except BaseException:
+            self.dispose()
+            raise
         finally:
             _tally.here.place = outer
-            with queue.changed:
-                queue.marks.take(0)
-                self._deliverer = None
-                queue.changed.notify_all()
+            if is_mine:
+                with queue.changed:
+                    self._deliverer = None
+                    queue.changed.notify_all()
+                    queue.marks.take(0)
         return True
 
     def _fail(self, error: Exception) -> None:

@@ -317,14 +317,11 @@ class Tally:
 
     def settle(self) -> None:
         """Count what is consumed by now."""
-        on_done = None
         with _settling:
             number, is_awaited = self._look()
             self._consume(number)
-            if not is_awaited:
-                on_done, self._on_done = self._on_done, None
-        if on_done is not None:
-            on_done()
+        if not is_awaited and self._on_done is not None:
+            self.finish_now()
 
     def _look(self, *, is_last: bool = False, locked: int = 0) -> tuple[int, bool]:
         """Up to which object all are consumed, and whether a queue hands on one that is not."""
@@ -378,12 +375,16 @@ class Tally:
         """Have it closed now: what waits in queues that live counts as consumed. False: it has not
         ended, or is closed.
         """
-        with _settling:
-            on_done, self._on_done = self._on_done, None
-        if on_done is None:
-            return False
-        on_done()
-        return True
+        on_done = None
+        try:
+            with _settling:
+                on_done, self._on_done = self._on_done, None
+            if on_done is not None:
+                on_done()
+        except KeyboardInterrupt:
+            self._on_done = on_done  # the next count closes it
+            raise
+        return on_done is not None
 
 
 class Marks(Holder):

@@ -8,6 +8,10 @@ import pytest
 
 pytest.importorskip("reactivex")
 
+from reactivex import Subject
+from reactivex.scheduler import CurrentThreadScheduler, ImmediateScheduler
+
+from rstream.rx import observe_on_bounded
 from rstream.rx._to_publisher import ObservableReader
 from tests.interrupts import at_each_place
 
@@ -59,3 +63,37 @@ def test_interrupts_of_a_read_lose_nothing(face):
     finally:
         reader.close()
     assert source.is_done.wait(20)
+
+
+def emitted(subject, scheduler):
+    for number in range(4):
+        subject.on_next(number)
+
+
+def emitted_inside(subject, scheduler):
+    scheduler.schedule(lambda *_: emitted(subject, scheduler))  # the queue's own action is behind it
+
+
+@pytest.mark.parametrize("scheduler", [CurrentThreadScheduler(), ImmediateScheduler()])
+@pytest.mark.parametrize("emits", [emitted, emitted_inside])
+def test_an_interrupt_of_a_delivery_ends_it_and_does_not_stall_it(emits, scheduler):
+    """It delivers all, or has left its source; it never keeps the source without a delivery."""
+    subject, got = Subject(), []
+    is_inside = emits is emitted_inside  # RxPY drops all actions of an interrupted trampoline
+
+    def call():
+        nonlocal subject
+        subject = Subject()
+        got.clear()
+        subject.pipe(observe_on_bounded(scheduler, 2)).subscribe(got.append)
+        emits(subject, scheduler)
+
+    def check(where):
+        known = list(got)
+        assert known == list(range(len(known))), where
+        for _ in range(3 if is_inside else 1):  # one more than wait
+            subject.on_next("more")
+        assert len(got) > len(known) or not subject.observers, where
+
+    assert at_each_place(call, check) > 20
+    assert got == [0, 1, 2, 3]
