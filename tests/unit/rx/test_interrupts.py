@@ -71,7 +71,9 @@ def emitted(subject, scheduler):
 
 
 def emitted_inside(subject, scheduler):
-    scheduler.schedule(lambda *_: emitted(subject, scheduler))  # the queue's own action is behind it
+    scheduler.schedule(
+        lambda *_: emitted(subject, scheduler)
+    )  # the queue's own action is behind it
 
 
 @pytest.mark.parametrize("scheduler", [CurrentThreadScheduler(), ImmediateScheduler()])
