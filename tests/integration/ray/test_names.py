@@ -189,7 +189,7 @@ class Slow:
     """Takes a while to start, and to answer."""
 
     def __init__(self) -> None:
-        time.sleep(3)
+        time.sleep(8)
 
     def answer(self, after_s: float) -> str:
         time.sleep(after_s)
@@ -203,12 +203,12 @@ def test_the_start_of_an_actor_does_not_count_as_its_silence(
     ray_session: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     actor = ray_session.remote(num_cpus=0)(Slow).remote()
-    assert answer_of(actor, actor.answer.remote(0), 0.5) == "here"
+    assert answer_of(actor, actor.answer.remote(0), 5) == "here"
     assert "waiting for Ray to start Actor(Slow" in caplog.text
     with pytest.raises(TimeoutError, match=r"Actor\(Slow.* did not answer within"):
         answer_of(actor, actor.answer.remote(5), 0.5)
     with pytest.raises(TimeoutError, match="of its own"):
-        answer_of(actor, actor.fail.remote(), 30)
+        answer_of(actor, actor.fail.remote(), 60)
     ray_session.kill(actor)
     with pytest.raises(ray_session.exceptions.RayActorError):
-        answer_of(actor, actor.answer.remote(0), 30)
+        answer_of(actor, actor.answer.remote(0), 60)
