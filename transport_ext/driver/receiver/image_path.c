@@ -41,6 +41,18 @@ static int64_t contiguous(const rsti_image_t *image)
     return image->repair.gap_count > 0 ? image->repair.gaps[0].begin : INT64_MAX;
 }
 
+void rsti_image_path_introduce(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now_ns)
+{
+    const rsti_path_arrival_t *arrival = &image->path.arrival;
+    if (arrival->received == 0) {
+        const rsti_path_item_t item = {
+            .contiguous = arrival->highest,
+            .highest = arrival->highest,
+        };
+        rsti_image_send_path(receiver, image, &item, now_ns);
+    }
+}
+
 int64_t rsti_image_path_pending(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now_ns)
 {
     rsti_image_path_t *path = &image->path;

@@ -1,6 +1,8 @@
 /* image_path.h: tells sources that follow the path what has arrived (flow/path_arrival.h), in a
  * status message of its own (docs/reference/wire.md, "Path"). Whether a source follows the path is
- * known from its first SETUP. Others, Aeron's among them, are told nothing, and their datagrams are
+ * known from its first SETUP. Until the first datagram has come, an item of zero bytes goes before
+ * each status message: a sender that waited to learn whether its receiver tells arrivals would
+ * stand still. Others, Aeron's among them, are told nothing, and their datagrams are
  * not counted. Called by the receiver alone, except where it says otherwise. */
 #ifndef RSTI_DRIVER_RECEIVER_IMAGE_PATH_H
 #define RSTI_DRIVER_RECEIVER_IMAGE_PATH_H
@@ -30,6 +32,8 @@ void rsti_image_path_on_data(const rsti_receiver_t *receiver, rsti_image_t *imag
     const rsti_connection_t *connection, int64_t begin, int64_t end, int64_t bytes);
 /* The first NAK for a gap. */
 void rsti_image_path_on_lost(rsti_image_t *image, int64_t begin, int64_t end);
+/* Before a status message: while nothing has arrived, tells that arrivals will be told. */
+void rsti_image_path_introduce(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now_ns);
 /* Sends the item that is due. Returns the next deadline. */
 int64_t rsti_image_path_pending(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now_ns);
 

@@ -53,6 +53,11 @@ static void check_sm(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now
     if (is_draining && image->leave_reason != NULL) {
         rsti_image_send_why(receiver, image, position, window, now_ns);
     }
+    image->last_sm_position = position;
+    image->last_sm_window = window;
+    if (!is_draining) {
+        rsti_image_path_introduce(receiver, image, now_ns);
+    }
     if (cut == window) {
         rsti_image_send_sm(receiver, image, RSTI_SOURCES_ALL, position, window, is_draining,
             now_ns);
@@ -63,8 +68,6 @@ static void check_sm(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now
     }
     image->sm_seen = change;
     image->is_eos_sm_sent = image->is_eos_sm_sent || is_first_eos;
-    image->last_sm_position = position;
-    image->last_sm_window = window;
     /* An rstream source sends up to the end of the whole window. With one among the sources, the
      * high-water mark cannot show whether an Aeron source has used up its smaller window. */
     rsti_sm_repeat_on_sent(&image->sm_repeat,

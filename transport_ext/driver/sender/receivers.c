@@ -164,7 +164,7 @@ static void touch_receiver(rsti_sender_t *sender, rsti_network_publication_t *pu
         .window = facts->window,
         .source = rsti_netaddr_pack(source),
     };
-    rsti_send_path_on_joined(&publication->send_path);
+    rsti_send_path_on_joined(&publication->send_path, now_ns);
     on_receivers_changed(sender, publication);
 }
 

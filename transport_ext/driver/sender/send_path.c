@@ -27,14 +27,20 @@ int64_t rsti_send_path_ahead(const rsti_send_path_t *send_path, int64_t window)
         : window;
 }
 
+int64_t rsti_send_path_limit(const rsti_send_path_t *send_path, int64_t limit, int64_t consumed,
+    int64_t window)
+{
+    return send_path->is_wanted && send_path->receiver == RSTI_PATH_RECEIVER_UNKNOWN
+        ? rsti_min_i64(limit, consumed + rsti_max_i64(window / 2, RSTI_PATH_UNKNOWN_BYTES))
+        : limit;
+}
+
 /* Small changes are not told. */
 static void tell_ahead(rsti_send_path_t *send_path)
 {
     const double pace = (double)rsti_path_pace(&send_path->path);
-    const int64_t ahead = send_path->is_free
-        ? INT64_MAX
-        : rsti_max_i64((int64_t)(pace * (double)RSTI_PATH_AHEAD_NS / 1e9),
-              (int64_t)send_path->path.datagram * RSTI_PATH_AHEAD_DATAGRAMS);
+    const int64_t ahead = rsti_max_i64((int64_t)(pace * (double)RSTI_PATH_AHEAD_NS / 1e9),
+        (int64_t)send_path->path.datagram * RSTI_PATH_AHEAD_DATAGRAMS);
     const int64_t told = rsti_load_relaxed_i64(&send_path->ahead_bytes);
     if (ahead > told || ahead < told - told / 8) {
         rsti_store_release_i64(&send_path->ahead_bytes, ahead);
@@ -58,11 +64,14 @@ static void tell(const rsti_send_path_t *send_path)
 int64_t rsti_send_path_on_cycle(rsti_send_path_t *send_path, int64_t last_sm_ns, int64_t now_ns)
 {
     rsti_path_t *path = &send_path->path;
+    if (send_path->receiver == RSTI_PATH_RECEIVER_UNKNOWN
+        && last_sm_ns > send_path->joined_ns + RSTI_PATH_UNKNOWN_NS) {
+        send_path->receiver = RSTI_PATH_RECEIVER_SILENT;
+    }
     if (!rsti_send_path_holds(send_path)) {
         return RSTI_NO_DEADLINE;
     }
     if (now_ns >= rsti_path_due_ns(path)) {
-        send_path->is_free = !send_path->has_told && last_sm_ns > path->track.heard_ns;
         rsti_path_on_silence(path, now_ns);
         tell_ahead(send_path);
         tell(send_path);
@@ -70,10 +79,12 @@ int64_t rsti_send_path_on_cycle(rsti_send_path_t *send_path, int64_t last_sm_ns,
     return rsti_path_due_ns(path);
 }
 
-void rsti_send_path_on_joined(rsti_send_path_t *send_path)
+void rsti_send_path_on_joined(rsti_send_path_t *send_path, int64_t now_ns)
 {
     if (send_path->is_wanted) {
-        send_path->has_told = false;
+        send_path->receiver = RSTI_PATH_RECEIVER_UNKNOWN;
+        send_path->joined_ns = now_ns;
+        rsti_store_release_i64(&send_path->ahead_bytes, INT64_MAX);
         rsti_path_restart(&send_path->path);
         tell(send_path);
     }
@@ -121,9 +132,14 @@ void rsti_send_path_on_sent(rsti_send_path_t *send_path, int64_t position, int64
 void rsti_send_path_on_item(rsti_send_path_t *send_path, const rsti_path_item_t *item,
     int64_t now_ns)
 {
-    if (send_path->is_wanted && rsti_path_on_item(&send_path->path, item, now_ns)) {
-        send_path->is_free = false;
-        send_path->has_told = true;
+    if (!send_path->is_wanted) {
+        return;
+    }
+    const bool is_first = send_path->receiver != RSTI_PATH_RECEIVER_TELLS;
+    send_path->receiver = RSTI_PATH_RECEIVER_TELLS;
+    /* Nothing has arrived: it says only that it will tell. */
+    const bool is_news = item->received > 0 && rsti_path_on_item(&send_path->path, item, now_ns);
+    if (is_news || is_first) {
         tell_ahead(send_path);
         tell(send_path);
     }

@@ -5,10 +5,13 @@
  *     sent in t     <= pace of the law x t + its run
  *     publisher     <= RSTI_PATH_AHEAD_NS of the pace ahead of the sender, at least
  *                      RSTI_PATH_AHEAD_DATAGRAMS: more would only wait in the log
- *     neither holds while the receiver tells no arrivals, because it is Aeron's or of an older
- *     rstream: status messages come, and for three round trips (at first a second) no arrival
  *
- * The next arrival that is told ends that. Owner: the sender. */
+ * A receiver that tells arrivals says so before its first status message (image_path.h). Until that
+ * has come, none of this holds, but new data ends RSTI_PATH_UNKNOWN_BYTES above what is consumed, or
+ * half of the window, because receivers acknowledge a quarter of that: no more than Aeron's receivers
+ * grant by default, if that message was lost. A receiver that has sent status
+ * messages for RSTI_PATH_UNKNOWN_NS, and told nothing, is Aeron's or of an older rstream: only its
+ * window limits the stream then. The next arrival that is told ends that. Owner: the sender. */
 #ifndef RSTI_DRIVER_SENDER_SEND_PATH_H
 #define RSTI_DRIVER_SENDER_SEND_PATH_H
 
@@ -18,6 +21,14 @@
 
 #define RSTI_PATH_AHEAD_NS (50 * RSTI_NS_PER_MS)
 #define RSTI_PATH_AHEAD_DATAGRAMS 64
+#define RSTI_PATH_UNKNOWN_BYTES (128 * 1024)
+#define RSTI_PATH_UNKNOWN_NS RSTI_NS_PER_S
+
+typedef enum rsti_path_receiver_t {
+    RSTI_PATH_RECEIVER_UNKNOWN,
+    RSTI_PATH_RECEIVER_TELLS,
+    RSTI_PATH_RECEIVER_SILENT,
+} rsti_path_receiver_t;
 
 /* The counters for tools; what they hold is in protocol/command.h. */
 typedef enum rsti_path_told_t {
@@ -33,9 +44,9 @@ typedef struct rsti_send_path_t {
     int64_t *told[RSTI_PATH_TOLD_COUNT]; /* conductor, before use. Written by: sender, when arrivals
                                           * are told, and not for each datagram */
     bool is_wanted; /* conductor, before use; false: the fields below are unused */
-    bool has_told; /* the receiver has, since it joined */
-    bool is_free; /* it does not tell what arrives */
-    bool is_free_told; /* in the error log, once */
+    rsti_path_receiver_t receiver;
+    int64_t joined_ns; /* when it joined */
+    bool is_silence_told; /* in the error log, once */
     rsti_path_t path;
     rsti_bucket_t pace;
     int64_t ahead_bytes; /* atomic: see above; INT64_MAX: no limit */
@@ -50,12 +61,15 @@ int64_t rsti_send_path_ahead(const rsti_send_path_t *send_path, int64_t window);
 /* Whether the law limits this publication. */
 static inline bool rsti_send_path_holds(const rsti_send_path_t *send_path)
 {
-    return send_path->is_wanted && !send_path->is_free;
+    return send_path->is_wanted && send_path->receiver == RSTI_PATH_RECEIVER_TELLS;
 }
+/* limit, or less while it is not known whether the receiver tells arrivals. consumed, window: as it said. */
+int64_t rsti_send_path_limit(const rsti_send_path_t *send_path, int64_t limit, int64_t consumed,
+    int64_t window);
 /* In each pass. last_sm_ns: of the receiver; INT64_MIN: none. Returns the next deadline. */
 int64_t rsti_send_path_on_cycle(rsti_send_path_t *send_path, int64_t last_sm_ns, int64_t now_ns);
 /* Another receiver has joined. */
-void rsti_send_path_on_joined(rsti_send_path_t *send_path);
+void rsti_send_path_on_joined(rsti_send_path_t *send_path, int64_t now_ns);
 /* Bytes that may leave now, at least a datagram; INT64_MAX: the law does not hold. 0: none, and
  * *due_ns is when there may be room, RSTI_NO_DEADLINE: not before the next arrival is told. */
 int64_t rsti_send_path_room(rsti_send_path_t *send_path, int64_t now_ns, int64_t *due_ns);

@@ -166,7 +166,11 @@ static int64_t budgeted_limit(rsti_sender_t *sender, rsti_network_publication_t 
 {
     const int64_t most = sender->driver->params.max_messages_per_send
         * publication->base.options.mtu;
-    const int64_t limit = rsti_send_budget_limit(publication, snd_pos, publication->limit, most);
+    const int64_t granted = publication->receiver_count > 0
+        ? rsti_send_path_limit(&publication->send_path, publication->limit,
+              publication->receivers[0].position, publication->receivers[0].window)
+        : publication->limit;
+    const int64_t limit = rsti_send_budget_limit(publication, snd_pos, granted, most);
     if (limit <= snd_pos && publication->limit > snd_pos) {
         tell_holder(publication, RSTI_HELD_BY_BUDGET);
         rsti_send_budget_check(publication);
@@ -260,7 +264,7 @@ static int64_t send_data(rsti_sender_t *sender, rsti_network_publication_t *publ
     return bytes;
 }
 
-static void tell_free(rsti_sender_t *sender, rsti_network_publication_t *publication)
+static void tell_silence(rsti_sender_t *sender, rsti_network_publication_t *publication)
 {
     char text[256];
     snprintf(text, sizeof text,
@@ -269,7 +273,7 @@ static void tell_free(rsti_sender_t *sender, rsti_network_publication_t *publica
         " its window limits the stream",
         publication->base.stream_id, publication->base.session_id);
     rsti_driver_log_error(sender->driver, RST_ENOTSUP, text);
-    publication->send_path.is_free_told = true;
+    publication->send_path.is_silence_told = true;
 }
 
 static void check_path(rsti_sender_t *sender, rsti_network_publication_t *publication,
@@ -283,8 +287,9 @@ static void check_path(rsti_sender_t *sender, rsti_network_publication_t *public
         : INT64_MIN;
     rsti_lower_deadline(next_deadline_ns,
         rsti_send_path_on_cycle(&publication->send_path, last_sm_ns, now_ns));
-    if (publication->send_path.is_free && !publication->send_path.is_free_told) {
-        tell_free(sender, publication);
+    if (publication->send_path.receiver == RSTI_PATH_RECEIVER_SILENT
+        && !publication->send_path.is_silence_told) {
+        tell_silence(sender, publication);
     }
 }
 

@@ -246,27 +246,80 @@ static int64_t told_to_tools(const link_t *l, int32_t type_id)
     return id < 0 ? -1 : *rsti_counter_address(counters, id);
 }
 
-/* Its SETUP arrives without the mark of rstream, so its receiver is as Aeron's. */
+/* Its SETUP arrives without the mark of rstream, so its receiver is as Aeron's. At first only half
+ * of its window is used. */
 TEST(a_receiver_that_tells_nothing_is_limited_by_its_window_alone)
 {
     const link_params_t params = {
-        .rate_bytes_per_s = 100 * MBIT, .delay_ns = 5 * MS, .is_aeron = true};
+        .rate_bytes_per_s = 100 * MBIT, .delay_ns = 20 * MS, .is_aeron = true};
     link_t *l = link_open(&params);
-    CHECK(link_stream(l, "rcv-wnd=128k", FOLLOWS));
+    CHECK(link_stream(l, "rcv-wnd=512k", FOLLOWS));
     link_run(l, 900 * MS);
-    CHECK(rsti_send_path_holds(&l->publication->send_path));
-    CHECK(l->bytes_read <= 20 * 1408);
-    link_run(l, 500 * MS);
     CHECK(!rsti_send_path_holds(&l->publication->send_path));
+    CHECK(l->bytes_read > 8 * 256 * 1024); /* not one standstill */
+    CHECK(l->bytes_read < 24 * 256 * 1024);
+    CHECK_EQ(error_count(l->sides[0].h, "does not tell what arrives"), 0);
+    link_run(l, 500 * MS);
     const int64_t read = l->bytes_read;
     link_run(l, RSTI_NS_PER_S);
-    CHECK(l->bytes_read - read > 60 * MBIT); /* nearly the window in each round trip */
+    CHECK(l->bytes_read - read > 70 * MBIT);
     CHECK_EQ(error_count(l->sides[0].h, "does not tell what arrives"), 1);
     CHECK_EQ(l->publication->send_path.path.track.item_count, 0);
     for (int32_t type = RSTI_COUNTER_PATH_BANDWIDTH; type <= RSTI_COUNTER_PATH_UNDER_WAY; type++) {
         CHECK_EQ(told_to_tools(l, type), 0); /* not known */
     }
     link_close(l);
+}
+
+/* So the first datagrams already leave by the law, and no faster. */
+TEST(a_receiver_says_that_it_tells_before_data_comes)
+{
+    const reader_t r = reader_open("aeron:udp?endpoint=127.0.0.1:24500", FLAGS);
+    rsti_sm_path_t path = {.received = 1};
+    advance_alive(r.h, 300 * MS, MS); /* a status message was due */
+    CHECK(told(&r, &path) > 0);
+    CHECK_EQ(path.received, 0);
+    bring(&r, 0);
+    advance_alive(r.h, 300 * MS, MS);
+    CHECK_EQ(told(&r, &path), 1);
+    harness_close(r.h);
+    const link_params_t params = {.rate_bytes_per_s = 100 * MBIT, .delay_ns = 5 * MS};
+    link_t *l = link_open(&params);
+    CHECK(link_stream(l, "rejoin=true", FOLLOWS));
+    link_run(l, 1 * MS);
+    CHECK(rsti_send_path_holds(&l->publication->send_path));
+    CHECK_EQ(l->bytes_read, 0);
+    link_run(l, 6 * MS);
+    CHECK_EQ(l->publication->send_path.path.track.item_count, 0);
+    CHECK(l->publication->position <= 20 * 1408);
+    link_close(l);
+}
+
+TEST(a_lost_introduction_costs_no_more_than_128_kib)
+{
+    rsti_send_path_t state = {0};
+    int64_t words[RSTI_PATH_TOLD_COUNT] = {0};
+    CHECK_EQ(rsti_send_path_limit(&state, INT64_C(1) << 40, 100, 8192), INT64_C(1) << 40);
+    CHECK_EQ(rsti_send_path_init(&state, 0, 1408, 0), 0);
+    for (int32_t i = 0; i < RSTI_PATH_TOLD_COUNT; i++) {
+        state.told[i] = &words[i];
+    }
+    rsti_send_path_on_joined(&state, 5 * MS);
+    CHECK_EQ(rsti_send_path_limit(&state, 8 << 20, 100, 8192), 100 + 128 * 1024);
+    CHECK_EQ(rsti_send_path_limit(&state, 1000, 100, 8192), 1000);
+    CHECK_EQ(rsti_send_path_limit(&state, 8 << 20, 100, 1 << 20), 100 + 512 * 1024);
+    rsti_send_path_on_sent(&state, 1408, 1408, 6 * MS);
+    const rsti_path_item_t item = {.contiguous = 1408, .highest = 1408, .received = 1408};
+    rsti_send_path_on_item(&state, &item, 8 * MS);
+    CHECK(rsti_send_path_holds(&state));
+    CHECK_EQ(rsti_send_path_limit(&state, 8 << 20, 100, 8192), 8 << 20);
+    rsti_send_path_on_joined(&state, 9 * MS); /* somebody else */
+    CHECK(!rsti_send_path_holds(&state));
+    (void)rsti_send_path_on_cycle(&state, 9 * MS + RSTI_PATH_UNKNOWN_NS, 9 * MS);
+    CHECK_EQ(rsti_send_path_limit(&state, 8 << 20, 0, 8192), 128 * 1024);
+    (void)rsti_send_path_on_cycle(&state, 10 * MS + RSTI_PATH_UNKNOWN_NS, 9 * MS);
+    CHECK_EQ(rsti_send_path_limit(&state, 8 << 20, 0, 8192), 8 << 20);
+    rsti_send_path_fini(&state);
 }
 
 static void become_reader_again(link_t *l)
@@ -442,6 +495,8 @@ CHECK_MAIN(RUN(a_source_that_follows_the_path_is_told_what_arrives),
     RUN(what_is_only_late_is_not_missing), RUN(others_are_told_nothing_of_it),
     RUN(a_stream_fills_a_link_and_not_its_queue), RUN(the_window_lets_a_long_path_flow_by_default),
     RUN(a_receiver_that_tells_nothing_is_limited_by_its_window_alone),
+    RUN(a_receiver_says_that_it_tells_before_data_comes),
+    RUN(a_lost_introduction_costs_no_more_than_128_kib),
     RUN(the_next_reader_is_followed_too), RUN(padding_sent_again_without_room_lingers),
     RUN(the_publisher_is_told_that_the_path_holds), RUN(tools_see_the_path),
     RUN(only_a_stream_that_follows_has_counters_of_the_path),
