@@ -18,7 +18,7 @@ static void begin(rsti_reader_window_t *reader, const rsti_reader_window_facts_t
 {
     *reader = (rsti_reader_window_t){
         .has_begun = true,
-        .opened = facts->may_fill ? RSTI_BUFFER_MAX : rsti_max_i32(facts->mtu, 0),
+        .opened = facts->may_fill ? RSTI_BUFFER_MAX : rsti_clamp_i64(facts->first, 0, RSTI_BUFFER_MAX),
         .now_ns = rsti_later_ns(-RSTI_TIME_MAX_NS, facts->now_ns),
         .due_ns = RSTI_NO_DEADLINE,
         .produced = position(facts->produced),
@@ -39,13 +39,13 @@ static void end_turn(rsti_reader_window_t *reader)
     reader->opened = 2 * reader->turn;
 }
 
-static void note(rsti_reader_window_t *reader, int64_t before)
+static void note(rsti_reader_window_t *reader, int64_t before, int64_t turn_ns)
 {
     if (!reader->has_turn && reader->consumed > before) {
         reader->has_turn = true;
-        reader->turn_ns = reader->now_ns;
+        reader->turn_ends_ns = reader->now_ns + turn_ns;
         reader->turn_at = before;
-    } else if (reader->has_turn && reader->now_ns - reader->turn_ns >= RSTI_READER_TURN_NS) {
+    } else if (reader->has_turn && reader->now_ns >= reader->turn_ends_ns) {
         end_turn(reader);
     }
 }
@@ -54,6 +54,8 @@ int64_t rsti_reader_window_update(rsti_reader_window_t *reader,
     const rsti_reader_window_facts_t *facts)
 {
     const int64_t most = rsti_clamp_i64(facts->window, 0, RSTI_BUFFER_MAX);
+    const int64_t turn_ns = rsti_clamp_i64(facts->turn_ns, RSTI_READER_TURN_NS,
+        RSTI_READER_TURN_MOST_NS);
     if (!reader->has_begun) {
         begin(reader, facts);
     }
@@ -65,13 +67,13 @@ int64_t rsti_reader_window_update(rsti_reader_window_t *reader,
     const int64_t before = rsti_min_i64(reader->consumed, consumed);
     reader->now_ns = rsti_later_ns(reader->now_ns, facts->now_ns);
     if (consumed != reader->consumed || produced != reader->produced) {
-        reader->due_ns = reader->now_ns + RSTI_READER_TURN_NS;
+        reader->due_ns = reader->now_ns + turn_ns;
     } else if (reader->now_ns >= reader->due_ns) {
         reader->due_ns = RSTI_NO_DEADLINE;
     }
     reader->produced = produced;
     reader->consumed = consumed;
-    note(reader, before);
+    note(reader, before, turn_ns);
     if (facts->may_fill && facts->is_stopped) {
         reader->opened = most;
     }

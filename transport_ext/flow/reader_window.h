@@ -2,7 +2,7 @@
  * laws of rate steer a queue of two datagrams or more; a reader of five small items a second would
  * wait minutes for the last of them.
  *
- *     window = clamp(opened, 2 M, W)        at first a datagram
+ *     window = clamp(opened, 2 M, W)        opened is F at first
  *     turn     begins with a taking, and lasts L or a little longer
  *     left     what stands at its end
  *     left < turn:     opened = max(opened, 2 turn); if nothing is left, at least opened + turn
@@ -10,7 +10,8 @@
  *                      eighth: this one and the next
  *
  *   W   the window of the publication       M   largest recent message
- *   L   RSTI_READER_TURN_NS                 turn   what was taken in it
+ *   L   at least RSTI_READER_TURN_NS        turn   what was taken in it
+ *   F   in shared memory a datagram, over UDP the configured window
  *
  * The time before a taking does not count, because the reader may have been asleep. So a reader
  * that takes all that is there, however rarely, gets twice as much; one that leaves the rest gets
@@ -22,6 +23,9 @@
  * for a reader of the client that publishes, because one thread may send and then read; and for one
  * that is let go when its whole window waits for it (driver/base/tether.h).
  *
+ * Over UDP, W is half a term and L two round trips: a reader that keeps up opens four times rate x
+ * round trip, which is what a path needs that loses 2 %.
+ *
  * Looks: each L while something moves, and then at the next taking.
  *
  * Pure; all input is clamped. Owner: conductor. */
@@ -32,6 +36,7 @@
 #include <stdint.h>
 
 #define RSTI_READER_TURN_NS INT64_C(10000000)
+#define RSTI_READER_TURN_MOST_NS INT64_C(1000000000)
 #define RSTI_READER_TURNS 8
 
 typedef struct rsti_reader_window_t {
@@ -40,7 +45,7 @@ typedef struct rsti_reader_window_t {
     bool has_turn; /* one is running */
     int64_t now_ns, produced, consumed;
     int64_t due_ns; /* of the next look; RSTI_NO_DEADLINE: at the next taking */
-    int64_t turn_ns, turn_at; /* when and where it began */
+    int64_t turn_ends_ns, turn_at; /* its end; where it began */
     int64_t turn; /* usual bytes of a turn that left as much or more; 0: not known */
 } rsti_reader_window_t;
 
@@ -49,7 +54,8 @@ typedef struct rsti_reader_window_facts_t {
     int64_t produced, consumed; /* positions; consumed may go back when another reader counts */
     int64_t window;             /* W */
     int64_t largest;            /* M; 0: unknown */
-    int32_t mtu;
+    int64_t first;              /* F */
+    int64_t turn_ns;            /* L */
     bool may_fill;   /* see above */
     bool is_stopped; /* it has taken nothing for long, although there is data */
 } rsti_reader_window_facts_t;

@@ -29,6 +29,7 @@ typedef struct rsti_publication_t {
     int32_t session_id;
     int32_t stream_id;
     int64_t registration_id;
+    int64_t client_id; /* that opened it first */
     char *uri;
     size_t uri_length;
     char *name; /* "" when unnamed */

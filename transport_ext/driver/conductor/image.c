@@ -13,6 +13,7 @@
 #include "driver/conductor/image_loss.h"
 #include "driver/conductor/image_noop.h"
 #include "driver/conductor/image_overrun.h"
+#include "driver/conductor/image_reader.h"
 #include "driver/conductor/image_window.h"
 #include "driver/conductor/logs.h"
 #include "driver/conductor/receive_endpoints.h"
@@ -233,7 +234,7 @@ int64_t rsti_image_rebuild(rst_driver_t *driver, rsti_image_t *image, int64_t no
         .rtt_least_ns = rsti_load_acquire_i64(&image->rtt_least_ns),
         .has_loss = has_loss,
     };
-    const int64_t told_due_ns = rsti_min_i64(rsti_image_fill_look(driver, image, &facts),
+    int64_t told_due_ns = rsti_min_i64(rsti_image_fill_look(driver, image, &facts),
         rsti_min_i64(rsti_image_demand_look(driver, image, hwm, now_ns),
             rsti_min_i64(rsti_image_budget_look(driver, image, hwm, least, now_ns),
                 rsti_image_noop_look(driver, image, hwm, now_ns))));
@@ -245,6 +246,10 @@ int64_t rsti_image_rebuild(rst_driver_t *driver, rsti_image_t *image, int64_t no
         image->ack_due_ns = now_ns + ACK_INTERVAL_NS; /* limits the rate of acknowledgements */
     } else if (is_room_due(image, least) && !image->file.is_refused) {
         (void)make_room(driver, image, least, image->next_sm_window);
+    }
+    if (image->reader.is_followed) {
+        rsti_image_wake_at(image, image->sm_wake_position, image->budget.wake_position);
+        told_due_ns = rsti_min_i64(told_due_ns, rsti_image_reader_due_ns(image));
     }
     if (hwm <= image->next_sm_position || !image->is_acked_soon) {
         return rsti_min_i64(image->loss_due_ns, told_due_ns);

@@ -4,6 +4,7 @@
 #include "concurrent/sequence.h"
 #include "driver/base/counters.h"
 #include "driver/base/driver_state.h"
+#include "driver/conductor/image_reader.h"
 #include "driver/receiver/image.h"
 #include "flow/budget.h"
 #include "util/alloc.h"
@@ -215,5 +216,6 @@ void rsti_image_wake_at(rsti_image_t *image, int64_t sm_position, int64_t budget
     image->sm_wake_position = sm_position;
     image->budget.wake_position = budget_position;
     rsti_store_release_i64(&image->file.log.metadata->ext.conductor_position,
-        rsti_min_i64(sm_position, budget_position));
+        rsti_min_i64(rsti_min_i64(sm_position, budget_position),
+            rsti_image_reader_wake_position(image)));
 }

@@ -2,13 +2,13 @@
 #include "driver/conductor/image_congestion.h"
 
 #include "driver/base/counters.h"
+#include "driver/conductor/image_reader.h"
 #include "flow/sm_due.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
-/* Not the window bounds what is under way then. */
-static bool is_path(const rsti_image_facts_t *facts)
+bool rsti_image_follows_path(const rsti_image_facts_t *facts)
 {
     return facts->is_proven && rsti_setup_follows_path(facts->setup);
 }
@@ -18,7 +18,7 @@ static int32_t excess(const rsti_image_facts_t *facts)
 {
     const int32_t granted = facts->transport->granted_rcvbuf;
     const int32_t window = rsti_min_i32(facts->subscription->window, facts->setup->term_length / 2);
-    return !is_path(facts) && granted > 0 && rsti_subscription_bounds_window(facts->subscription)
+    return !rsti_image_follows_path(facts) && granted > 0 && rsti_subscription_bounds_window(facts->subscription)
         ? rsti_max_i32(window - granted, 0)
         : 0;
 }
@@ -29,7 +29,7 @@ int32_t rsti_image_first_window(const rsti_image_facts_t *facts)
     if (excess(facts) > 0) {
         return facts->transport->granted_rcvbuf;
     }
-    if (!is_path(facts) || subscription->is_window_given) {
+    if (!rsti_image_follows_path(facts) || subscription->is_window_given) {
         return subscription->window;
     }
     return rsti_max_i32(subscription->window,
@@ -40,7 +40,7 @@ void rsti_image_widen_rcvbuf(rst_driver_t *driver, const rsti_image_facts_t *fac
 {
     const rsti_media_t *media = &driver->media;
     rsti_receive_transport_t *transport = facts->transport;
-    const int32_t wanted = is_path(facts) ? RSTI_WIDE_RCVBUF
+    const int32_t wanted = rsti_image_follows_path(facts) ? RSTI_WIDE_RCVBUF
                                           : transport->granted_rcvbuf + excess(facts);
     if (wanted > transport->granted_rcvbuf && !facts->endpoint->is_rcvbuf_given
         && media->table->widen_rcvbuf != NULL) {
@@ -95,7 +95,11 @@ int rsti_image_congestion_init(rst_driver_t *driver, rsti_image_t *image,
     };
     rsti_rtt_init(&image->rtt);
     image->is_acked_soon = (facts->setup->frame.flags & RSTI_SETUP_FLAG_RSTREAM) != 0;
-    return rsti_congestion_init(&image->congestion, &congestion);
+    const int result = rsti_congestion_init(&image->congestion, &congestion);
+    if (result == 0) {
+        rsti_image_reader_init(driver, image, facts);
+    }
+    return result;
 }
 
 /* Allocated before the other counters of the image (docs/reference/aeron/memory.md 18). */
@@ -141,6 +145,7 @@ bool rsti_image_congestion_rebuild(rsti_image_t *image, const rsti_rebuild_facts
         .position_bits = image->file.log.position_bits,
         .is_ack_due = is_ack_due,
     };
+    rsti_image_reader_look(image, facts);
     due.window = congestion->law->on_rebuild(congestion, facts, &due.is_forced);
     if (image->cc_rtt_id >= 0 && congestion->rtt_ns != rtt_ns) {
         rsti_store_release_i64(image->cc_rtt, congestion->rtt_ns);

@@ -39,7 +39,6 @@ int rsti_ipc_publication_create(rst_driver_t *driver, rsti_ipc_publication_t **p
     const int64_t start = rsti_publication_start_position(&made->base);
     made->trip_limit = start;
     made->window = facts->options->publication_window;
-    made->client_id = facts->client_id;
     made->consumer_position = start;
     made->cool_down_ns = INT64_MIN;
     rsti_rate_counters_init(&made->rate.made);
@@ -345,7 +344,7 @@ static void note_readers(rsti_ipc_publication_t *publication)
         if (rsti_tether_is_working(&subscribers->items[i].tether)) {
             publication->reader_client_id = subscribers->items[i].subscription->client_id;
             publication->may_fill |= !subscribers->items[i].tether.is_tethered
-                || publication->reader_client_id == publication->client_id;
+                || publication->reader_client_id == publication->base.client_id;
         }
     }
 }

@@ -118,7 +118,7 @@ int64_t rsti_ipc_rate_window(rsti_ipc_rate_t *state, const rsti_ipc_rate_facts_t
             .consumed = facts->consumed,
             .window = facts->window,
             .largest = rsti_readers_message_bytes(facts->subscribers),
-            .mtu = state->mtu,
+            .first = state->mtu,
             .may_fill = facts->may_fill,
             .is_stopped = rsti_fill_has_stopped(&state->fill),
         });

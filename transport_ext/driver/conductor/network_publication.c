@@ -288,7 +288,7 @@ static void update_limit(rst_driver_t *driver, rsti_network_publication_t *publi
     int64_t snd_pos)
 {
     rsti_publication_t *base = &publication->base;
-    const int64_t window = rsti_send_path_ahead(&publication->send_path,
+    const int64_t window = rsti_send_path_ahead(&publication->send_path, snd_pos,
         rsti_send_rate_ahead(&publication->send_rate, base->options.publication_window));
     const int64_t limit = base->limit;
     int64_t consumed = snd_pos, least = snd_pos, highest = snd_pos;

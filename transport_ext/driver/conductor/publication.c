@@ -98,6 +98,7 @@ int rsti_publication_init(rst_driver_t *driver, rsti_publication_t *publication,
     publication->is_network = facts->is_network;
     publication->is_exclusive = facts->is_exclusive;
     publication->registration_id = facts->registration_id;
+    publication->client_id = facts->client_id;
     publication->session_id = facts->session_id;
     publication->stream_id = facts->stream_id;
     publication->options = *facts->options;

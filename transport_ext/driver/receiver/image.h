@@ -18,6 +18,7 @@
 #include "driver/receiver/receive_endpoint.h"
 #include "flow/congestion.h"
 #include "flow/pace.h"
+#include "flow/reader_window.h"
 #include "flow/rtt.h"
 #include "flow/sm_repeat.h"
 #include "loss/loss_detector.h"
@@ -101,6 +102,12 @@ struct rsti_image_t {
     rsti_loss_detector_t loss;
     rsti_loss_record_t loss_record; /* in the loss report */
     rsti_congestion_t congestion;
+    struct { /* conductor/image_reader.h */
+        bool is_followed; /* before use */
+        int64_t first; /* window, bytes; before use */
+        int64_t client_id; /* of the publisher, where this driver has it, or -1; before use */
+        rsti_reader_window_t law;
+    } reader;
     int64_t next_sm_position;
     int32_t next_sm_window;
     int64_t sm_wake_position; /* a reader that reaches it makes a status message due */

@@ -399,6 +399,11 @@ rsti_sm_result_t rsti_network_publication_on_sm(rsti_sender_t *sender,
     take_limit(sender, publication,
         publication->flow.strategy->on_status_message(&publication->flow, &facts,
             publication->limit, now_ns));
+    if (publication->receiver_count > 0
+        && rsti_send_path_on_window(&publication->send_path, facts.window,
+            facts.position + facts.window)) {
+        rsti_driver_wake_agent(sender->driver, RSTI_AGENT_CONDUCTOR);
+    }
     update_connected(sender, publication);
     rsti_store_release_i32(&publication->is_given_up, 0); /* after has_receivers rose */
     return RSTI_SM_ACCEPTED;

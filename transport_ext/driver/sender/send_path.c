@@ -9,6 +9,7 @@ int rsti_send_path_init(rsti_send_path_t *send_path, int64_t position, int32_t m
     const rsti_path_params_t params = {.position = position, .datagram = mtu, .now_ns = now_ns};
     send_path->is_wanted = true;
     send_path->ahead_bytes = INT64_MAX;
+    send_path->edge = INT64_MAX;
     rsti_bucket_init(&send_path->pace, now_ns);
     return rsti_path_init(&send_path->path, &params);
 }
@@ -20,19 +21,38 @@ void rsti_send_path_fini(rsti_send_path_t *send_path)
     }
 }
 
-int64_t rsti_send_path_ahead(const rsti_send_path_t *send_path, int64_t window)
+int64_t rsti_send_path_ahead(const rsti_send_path_t *send_path, int64_t position, int64_t window)
 {
-    return send_path->is_wanted
-        ? rsti_min_i64(window, rsti_load_acquire_i64(&send_path->ahead_bytes))
-        : window;
+    if (!send_path->is_wanted) {
+        return window;
+    }
+    const int64_t edge = rsti_load_acquire_i64(&send_path->edge);
+    return rsti_min_i64(rsti_max_i64(edge - position, 0),
+        rsti_min_i64(window, rsti_load_acquire_i64(&send_path->ahead_bytes)));
+}
+
+bool rsti_send_path_on_window(rsti_send_path_t *send_path, int64_t window, int64_t end)
+{
+    const int64_t least = (int64_t)send_path->path.datagram * RSTI_PATH_AHEAD_DATAGRAMS;
+    const int64_t edge = rsti_send_path_holds(send_path) && window < least ? end : INT64_MAX;
+    if (!send_path->is_wanted || edge == rsti_load_relaxed_i64(&send_path->edge)) {
+        return false;
+    }
+    rsti_store_release_i64(&send_path->edge, edge);
+    return true;
 }
 
 int64_t rsti_send_path_limit(const rsti_send_path_t *send_path, int64_t limit, int64_t consumed,
     int64_t window)
 {
-    return send_path->is_wanted && send_path->receiver == RSTI_PATH_RECEIVER_UNKNOWN
-        ? rsti_min_i64(limit, consumed + rsti_max_i64(window / 2, RSTI_PATH_UNKNOWN_BYTES))
-        : limit;
+    if (!send_path->is_wanted || send_path->receiver == RSTI_PATH_RECEIVER_SILENT) {
+        return limit;
+    }
+    return rsti_min_i64(limit,
+        consumed
+            + (send_path->receiver == RSTI_PATH_RECEIVER_TELLS
+                    ? window
+                    : rsti_max_i64(window / 2, RSTI_PATH_UNKNOWN_BYTES)));
 }
 
 /* Small changes are not told. */
@@ -85,6 +105,7 @@ void rsti_send_path_on_joined(rsti_send_path_t *send_path, int64_t now_ns)
         send_path->receiver = RSTI_PATH_RECEIVER_UNKNOWN;
         send_path->joined_ns = now_ns;
         rsti_store_release_i64(&send_path->ahead_bytes, INT64_MAX);
+        rsti_store_release_i64(&send_path->edge, INT64_MAX);
         rsti_path_restart(&send_path->path);
         tell(send_path);
     }

@@ -4,7 +4,8 @@
  *     under way     <= limit of the law                      new data and resends alike
  *     sent in t     <= pace of the law x t + its run
  *     publisher     <= RSTI_PATH_AHEAD_NS of the pace ahead of the sender, at least
- *                      RSTI_PATH_AHEAD_DATAGRAMS: more would only wait in the log
+ *                      RSTI_PATH_AHEAD_DATAGRAMS: more would only wait in the log. Before a
+ *                      receiver whose window is shorter than that it ends where the window does
  *
  * A receiver that tells arrivals says so before its first status message (image_path.h). Until that
  * has come, none of this holds, but new data ends RSTI_PATH_UNKNOWN_BYTES above what is consumed, or
@@ -50,20 +51,26 @@ typedef struct rsti_send_path_t {
     rsti_path_t path;
     rsti_bucket_t pace;
     int64_t ahead_bytes; /* atomic: see above; INT64_MAX: no limit */
+    int64_t edge; /* atomic: end of a short window; INT64_MAX: it is not short */
 } rsti_send_path_t;
 
 /* Conductor, before use. 0 or -RST_ENOMEM. */
 int rsti_send_path_init(rsti_send_path_t *send_path, int64_t position, int32_t mtu, int64_t now_ns);
 void rsti_send_path_fini(rsti_send_path_t *send_path);
 
-/* How many bytes the publisher may be ahead of the sender, at most window. Any agent. */
-int64_t rsti_send_path_ahead(const rsti_send_path_t *send_path, int64_t window);
+/* How many bytes the publisher may be ahead of the sender, which is at position, at most window. Any
+ * agent. */
+int64_t rsti_send_path_ahead(const rsti_send_path_t *send_path, int64_t position, int64_t window);
+/* A status message has come: the window of the receiver, and where it ends. True: the publisher may
+ * go on. */
+bool rsti_send_path_on_window(rsti_send_path_t *send_path, int64_t window, int64_t end);
 /* Whether the law limits this publication. */
 static inline bool rsti_send_path_holds(const rsti_send_path_t *send_path)
 {
     return send_path->is_wanted && send_path->receiver == RSTI_PATH_RECEIVER_TELLS;
 }
-/* limit, or less while it is not known whether the receiver tells arrivals. consumed, window: as it said. */
+/* The limit of flow control, or less: that never goes back, as Aeron's, but the window of a receiver
+ * that tells arrivals may get smaller; and see above. consumed, window: as the receiver said. */
 int64_t rsti_send_path_limit(const rsti_send_path_t *send_path, int64_t limit, int64_t consumed,
     int64_t window);
 /* In each pass. last_sm_ns: of the receiver; INT64_MIN: none. Returns the next deadline. */

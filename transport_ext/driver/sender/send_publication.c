@@ -160,17 +160,37 @@ static int32_t most_datagrams(const rsti_network_publication_t *publication)
                                              : INT32_MAX;
 }
 
+/* The limit of flow control. A window that follows its reader may be shorter than the next frame: a
+ * reader that has consumed everything gets that none the less. */
+static int64_t granted_limit(const rsti_network_publication_t *publication, int64_t snd_pos)
+{
+    const rsti_send_path_t *send_path = &publication->send_path;
+    if (!send_path->is_wanted || publication->receiver_count == 0) {
+        return publication->limit;
+    }
+    const rsti_live_receiver_t *receiver = &publication->receivers[0];
+    const rsti_log_t *log = &publication->base.file.log;
+    const int64_t limit = rsti_send_path_limit(send_path, publication->limit, receiver->position,
+        receiver->window);
+    if (receiver->position < snd_pos || snd_pos >= rsti_log_producer_position(log)) {
+        return limit;
+    }
+    const int32_t offset = rsti_position_offset(snd_pos, log->term_length);
+    const int32_t length = rsti_load_acquire_i32(rsti_frame_length_address(
+        log->terms[rsti_position_index(snd_pos, log->position_bits)], offset));
+    return length > 0 && rsti_frame_fits(length, log->term_length - offset)
+        ? rsti_max_i64(limit, snd_pos + rsti_frame_span(length))
+        : limit;
+}
+
 /* Returns the limit of flow control and the budgets. */
 static int64_t budgeted_limit(rsti_sender_t *sender, rsti_network_publication_t *publication,
     int64_t snd_pos)
 {
     const int64_t most = sender->driver->params.max_messages_per_send
         * publication->base.options.mtu;
-    const int64_t granted = publication->receiver_count > 0
-        ? rsti_send_path_limit(&publication->send_path, publication->limit,
-              publication->receivers[0].position, publication->receivers[0].window)
-        : publication->limit;
-    const int64_t limit = rsti_send_budget_limit(publication, snd_pos, granted, most);
+    const int64_t limit = rsti_send_budget_limit(publication, snd_pos,
+        granted_limit(publication, snd_pos), most);
     if (limit <= snd_pos && publication->limit > snd_pos) {
         tell_holder(publication, RSTI_HELD_BY_BUDGET);
         rsti_send_budget_check(publication);

@@ -228,7 +228,8 @@ static bool do_reader(lab_t *lab, const char *word)
         facts.consumed = whole();
         facts.window = whole();
         facts.largest = whole();
-        facts.mtu = (int32_t)whole();
+        facts.first = whole();
+        facts.turn_ns = whole();
         facts.may_fill = whole() != 0;
         facts.is_stopped = whole() != 0;
         const int64_t window = rsti_reader_window_update(&lab->reader, &facts);

@@ -28,7 +28,7 @@ static void look(hop_t *hop, int64_t now_ns)
             .consumed = hop->consumed,
             .window = W,
             .largest = ITEM - 32,
-            .mtu = 1408,
+            .first = 1408,
         });
 }
 
@@ -88,7 +88,7 @@ TEST(a_reader_of_one_s_own_gets_all_until_it_takes_and_when_it_has_stopped)
     rsti_reader_window_t law;
     rsti_reader_window_init(&law);
     rsti_reader_window_facts_t facts = {
-        .window = W, .largest = ITEM, .mtu = 1408, .may_fill = true};
+        .window = W, .largest = ITEM, .first = 1408, .may_fill = true};
     CHECK_EQ(rsti_reader_window_update(&law, &facts), W);
     facts.produced = W;
     CHECK_EQ(rsti_reader_window_update(&law, &facts), W);
@@ -182,7 +182,8 @@ TEST(any_numbers_give_a_window_within_the_configured_one)
                 .consumed = (int64_t)rsti_rng_next(&rng) >> shift,
                 .window = (int64_t)rsti_rng_next(&rng) >> shift,
                 .largest = (int64_t)rsti_rng_next(&rng) >> shift,
-                .mtu = (int32_t)rsti_rng_next(&rng),
+                .first = (int64_t)rsti_rng_next(&rng) >> shift,
+                .turn_ns = (int64_t)rsti_rng_next(&rng) >> shift,
                 .may_fill = rsti_rng_next(&rng) % 2,
                 .is_stopped = rsti_rng_next(&rng) % 2,
             };

@@ -1,0 +1,20 @@
+/* image_reader.h: the window of an image whose source follows the path. The path bounds what is under
+ * way, so the window need only follow the readers (flow/reader_window.h): at first that of the
+ * subscription, up to half a term. rcv-wnd= and another congestion control than static fix it. */
+#ifndef RSTI_DRIVER_CONDUCTOR_IMAGE_READER_H
+#define RSTI_DRIVER_CONDUCTOR_IMAGE_READER_H
+
+#include "driver/conductor/image_facts.h"
+#include "driver/receiver/image.h"
+#include "flow/congestion.h"
+
+/* After the congestion control. */
+void rsti_image_reader_init(const rst_driver_t *driver, rsti_image_t *image,
+    const rsti_image_facts_t *facts);
+/* Each rebuild pass: sets the window of the congestion control. */
+void rsti_image_reader_look(rsti_image_t *image, const rsti_rebuild_facts_t *facts);
+/* When, and from which position of the slowest reader on, the next pass is wanted. */
+int64_t rsti_image_reader_due_ns(const rsti_image_t *image);
+int64_t rsti_image_reader_wake_position(const rsti_image_t *image);
+
+#endif
