@@ -18,7 +18,8 @@ static void begin(rsti_reader_window_t *reader, const rsti_reader_window_facts_t
 {
     *reader = (rsti_reader_window_t){
         .has_begun = true,
-        .opened = facts->may_fill ? RSTI_BUFFER_MAX : rsti_clamp_i64(facts->first, 0, RSTI_BUFFER_MAX),
+        .opened = facts->may_fill ? RSTI_BUFFER_MAX
+                                  : rsti_clamp_i64(facts->first, 0, RSTI_BUFFER_MAX),
         .now_ns = rsti_later_ns(-RSTI_TIME_MAX_NS, facts->now_ns),
         .due_ns = RSTI_NO_DEADLINE,
         .produced = position(facts->produced),

@@ -18,7 +18,8 @@ static int32_t excess(const rsti_image_facts_t *facts)
 {
     const int32_t granted = facts->transport->granted_rcvbuf;
     const int32_t window = rsti_min_i32(facts->subscription->window, facts->setup->term_length / 2);
-    return !rsti_image_follows_path(facts) && granted > 0 && rsti_subscription_bounds_window(facts->subscription)
+    return !rsti_image_follows_path(facts) && granted > 0
+            && rsti_subscription_bounds_window(facts->subscription)
         ? rsti_max_i32(window - granted, 0)
         : 0;
 }
@@ -40,8 +41,9 @@ void rsti_image_widen_rcvbuf(rst_driver_t *driver, const rsti_image_facts_t *fac
 {
     const rsti_media_t *media = &driver->media;
     rsti_receive_transport_t *transport = facts->transport;
-    const int32_t wanted = rsti_image_follows_path(facts) ? RSTI_WIDE_RCVBUF
-                                          : transport->granted_rcvbuf + excess(facts);
+    const int32_t wanted = rsti_image_follows_path(facts)
+        ? RSTI_WIDE_RCVBUF
+        : transport->granted_rcvbuf + excess(facts);
     if (wanted > transport->granted_rcvbuf && !facts->endpoint->is_rcvbuf_given
         && media->table->widen_rcvbuf != NULL) {
         media->table->widen_rcvbuf(media->arg, transport->socket, wanted);

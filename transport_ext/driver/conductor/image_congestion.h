@@ -11,7 +11,7 @@
 /* The window of a new image: that of the subscription, but of a stream with a name no more than the
  * socket's receive buffer was granted. Of a source that follows the path (flow/path.h) it is half a
  * term, at most RSTI_WIDE_WINDOW, unless rcv-wnd= says otherwise, whatever the buffer: a path that
- * loses 1 % needs three to four times its rate x round trip. That is the most of it, and the readers
+ * loses 1 % needs three to four times its rate x round trip. That is the most of it: the readers
  * open it (image_reader.h). A source that is not proven gets no more than others. */
 #define RSTI_WIDE_WINDOW (32 * 1024 * 1024)
 #define RSTI_WIDE_RCVBUF (4 * 1024 * 1024) /* of its socket, or what the system grants of it */

@@ -8,11 +8,11 @@
  *                      receiver whose window is shorter than that it ends where the window does
  *
  * A receiver that tells arrivals says so before its first status message (image_path.h). Until that
- * has come, none of this holds, but new data ends RSTI_PATH_UNKNOWN_BYTES above what is consumed, or
- * half of the window, because receivers acknowledge a quarter of that: no more than Aeron's receivers
- * grant by default, if that message was lost. A receiver that has sent status
- * messages for RSTI_PATH_UNKNOWN_NS, and told nothing, is Aeron's or of an older rstream: only its
- * window limits the stream then. The next arrival that is told ends that. Owner: the sender. */
+ * has come, none of this holds. New data then ends RSTI_PATH_UNKNOWN_BYTES above what is consumed:
+ * Aeron's receivers grant as much by default, and that first message may be lost. Or it ends at half
+ * of the window, because receivers acknowledge a quarter of that at once. A receiver that has sent
+ * status messages for RSTI_PATH_UNKNOWN_NS and told nothing is Aeron's or of an older rstream: only
+ * its window limits the stream. The next arrival that is told ends that. Owner: the sender. */
 #ifndef RSTI_DRIVER_SENDER_SEND_PATH_H
 #define RSTI_DRIVER_SENDER_SEND_PATH_H
 
@@ -58,8 +58,7 @@ typedef struct rsti_send_path_t {
 int rsti_send_path_init(rsti_send_path_t *send_path, int64_t position, int32_t mtu, int64_t now_ns);
 void rsti_send_path_fini(rsti_send_path_t *send_path);
 
-/* How many bytes the publisher may be ahead of the sender, which is at position, at most window. Any
- * agent. */
+/* How many bytes the publisher may be ahead of the sender at position, at most window. Any agent. */
 int64_t rsti_send_path_ahead(const rsti_send_path_t *send_path, int64_t position, int64_t window);
 /* A status message has come: the window of the receiver, and where it ends. True: the publisher may
  * go on. */
@@ -69,8 +68,8 @@ static inline bool rsti_send_path_holds(const rsti_send_path_t *send_path)
 {
     return send_path->is_wanted && send_path->receiver == RSTI_PATH_RECEIVER_TELLS;
 }
-/* The limit of flow control, or less: that never goes back, as Aeron's, but the window of a receiver
- * that tells arrivals may get smaller; and see above. consumed, window: as the receiver said. */
+/* The limit of flow control, or less. That one never goes back, as in Aeron, but the window of a
+ * receiver that tells arrivals may get smaller. consumed, window: as the receiver said. */
 int64_t rsti_send_path_limit(const rsti_send_path_t *send_path, int64_t limit, int64_t consumed,
     int64_t window);
 /* In each pass. last_sm_ns: of the receiver; INT64_MIN: none. Returns the next deadline. */
