@@ -58,7 +58,7 @@ typedef struct rsti_send_path_t {
 int rsti_send_path_init(rsti_send_path_t *send_path, int64_t position, int32_t mtu, int64_t now_ns);
 void rsti_send_path_fini(rsti_send_path_t *send_path);
 
-/* How many bytes the publisher may be ahead of the sender at position, at most window. Any agent. */
+/* How many bytes the publisher may be ahead of position, where the sender is. Any agent. */
 int64_t rsti_send_path_ahead(const rsti_send_path_t *send_path, int64_t position, int64_t window);
 /* A status message has come: the window of the receiver, and where it ends. True: the publisher may
  * go on. */
