@@ -9,8 +9,8 @@
  *
  * A receiver that tells arrivals says so before its first status message (image_path.h). Until that
  * has come, none of this holds. New data then ends RSTI_PATH_UNKNOWN_BYTES above what is consumed:
- * Aeron's receivers grant as much by default, and that first message may be lost. Or it ends at half
- * of the window, because receivers acknowledge a quarter of that at once. A receiver that has sent
+ * Aeron's receivers grant as much by default, and that first message may be lost. Or at a half of
+ * the window, because receivers acknowledge a quarter of that at once. A receiver that has sent
  * status messages for RSTI_PATH_UNKNOWN_NS and told nothing is Aeron's or of an older rstream: only
  * its window limits the stream. The next arrival that is told ends that. Owner: the sender. */
 #ifndef RSTI_DRIVER_SENDER_SEND_PATH_H
