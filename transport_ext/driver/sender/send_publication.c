@@ -172,7 +172,8 @@ static int64_t granted_limit(const rsti_network_publication_t *publication, int6
     const rsti_log_t *log = &publication->base.file.log;
     const int64_t limit = rsti_send_path_limit(send_path, publication->limit, receiver->position,
         receiver->window);
-    if (receiver->position < snd_pos || snd_pos >= rsti_log_producer_position(log)) {
+    if (!rsti_send_path_holds(send_path) || receiver->position < snd_pos
+        || snd_pos >= rsti_log_producer_position(log)) {
         return limit;
     }
     const int32_t offset = rsti_position_offset(snd_pos, log->term_length);
