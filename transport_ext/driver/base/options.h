@@ -233,6 +233,8 @@
         "adaptive for named streams, unlimited for others")                                        \
     X(BOOL, reader_window, "reader-window", "false", 0, 1,                                         \
         "in shared memory, under a law that follows the reader, its window does too")              \
+    X(BOOL, follow_path, "follow-path", "false", 0, 1,                                             \
+        "named streams over UDP with one destination and without cc= follow the path (cc=path)")   \
     X(TEXT, multicast_fc, "multicast-flow-control", "max", 0, 63,                                  \
         "flow control of groups without fc=: max | min | tagged, or a registered name")            \
     X(NUMBER, fc_group_tag, "flow-control-group-tag", "-1", INT64_MIN, INT64_MAX,                  \

@@ -134,12 +134,22 @@ static int allocate_path_counters(rst_driver_t *driver, rsti_network_publication
     return 0;
 }
 
+/* By the driver's option, where the channel leaves that open. */
+static bool follows_by_default(const rst_driver_t *driver,
+    const rsti_network_publication_t *publication, const rsti_channel_t *channel)
+{
+    return driver->params.follow_path != 0 && channel->name[0] != '\0' && channel->cc[0] == '\0'
+        && !publication->is_group && channel->control_mode != RSTI_CONTROL_RESPONSE;
+}
+
 static int init_path(rst_driver_t *driver, rsti_network_publication_t *publication,
     const rsti_publication_facts_t *facts)
 {
-    if (!rsti_channel_follows_path(facts->channel)) {
+    const bool is_default = follows_by_default(driver, publication, facts->channel);
+    if (!is_default && !rsti_channel_follows_path(facts->channel)) {
         return 0;
     }
+    publication->send_path.is_silence_told = is_default; /* nobody has asked for it */
     if (publication->is_group) {
         return RST_SET_ERR(RST_ECHANNEL,
             "channel parameter cc=path: only a publication with one destination can follow the path"

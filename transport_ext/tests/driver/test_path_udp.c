@@ -527,6 +527,39 @@ TEST(cc_path_is_for_publications_with_one_destination)
     }
 }
 
+TEST(the_driver_s_option_makes_named_streams_follow)
+{
+    static const struct {
+        const char *channel;
+        bool follows;
+    } rows[] = {
+        {"aeron:udp?endpoint=127.0.0.1:24500|rs-name=a", true},
+        {"aeron:udp?endpoint=127.0.0.1:24500", false},
+        {"aeron:udp?endpoint=127.0.0.1:24500|rs-name=a|cc=static", false},
+        {"aeron:udp?endpoint=127.0.0.1:24500|cc=path", true},
+        {"aeron:udp?endpoint=224.20.30.41:24500|interface=127.0.0.1|rs-name=a", false},
+        {"aeron:udp?control=127.0.0.1:24501|control-mode=dynamic|rs-name=a", false},
+        {"aeron:udp?control=127.0.0.1:24501|control-mode=response|response-correlation-id=prototype|rs-name=a",
+            false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        for (int32_t follow = 0; follow < 2; follow++) {
+            harness_t *h = harness_open();
+            h->driver->params.follow_path = follow;
+            (void)add(h, RSTI_CMD_ADD_PUBLICATION, rows[i].channel, STREAM);
+            const rsti_ptr_array_t *publications = &h->driver->conductor->publications;
+            CHECK_EQ(publications->count, 1);
+            const rsti_network_publication_t *publication = publications->items[0];
+            const bool is_asked = strstr(rows[i].channel, "cc=path") != NULL;
+            CHECK_EQ(publication->send_path.is_wanted,
+                rows[i].follows && (follow != 0 || is_asked));
+            CHECK_EQ(publication->send_path.is_silence_told,
+                publication->send_path.is_wanted && !is_asked);
+            harness_close(h);
+        }
+    }
+}
+
 CHECK_MAIN(RUN(a_source_that_follows_the_path_is_told_what_arrives),
     RUN(what_is_only_late_is_not_missing), RUN(others_are_told_nothing_of_it),
     RUN(a_stream_fills_a_link_and_not_its_queue), RUN(the_window_lets_a_long_path_flow_by_default),
@@ -536,4 +569,5 @@ CHECK_MAIN(RUN(a_source_that_follows_the_path_is_told_what_arrives),
     RUN(a_lost_introduction_costs_no_more_than_128_kib), RUN(the_next_reader_is_followed_too),
     RUN(padding_sent_again_without_room_lingers), RUN(the_publisher_is_told_that_the_path_holds),
     RUN(tools_see_the_path), RUN(only_a_stream_that_follows_has_counters_of_the_path),
-    RUN(cc_path_is_for_publications_with_one_destination))
+    RUN(cc_path_is_for_publications_with_one_destination),
+    RUN(the_driver_s_option_makes_named_streams_follow))
