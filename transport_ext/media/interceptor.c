@@ -124,7 +124,9 @@ static int faulty_open(void *media, const rsti_socket_params_t *params, rsti_soc
             interceptor->params.delay_ns > 0);
     }
     if (result == 0) {
-        result = interceptor->inner.table->open(interceptor->inner.arg, params, &opened->inner);
+        rsti_socket_params_t single = *params; /* the fate of each datagram is its own */
+        single.use_coalescing = false;
+        result = interceptor->inner.table->open(interceptor->inner.arg, &single, &opened->inner);
     }
     if (result != 0) {
         rsti_hold_queue_fini(&opened->out.queue);

@@ -17,24 +17,34 @@
 typedef struct rsti_datagram_t {
     uint8_t *data;
     size_t length;                    /* recv: in capacity, out received; send: bytes */
-    struct sockaddr_storage address;  /* recv: source; send: destination when !connected */
+    size_t segment; /* recv, with use_coalescing: data holds several datagrams of so many bytes, of
+                     * which the last one may be shorter; 0: one datagram */
+    struct sockaddr_storage address; /* recv: source; send: destination when !connected */
     int64_t arrived_ns; /* recv: when the system got it, since 1970; 0: not known */
 } rsti_datagram_t;
+
+/* The length of the datagram that begins at so many bytes of data. */
+static inline size_t rsti_datagram_at(const rsti_datagram_t *datagram, size_t at)
+{
+    const size_t left = datagram->length - at;
+    return datagram->segment > 0 && datagram->segment < left ? datagram->segment : left;
+}
 
 typedef struct rsti_socket_params_t {
     struct sockaddr_storage
         bind_address; /* of a member of a group: wildcard and the group's port */
     struct sockaddr_storage connect_address; /* ss_family 0 = not connected */
-    struct sockaddr_storage group_address;   /* ss_family 0 = joins no group */
+    struct sockaddr_storage group_address; /* ss_family 0 = joins no group */
     /* Interface to join the group on and to send multicast from; wildcard or ss_family 0: the
      * system's choice. IPv6 also by interface_index. */
     struct sockaddr_storage interface_address;
     uint32_t interface_index; /* 0 = by address */
-    int32_t multicast_ttl;    /* 0 = leave */
+    int32_t multicast_ttl; /* 0 = leave */
     int32_t so_sndbuf; /* 0 = leave */
     int32_t so_rcvbuf;
     bool has_arrival_times; /* the system notes when each datagram arrives */
     bool use_segmentation; /* let the kernel cut runs of equal datagrams, when connected */
+    bool use_coalescing; /* receive runs of equal datagrams at once; not with has_arrival_times */
 } rsti_socket_params_t;
 
 typedef struct rsti_socket_t rsti_socket_t; /* opaque to callers */
@@ -47,7 +57,7 @@ typedef struct rsti_media_table_t {
     /* Sends in order until a send would block. Returns how many were taken; a refused or
      * interrupted datagram counts as taken. Other errors: -RST_ESYS with a trail. */
     int (*send)(void *media, rsti_socket_t *socket, const rsti_datagram_t *datagrams, int count);
-    /* Returns how many were received; 0: none is there. A datagram that was cut, or comes from port
+    /* Returns how many entries were received; 0: none is there. A datagram that was cut, or comes from port
      * 0, where no answer can be sent, has length 0: the receiving agent counts it as invalid. */
     int (*receive)(void *media, rsti_socket_t *socket, rsti_datagram_t *datagrams, int capacity);
     void (*local_address)(void *media, rsti_socket_t *socket, struct sockaddr_storage *address);

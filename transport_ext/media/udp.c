@@ -25,6 +25,11 @@
 #ifndef UDP_SEGMENT
 #define UDP_SEGMENT 103
 #endif
+/* The other way round: the kernel hands such a run over at once, and says how long its datagrams
+ * are. */
+#ifndef UDP_GRO
+#define UDP_GRO 104
+#endif
 #define SEGMENTS_MAX 64
 #define SEGMENTED_BYTES_MAX 65000
 
@@ -37,9 +42,10 @@ typedef struct segment_control_t {
     _Alignas(struct cmsghdr) uint8_t bytes[CMSG_SPACE(sizeof(uint16_t))];
 } segment_control_t;
 
-typedef struct time_control_t {
+/* A time of arrival, or the length of the datagrams of a run. */
+typedef struct receive_control_t {
     _Alignas(struct cmsghdr) uint8_t bytes[CMSG_SPACE(sizeof(struct timespec))];
-} time_control_t;
+} receive_control_t;
 
 /* Sockets of several agents use the same two counters. */
 typedef struct udp_media_t {
@@ -59,7 +65,8 @@ struct rsti_socket_t {
     segment_control_t controls[RSTI_MEDIA_BURST_MAX];
     int32_t spans[RSTI_MEDIA_BURST_MAX]; /* datagrams in each message being sent */
     scratch_t receiving;
-    time_control_t *times; /* RSTI_MEDIA_BURST_MAX of them; NULL: no times of arrival */
+    bool has_times; /* of arrival */
+    receive_control_t *facts; /* RSTI_MEDIA_BURST_MAX of them; NULL: none is asked for */
 };
 
 static void scratch_init(scratch_t *scratch)
@@ -86,6 +93,13 @@ static int32_t usable_rcvbuf(int fd)
 #endif
 }
 
+static bool can_coalesce(int fd, const rsti_socket_params_t *params)
+{
+    const int on = 1;
+    return params->use_coalescing && !params->has_arrival_times
+        && setsockopt(fd, IPPROTO_UDP, UDP_GRO, &on, sizeof on) == 0;
+}
+
 static int udp_open(void *media, const rsti_socket_params_t *params, rsti_socket_t **socket)
 {
     const int fd = rsti_udp_open_fd(params);
@@ -104,9 +118,10 @@ static int udp_open(void *media, const rsti_socket_params_t *params, rsti_socket
     opened->granted_rcvbuf = usable_rcvbuf(fd);
     scratch_init(&opened->sending);
     scratch_init(&opened->receiving);
-    if (params->has_arrival_times) {
-        opened->times = rsti_alloc(RSTI_MEDIA_BURST_MAX * sizeof *opened->times);
-        if (opened->times == NULL) {
+    opened->has_times = params->has_arrival_times;
+    if (opened->has_times || can_coalesce(fd, params)) {
+        opened->facts = rsti_alloc(RSTI_MEDIA_BURST_MAX * sizeof *opened->facts);
+        if (opened->facts == NULL) {
             close(fd);
             rsti_free(opened);
             return -RST_ENOMEM;
@@ -121,7 +136,7 @@ static void udp_close(void *media, rsti_socket_t *socket)
     (void)media;
     if (socket != NULL) {
         close(socket->fd);
-        rsti_free(socket->times);
+        rsti_free(socket->facts);
         rsti_free(socket);
     }
 }
@@ -238,14 +253,19 @@ static void tell_tap(rsti_socket_t *socket, const rsti_datagram_t *datagrams, in
     rsti_tapped_t tapped = {.is_sent = is_sent};
     udp_local_address(NULL, socket, &tapped.local);
     for (int i = 0; i < count; i++) {
-        tapped.data = datagrams[i].data;
-        tapped.length = datagrams[i].length;
         tapped.peer = datagrams[i].address;
         if (is_sent && socket->is_connected) {
             socklen_t length = sizeof tapped.peer;
             (void)getpeername(socket->fd, (struct sockaddr *)&tapped.peer, &length);
         }
-        media->tap(media->tap_arg, &tapped);
+        for (size_t at = 0; at == 0 || at < datagrams[i].length; at += tapped.length) {
+            tapped.data = datagrams[i].data + at;
+            tapped.length = rsti_datagram_at(&datagrams[i], at);
+            media->tap(media->tap_arg, &tapped);
+            if (tapped.length == 0) {
+                break;
+            }
+        }
     }
 }
 
@@ -330,9 +350,9 @@ static void prepare_receive(rsti_socket_t *socket, rsti_datagram_t *datagrams, i
         header->msg_name = &datagrams[i].address;
         header->msg_namelen = sizeof datagrams[i].address;
         header->msg_flags = 0;
-        if (socket->times != NULL) {
-            header->msg_control = socket->times[i].bytes;
-            header->msg_controllen = sizeof socket->times[i].bytes;
+        if (socket->facts != NULL) {
+            header->msg_control = socket->facts[i].bytes;
+            header->msg_controllen = sizeof socket->facts[i].bytes;
         }
     }
 }
@@ -347,6 +367,18 @@ static int64_t arrival_of(struct msghdr *header)
         }
     }
     return 0;
+}
+
+/* The length of the datagrams of a run; 0: there is one datagram. */
+static size_t segment_of(struct msghdr *header, size_t received)
+{
+    int length = 0;
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(header); c != NULL; c = CMSG_NXTHDR(header, c)) {
+        if (c->cmsg_level == IPPROTO_UDP && c->cmsg_type == UDP_GRO) {
+            memcpy(&length, CMSG_DATA(c), sizeof length);
+        }
+    }
+    return length > 0 && (size_t)length < received ? (size_t)length : 0;
 }
 
 static int udp_receive(void *media, rsti_socket_t *socket, rsti_datagram_t *datagrams, int capacity)
@@ -368,15 +400,22 @@ static int udp_receive(void *media, rsti_socket_t *socket, rsti_datagram_t *data
             return RST_SET_ERRNO("receiving from a UDP socket");
         }
     }
-    if (received > 0) {
-        tally(socket->media->received, received);
-    }
+    int64_t count_received = 0;
     for (int i = 0; i < received; i++) {
         struct mmsghdr *message = &socket->receiving.messages[i];
         const bool is_valid = (message->msg_hdr.msg_flags & MSG_TRUNC) == 0
             && rsti_netaddr_port(&datagrams[i].address) != 0;
         datagrams[i].length = is_valid ? message->msg_len : 0;
-        datagrams[i].arrived_ns = socket->times != NULL ? arrival_of(&message->msg_hdr) : 0;
+        datagrams[i].arrived_ns = socket->has_times ? arrival_of(&message->msg_hdr) : 0;
+        datagrams[i].segment = socket->facts != NULL && !socket->has_times
+            ? segment_of(&message->msg_hdr, datagrams[i].length)
+            : 0;
+        count_received += datagrams[i].segment == 0
+            ? 1
+            : (int64_t)((datagrams[i].length + datagrams[i].segment - 1) / datagrams[i].segment);
+    }
+    if (received > 0) {
+        tally(socket->media->received, count_received);
     }
     tell_tap(socket, datagrams, received, false);
     return received > 0 ? received : 0;

@@ -31,6 +31,7 @@ static int open_socket(rst_driver_t *driver, rsti_receive_transport_t *transport
         .so_sndbuf = (int32_t)endpoint->so_sndbuf,
         .so_rcvbuf = (int32_t)endpoint->so_rcvbuf,
         .has_arrival_times = endpoint->media_timestamp != RSTI_CHANNEL_UNSET,
+        .use_coalescing = driver->params.segmentation != 0,
     };
     if (udp->is_multicast) {
         params.bind_address = (struct sockaddr_storage){0};

@@ -254,34 +254,44 @@ void rsti_receiver_destroy(rst_driver_t *driver)
 }
 
 static void on_datagram(rsti_receiver_t *receiver, rsti_receive_transport_t *transport,
-    const rsti_datagram_t *datagram, int64_t now_ns)
+    const uint8_t *data, size_t length, const struct sockaddr_storage *source, int64_t now_ns)
 {
-    const uint8_t *data = datagram->data;
-    if (!rsti_frame_is_acceptable(data, datagram->length)) {
+    if (!rsti_frame_is_acceptable(data, length)) {
         rsti_driver_count(receiver->driver, RSTI_SYSTEM_INVALID_PACKETS, 1);
         return;
     }
     switch (((const rsti_frame_header_t *)(const void *)data)->type) {
     case RSTI_FRAME_DATA:
     case RSTI_FRAME_PAD:
-        rsti_receive_endpoint_on_data(receiver, transport, data, datagram->length,
-            &datagram->address, now_ns);
+        rsti_receive_endpoint_on_data(receiver, transport, data, length, source, now_ns);
         break;
     case RSTI_FRAME_SETUP:
-        rsti_receive_endpoint_on_setup(receiver, transport, (const void *)data, &datagram->address,
-            now_ns);
+        rsti_receive_endpoint_on_setup(receiver, transport, (const void *)data, source, now_ns);
         break;
     case RSTI_FRAME_RTTM:
-        rsti_receive_endpoint_on_rttm(receiver, transport, (const void *)data, &datagram->address,
-            now_ns);
+        rsti_receive_endpoint_on_rttm(receiver, transport, (const void *)data, source, now_ns);
         break;
     case RSTI_FRAME_SM:
-        rsti_receive_endpoint_on_echo(receiver, transport, (const void *)data, datagram->length,
-            &datagram->address);
+        rsti_receive_endpoint_on_echo(receiver, transport, (const void *)data, length, source);
         break;
     default:
         break; /* control frames from other receivers to their publishers: ignored */
     }
+}
+
+static void on_run(rsti_receiver_t *receiver, rsti_receive_transport_t *transport,
+    const rsti_datagram_t *run, int64_t now_ns)
+{
+    size_t at = 0;
+    do {
+        const size_t length = rsti_datagram_at(run, at);
+        uint8_t *data = run->data + at;
+        if (at % RSTI_FRAME_ALIGNMENT != 0) { /* no sender of ours: its headers are not aligned */
+            data = memmove(run->data, data, length);
+        }
+        on_datagram(receiver, transport, data, length, &run->address, now_ns);
+        at += length;
+    } while (at < run->length);
 }
 
 /* Writes the time-stamps that the channel asks for: when the system got each datagram, and when
@@ -300,9 +310,10 @@ static void stamp(rsti_receiver_t *receiver, const rsti_receive_endpoint_t *endp
             rsti_timestamp_write(datagram->data, datagram->length, endpoint->media_timestamp,
                 datagram->arrived_ns);
         }
-        if (has_own) {
-            rsti_timestamp_write(datagram->data, datagram->length, endpoint->receive_timestamp,
-                now_ns);
+        for (size_t at = 0; has_own && at < datagram->length;) {
+            const size_t length = rsti_datagram_at(datagram, at);
+            rsti_timestamp_write(datagram->data + at, length, endpoint->receive_timestamp, now_ns);
+            at += length;
         }
     }
 }
@@ -330,7 +341,7 @@ static int64_t poll_transport(rsti_receiver_t *receiver, rsti_receive_transport_
     int64_t bytes = 0;
     for (int i = 0; i < count; i++) {
         bytes += (int64_t)receiver->datagrams[i].length;
-        on_datagram(receiver, transport, &receiver->datagrams[i], now_ns);
+        on_run(receiver, transport, &receiver->datagrams[i], now_ns);
     }
     if (bytes > 0) {
         rsti_driver_count(driver, RSTI_SYSTEM_BYTES_RECEIVED, bytes);

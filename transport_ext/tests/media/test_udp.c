@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #define SLOTS 64
-#define SLOT_SIZE 2048
+#define SLOT_SIZE RSTI_DATAGRAM_MAX
 
 static rsti_media_t media;
 static uint8_t memory[SLOTS][SLOT_SIZE];
@@ -62,10 +62,11 @@ static size_t length_of(int index, bool segmented)
     return index % 20 == 19 ? 300 : 1408;
 }
 
-static void burst_between(const char *address, bool segmented)
+static void burst_between(const char *address, bool segmented, bool coalesced)
 {
     rsti_socket_params_t params = params_for(address, NULL);
     params.so_rcvbuf = 256 * 1024;
+    params.use_coalescing = coalesced;
     rsti_socket_t *receiver = open_socket(&params);
     CHECK(receiver != NULL);
     rsti_socket_params_t sending;
@@ -85,20 +86,27 @@ static void burst_between(const char *address, bool segmented)
 
     struct sockaddr_storage source;
     media.table->local_address(media.arg, sender, &source);
-    int expected = 0;
+    int expected = 0, entries = 0;
     while (expected < SLOTS) {
         CHECK(wait_readable(receiver));
         memset(memory, 0xEE, sizeof memory);
         reset_slots(SLOT_SIZE);
         const int received = media.table->receive(media.arg, receiver, slots, SLOTS);
         CHECK(received > 0);
-        for (int i = 0; i < received; i++, expected++) {
-            CHECK_EQ(slots[i].length, length_of(expected, segmented));
-            CHECK_EQ(memory[i][0], expected);
-            CHECK_EQ(memory[i][slots[i].length - 1], expected);
+        entries += received;
+        for (int i = 0; i < received; i++) {
             CHECK_EQ(rsti_netaddr_port(&slots[i].address), rsti_netaddr_port(&source));
+            CHECK(coalesced || slots[i].segment == 0);
+            for (size_t at = 0; at < slots[i].length; expected++) {
+                const size_t length = rsti_datagram_at(&slots[i], at);
+                CHECK_EQ(length, length_of(expected, segmented));
+                CHECK_EQ(memory[i][at], expected);
+                CHECK_EQ(memory[i][at + length - 1], expected);
+                at += length;
+            }
         }
     }
+    CHECK_EQ(entries < SLOTS, segmented && coalesced);
     reset_slots(SLOT_SIZE);
     CHECK_EQ(media.table->receive(media.arg, receiver, slots, SLOTS), 0);
     media.table->close(media.arg, sender);
@@ -140,7 +148,7 @@ TEST(times_of_arrival)
 
 TEST(burst_arrives_in_order_ipv4)
 {
-    burst_between("127.0.0.1:0", false);
+    burst_between("127.0.0.1:0", false, false);
 }
 
 /* The receiver cannot distinguish a run that the kernel split from datagrams sent one by one. */
@@ -148,10 +156,22 @@ TEST(segmented_burst_arrives_as_single_datagrams)
 {
     int64_t sent = 0, received = 0;
     rsti_media_udp_count(&media, &sent, &received);
-    burst_between("127.0.0.1:0", true);
+    burst_between("127.0.0.1:0", true, false);
     rsti_media_udp_count(&media, NULL, NULL);
     CHECK_EQ(sent, SLOTS);
     CHECK_EQ(received, SLOTS);
+}
+
+/* And handed over as runs, if the socket asks for that. */
+TEST(segmented_burst_arrives_as_runs)
+{
+    int64_t sent = 0, received = 0;
+    rsti_media_udp_count(&media, &sent, &received);
+    burst_between("127.0.0.1:0", true, true);
+    burst_between("127.0.0.1:0", false, true);
+    rsti_media_udp_count(&media, NULL, NULL);
+    CHECK_EQ(sent, 2 * SLOTS);
+    CHECK_EQ(received, 2 * SLOTS);
 }
 
 TEST(burst_arrives_in_order_ipv6)
@@ -163,7 +183,8 @@ TEST(burst_arrives_in_order_ipv6)
         return;
     }
     media.table->close(media.arg, socket);
-    burst_between("[::1]:0", false);
+    burst_between("[::1]:0", false, false);
+    burst_between("[::1]:0", true, true);
 }
 
 TEST(sends_to_each_address_when_not_connected)
@@ -261,7 +282,7 @@ TEST(full_send_buffer_takes_fewer)
     const rsti_socket_params_t any = params_for("127.0.0.1:0", NULL);
     rsti_socket_t *socket = open_socket(&any);
     CHECK(socket != NULL);
-    reset_slots(SLOT_SIZE);
+    reset_slots(2048);
     for (int i = 0; i < SLOTS; i++) {
         media.table->local_address(media.arg, socket, &slots[i].address);
     }
@@ -326,7 +347,7 @@ TEST(datagrams_are_counted)
 {
     int64_t sent = 0, received = 0;
     rsti_media_udp_count(&media, &sent, &received);
-    burst_between("127.0.0.1:0", false);
+    burst_between("127.0.0.1:0", false, false);
     CHECK_EQ(sent, SLOTS);
     CHECK_EQ(received, SLOTS);
 
@@ -387,6 +408,7 @@ int main(int argc, char **argv)
         RUN(times_of_arrival),
         RUN(burst_arrives_in_order_ipv4),
         RUN(segmented_burst_arrives_as_single_datagrams),
+        RUN(segmented_burst_arrives_as_runs),
         RUN(burst_arrives_in_order_ipv6),
         RUN(sends_to_each_address_when_not_connected),
         RUN(refusals_are_swallowed),
