@@ -44,7 +44,8 @@ static int send_number(net_t *net, int host, rsti_socket_t *from, const char *to
 {
     uint8_t bytes[1000] = {0};
     memcpy(bytes, &number, sizeof number);
-    const rsti_datagram_t datagram = {bytes, sizeof bytes, address(to), 0};
+    const rsti_datagram_t datagram = {
+        .data = bytes, .length = sizeof bytes, .address = address(to)};
     return net->media[host].table->send(net->media[host].arg, from, &datagram, 1);
 }
 
