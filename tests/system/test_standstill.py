@@ -71,6 +71,16 @@ def read_all(sub, got):
         got.append(number)
 
 
+def check_order(got, sub):
+    """What is missing was told. With these short time-outs a busy machine loses drivers of its own
+    accord, and the writer comes back with another session.
+    """
+    assert all(number < later for number, later in pairwise(got))
+    losses = sum(isinstance(event, stream.SessionChanged) for event in sub.events())
+    gaps = sum(later != number + 1 for number, later in pairwise(got))
+    assert gaps <= losses, (gaps, losses)
+
+
 @pytest.mark.parametrize("ends", ["later", "meanwhile"])
 @pytest.mark.parametrize("whose", ["writer", "reader"])
 def test_a_loop_raises_after_a_driver_stood_still(name, directories, whose, ends):
@@ -89,7 +99,7 @@ def test_a_loop_raises_after_a_driver_stood_still(name, directories, whose, ends
             ender.start()
             with pytest.raises(PublisherLost if whose == "writer" else MessagesLost):
                 read_all(sub, got)
-            assert got == list(range(1, len(got) + 1))
+            check_order([0, *got], sub)
         finally:
             timer.join()
             ender.cancel()
@@ -115,11 +125,7 @@ def test_a_loop_raises_after_the_driver_of_both_ends_was_killed(name, directorie
             with pytest.raises(MessagesLost):
                 read_all(sub, got)
             assert time.monotonic() - begin_s < 15
-            assert all(number < later for number, later in pairwise(got))
-            # With the short time-outs of this test a busy machine loses the driver more than once.
-            losses = sum(isinstance(event, stream.SessionChanged) for event in sub.events())
-            gaps = sum(later != number + 1 for number, later in pairwise(got))
-            assert gaps <= losses, (gaps, losses)
+            check_order(got, sub)
         finally:
             writer.end()
     until(lambda: not writer._thread.is_alive())

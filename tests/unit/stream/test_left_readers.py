@@ -51,7 +51,9 @@ ENDS = {
 KILLED = "import os; os.kill(os.getpid(), 9)"
 TERMINATED = "import os, time; os.kill(os.getpid(), 15); time.sleep(9)"
 EXITED = "import os; os._exit(1)"
-INTERRUPTED = "import os, time; os.kill(os.getpid(), 2); time.sleep(9)"
+# The pause: CPython loses a signal that comes when the main thread is just about to wait (in RxPY's
+# run(), on a busy machine), until the next one comes.
+INTERRUPTED = "import os, time; time.sleep(1); os.kill(os.getpid(), 2); time.sleep(9)"
 
 
 def script(face, end, channel=None):
