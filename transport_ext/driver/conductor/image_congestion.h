@@ -8,6 +8,8 @@
 #include "driver/receiver/image.h"
 #include "flow/congestion.h"
 
+/* Whether not the window but the law of the path bounds what is under way. */
+bool rsti_image_follows_path(const rsti_image_facts_t *facts);
 /* The window of a new image: that of the subscription, but of a stream with a name no more than the
  * socket's receive buffer was granted. Of a source that follows the path (flow/path.h) it is half a
  * term, at most RSTI_WIDE_WINDOW, unless rcv-wnd= says otherwise, whatever the buffer: a path that
@@ -15,8 +17,6 @@
  * open it (image_reader.h). A source that is not proven gets no more than others. */
 #define RSTI_WIDE_WINDOW (32 * 1024 * 1024)
 #define RSTI_WIDE_RCVBUF (4 * 1024 * 1024) /* of its socket, or what the system grants of it */
-/* Whether not the window but the law of the path bounds what is under way. */
-bool rsti_image_follows_path(const rsti_image_facts_t *facts);
 int32_t rsti_image_first_window(const rsti_image_facts_t *facts);
 /* Asks for a longer receive buffer, unless the channel says how long it is: as long as the window,
  * or where the path and not the window bounds a stream RSTI_WIDE_RCVBUF, because more than a part

@@ -2,8 +2,8 @@
  * status message of its own (docs/reference/wire.md, "Path"). Whether a source follows the path is
  * known from its first SETUP. Until the first datagram has come, an item of zero bytes goes before
  * each status message: a sender that waited to learn whether its receiver tells arrivals would
- * stand still. Others, Aeron's among them, are told nothing, and their datagrams are
- * not counted. Called by the receiver alone, except where it says otherwise. */
+ * stand still. Others, Aeron's among them, are told nothing, and their datagrams are not counted.
+ * Called by the receiver alone, except where it says otherwise. */
 #ifndef RSTI_DRIVER_RECEIVER_IMAGE_PATH_H
 #define RSTI_DRIVER_RECEIVER_IMAGE_PATH_H
 
