@@ -1,9 +1,14 @@
-"""A stream that follows the path (``cc=path``), over loopback: what its tools tell of the path."""
+"""A stream that follows the path (``cc=path``), over loopback: what its tools tell of the path, and
+what waits before its reader.
+"""
 
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -73,3 +78,56 @@ def test_a_stream_without_it_knows_none(driver_dir: str) -> None:
         assert next(iter(sub)) == b"x"
         assert [*paths(driver_dir)] == [None]
         assert "path:" not in run("stat", "--once", "--dir", driver_dir).stdout
+
+
+WRITER = """
+import sys, rstream
+directory, channel = sys.argv[1:]
+with rstream.publisher("slow", channel=channel, dir=directory, linger_s=0) as pub:
+    while True:
+        pub.send("x" * 160)
+"""
+
+
+def test_before_a_slow_reader_little_waits(driver_dir: str) -> None:
+    """Of a writer that never rests: at the reader and in the writer's log, two items and what was
+    sent before the reader was known to be slow.
+    """
+    channel = f"aeron:udp?endpoint=127.0.0.1:{free_port()}"
+    with (
+        rstream.Driver(dir=driver_dir),
+        rstream.subscriber("slow", channel=channel, dir=driver_dir) as sub,
+    ):
+        command = [sys.executable, "-W", "ignore", "-c", WRITER, driver_dir, f"{channel}|cc=path"]
+        writer = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+        try:
+            for _ in range(5):
+                assert sub.get(timeout_s=20)
+                time.sleep(0.1)
+            for _ in range(120):
+                assert sub.get(timeout_s=20)
+                time.sleep(0.02)
+            (state,) = metrics.publications(driver_dir)
+            assert state.queued_bytes is not None
+            assert state.queued_bytes < 4096
+        finally:
+            writer.kill()
+            writer.wait()
+
+
+def test_large_messages_pass_a_small_window(driver_dir: str) -> None:
+    channel = f"aeron:udp?endpoint=127.0.0.1:{free_port()}"
+    config = rstream.DriverConfig(options={"follow-path": "true"})
+    with (
+        rstream.Driver(dir=driver_dir, config=config),
+        rstream.subscriber("large", channel=channel, dir=driver_dir) as sub,
+        rstream.publisher("large", channel=channel, dir=driver_dir) as pub,
+        ThreadPoolExecutor() as pool,
+    ):
+        assert [path is None for path in paths(driver_dir)] == [False]
+        sent = [bytes([n]) * (3 * n + 1) * 100_000 for n in range(12)]
+        sending = pool.submit(lambda: [pub.send(one, timeout_s=30) for one in sent])
+        for one in sent:
+            assert sub.get(timeout_s=30) == one
+            time.sleep(0.01)
+        assert len(sending.result()) == len(sent)

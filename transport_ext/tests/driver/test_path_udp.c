@@ -245,8 +245,9 @@ TEST(a_reader_of_few_small_messages_has_two_before_it)
 {
     static const struct {
         int32_t length;
-        int64_t per_s, wait_ns; /* messages that it takes, and the most that one of them waits */
-    } rows[] = {{158, 5, 410 * MS}, {158, 100, 40 * MS}, {1300, 5, 410 * MS}};
+        int64_t per_s, gap_ns, wait_ns; /* taken, offered; the most that one of them waits */
+    } rows[] = {{158, 5, 50 * MS, 410 * MS}, {158, 5, MS, 410 * MS}, {158, 100, 0, 40 * MS},
+        {1300, 5, 50 * MS, 410 * MS}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const link_params_t params = {
             .rate_bytes_per_s = 100 * MBIT, .delay_ns = MS / 2, .queue_bytes = 62000};
@@ -255,9 +256,9 @@ TEST(a_reader_of_few_small_messages_has_two_before_it)
         l->message_length = rows[i].length;
         l->read_bytes_per_s = (rows[i].length + RSTI_DATA_HEADER_LENGTH) * rows[i].per_s;
         l->read_ns = l->now_ns;
-        l->offer_gap_ns = RSTI_NS_PER_S / rows[i].per_s / 4;
+        l->offer_gap_ns = rows[i].gap_ns;
         l->offer_burst = 1;
-        link_run(l, 8 * RSTI_NS_PER_S); /* what connected it is longer */
+        link_run(l, 25 * RSTI_NS_PER_S); /* the ten datagrams of the beginning */
         l->latency_count = 0;
         link_run(l, 5 * RSTI_NS_PER_S);
         CHECK(l->latency_count >= 24 * rows[i].per_s / 5);
