@@ -11,7 +11,7 @@
  *
  *   W   the window of the publication       M   largest recent message
  *   L   at least RSTI_READER_TURN_NS        turn   what was taken in it
- *   F   in shared memory a datagram, over UDP ten
+ *   F   in shared memory a datagram, over UDP two
  *
  * The time before a taking does not count, because the reader may have been asleep. So a reader
  * that takes all that is there, however rarely, gets twice as much; one that leaves the rest gets

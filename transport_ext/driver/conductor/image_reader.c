@@ -5,9 +5,9 @@
 #include "driver/conductor/conductor_state.h"
 #include "driver/conductor/image_congestion.h"
 #include "driver/conductor/reader_messages.h"
-#include "flow/path.h"
 
 #define NO_CLIENT (-1)
+#define FIRST_DATAGRAMS 2
 
 static int64_t publishing_client(const rst_driver_t *driver, const rsti_setup_t *setup)
 {
@@ -28,8 +28,8 @@ void rsti_image_reader_init(const rst_driver_t *driver, rsti_image_t *image,
     image->reader.is_followed = rsti_image_follows_path(facts)
         && !facts->subscription->is_window_given && congestion->law == &rsti_congestion_static;
     if (image->reader.is_followed) {
-        image->reader.first = rsti_min_i64(facts->subscription->window,
-            (int64_t)RSTI_PATH_FIRST_DATAGRAMS * facts->setup->mtu);
+        image->reader.first = rsti_min_i32(facts->subscription->window,
+            FIRST_DATAGRAMS * facts->setup->mtu);
         image->reader.client_id = publishing_client(driver, facts->setup);
         rsti_reader_window_init(&image->reader.law);
         congestion->window = rsti_min_i32((int32_t)image->reader.first, congestion->max_window);

@@ -1,6 +1,6 @@
 /* image_reader.h: the window of an image whose source follows the path. The path bounds what is
- * under way, so the window need only follow the readers (flow/reader_window.h): at first what
- * the path gets too, up to half a term. rcv-wnd= and another law than static fix it. */
+ * under way, so the window need only follow the readers (flow/reader_window.h): at first two
+ * datagrams, up to half a term. rcv-wnd= and another law than static fix it. */
 #ifndef RSTI_DRIVER_CONDUCTOR_IMAGE_READER_H
 #define RSTI_DRIVER_CONDUCTOR_IMAGE_READER_H
 
