@@ -57,8 +57,9 @@ typedef struct rsti_media_table_t {
     /* Sends in order until a send would block. Returns how many were taken; a refused or
      * interrupted datagram counts as taken. Other errors: -RST_ESYS with a trail. */
     int (*send)(void *media, rsti_socket_t *socket, const rsti_datagram_t *datagrams, int count);
-    /* Returns how many entries were received; 0: none is there. A datagram that was cut, or comes from port
-     * 0, where no answer can be sent, has length 0: the receiving agent counts it as invalid. */
+    /* Returns how many entries were received; 0: none is there. A datagram that was cut, or comes
+     * from port 0, where no answer can be sent, has length 0: the receiving agent counts it as
+     * invalid. */
     int (*receive)(void *media, rsti_socket_t *socket, rsti_datagram_t *datagrams, int capacity);
     void (*local_address)(void *media, rsti_socket_t *socket, struct sockaddr_storage *address);
     int (*fd)(void *media, rsti_socket_t *socket); /* for a poller; -1 when it has none */

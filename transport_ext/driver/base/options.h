@@ -184,7 +184,7 @@
         "time to live of multicast datagrams; 0: the system's default")                            \
     X(BOOL, connect, "driver-connect", "true", 0, 1, "connect publication sockets")                \
     X(BOOL, segmentation, "segmentation-offload", "true", 0, 1,                                    \
-        "pass several datagrams of equal length to the kernel, and take them from it, in one call") \
+        "several datagrams of equal length pass to and from the kernel in one call")               \
     X(NUMBER, max_messages_per_send, "max-messages-per-send", "16", 1, RSTI_MEDIA_BURST_MAX,       \
         "most datagrams of one publication in one pass")                                           \
     X(NUMBER, receiver_burst, "receiver-io-vector-capacity", "64", 1, RSTI_MEDIA_BURST_MAX,        \

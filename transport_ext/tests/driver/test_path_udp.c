@@ -8,6 +8,7 @@
 #define SESSION 1234
 #define STREAM 10
 #define TERM 65536
+#define RESPONSES "aeron:udp?control=127.0.0.1:24501|control-mode=response"
 #define FLAGS (RSTI_SETUP_FLAG_RSTREAM | RSTI_SETUP_FLAG_PATH)
 
 typedef struct reader_t {
@@ -544,8 +545,7 @@ TEST(the_driver_s_option_makes_named_streams_follow)
         {"aeron:udp?endpoint=127.0.0.1:24500|cc=path", true},
         {"aeron:udp?endpoint=224.20.30.41:24500|interface=127.0.0.1|rs-name=a", false},
         {"aeron:udp?control=127.0.0.1:24501|control-mode=dynamic|rs-name=a", false},
-        {"aeron:udp?control=127.0.0.1:24501|control-mode=response|response-correlation-id=prototype|rs-name=a",
-            false},
+        {RESPONSES "|response-correlation-id=prototype|rs-name=a", false},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         for (int32_t follow = 0; follow < 2; follow++) {
