@@ -121,8 +121,10 @@ def test_one_that_refuses_commits_while_its_policy_holds_the_lock(
     end.source._start_pump([])
     with end.handle.publisher(driver_dir=driver_dir) as publisher:
         with lock:
-            for value in range(2):
+            for value in range(5000):  # until one comes while another waits for the stage's thread
                 publisher.send(batch_of(range(value, value + 1)), timeout_s=10)
+                if is_merging.is_set():
+                    break
             assert is_merging.wait(10)
             begun_s = time.monotonic()
             del end
