@@ -114,11 +114,12 @@ class Loop:
                 raise error
 
     def rounds(self):
-        """Count the interrupts, until there were enough of them."""
-        while self.interrupts < INTERRUPTS and time.monotonic() < self._until_s:
+        """Count the interrupts, until there were enough of them. A busy machine may have few."""
+        while self.interrupts < INTERRUPTS and (
+            time.monotonic() < self._until_s or self.interrupts < INTERRUPTS_LEAST
+        ):
             yield
         print(f"{self.interrupts} interrupts")
-        assert self.interrupts >= INTERRUPTS_LEAST
 
 
 @pytest.fixture
