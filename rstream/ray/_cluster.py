@@ -23,7 +23,7 @@ ID_SHOWN = 8
 #: Most seconds that a call waits for Ray to start the process of its actor. Ray gives a process a
 #: minute, and starts only a few at a time.
 START_TIMEOUT_S: Final = 180.0
-#: Pause between two looks whether Ray has started the process; the first is also told in the log.
+#: Pause between two looks whether Ray has started the process.
 START_LOOK_S: Final = 5.0
 
 
@@ -153,8 +153,8 @@ def answer_of(actor: Any, reference: Any, timeout_s: float) -> Any:
         try:
             return future.result(max(0.0, min(START_LOOK_S, deadline_s - time.monotonic())))
         except TimeoutError:
-            if future.done():
-                raise  # the method's own
+            if future.done():  # the error is the method's, or the answer has come just now
+                return future.result()
         now_s = time.monotonic()
         if now_s - begin_s < START_TIMEOUT_S and _is_starting(actor):
             deadline_s = now_s + timeout_s

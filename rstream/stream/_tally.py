@@ -381,8 +381,9 @@ class Tally:
                 on_done, self._on_done = self._on_done, None
             if on_done is not None:
                 on_done()
-        except KeyboardInterrupt:
-            self._on_done = on_done  # the next count closes it
+        except BaseException:
+            if on_done is not None:
+                self._on_done = on_done  # the next count closes it
             raise
         return on_done is not None
 

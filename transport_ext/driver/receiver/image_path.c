@@ -44,7 +44,8 @@ static int64_t contiguous(const rsti_image_t *image)
 void rsti_image_path_introduce(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now_ns)
 {
     const rsti_path_arrival_t *arrival = &image->path.arrival;
-    if (arrival->received == 0) {
+    /* A source that is not proven may get little: its status messages come first. */
+    if (arrival->received == 0 && rsti_load_acquire_i32(&image->is_proven)) {
         const rsti_path_item_t item = {
             .contiguous = arrival->highest,
             .highest = arrival->highest,

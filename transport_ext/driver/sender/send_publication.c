@@ -190,11 +190,13 @@ static int64_t budgeted_limit(rsti_sender_t *sender, rsti_network_publication_t 
 {
     const int64_t most = sender->driver->params.max_messages_per_send
         * publication->base.options.mtu;
-    const int64_t limit = rsti_send_budget_limit(publication, snd_pos,
-        granted_limit(publication, snd_pos), most);
-    if (limit <= snd_pos && publication->limit > snd_pos) {
+    const int64_t granted = granted_limit(publication, snd_pos);
+    const int64_t limit = rsti_send_budget_limit(publication, snd_pos, granted, most);
+    if (limit <= snd_pos && granted > snd_pos) {
         tell_holder(publication, RSTI_HELD_BY_BUDGET);
         rsti_send_budget_check(publication);
+    } else if (granted <= snd_pos && publication->limit > snd_pos) {
+        tell_holder(publication, RSTI_HELD_BY_WINDOW); /* it has got smaller */
     } else if (publication->budget.number != 0 && !publication->send_rate.is_limited) {
         tell_holder(publication, RSTI_HELD_BY_WINDOW);
     }

@@ -267,6 +267,7 @@ TEST(a_reader_of_few_small_messages_has_two_before_it)
         l->latency_count = 0;
         link_run(l, 5 * RSTI_NS_PER_S);
         CHECK(l->latency_count >= 24 * rows[i].per_s / 5);
+        CHECK_EQ(l->publication->base.file.log.metadata->ext.held_by, RSTI_HELD_BY_WINDOW);
         const int64_t most_ns = link_latency_ns(l, 1.0);
         if (most_ns > rows[i].wait_ns) {
             CHECK_FAIL("row %zu: one waited for %lld ms", i, (long long)most_ns / MS);
