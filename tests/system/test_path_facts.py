@@ -90,9 +90,7 @@ with rstream.publisher("slow", channel=channel, dir=directory, linger_s=0) as pu
 
 
 def test_before_a_slow_reader_little_waits(driver_dir: str) -> None:
-    """Of a writer that never rests: at the reader and in the writer's log, two items and what was
-    sent before the reader was known to be slow.
-    """
+    """The writer never rests. What waits, waits at the reader and in the writer's log."""
     channel = f"aeron:udp?endpoint=127.0.0.1:{free_port()}"
     with (
         rstream.Driver(dir=driver_dir),

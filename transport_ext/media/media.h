@@ -24,7 +24,7 @@ typedef struct rsti_datagram_t {
 } rsti_datagram_t;
 
 /* The length of the datagram that begins at so many bytes of data. */
-static inline size_t rsti_datagram_at(const rsti_datagram_t *datagram, size_t at)
+static inline size_t rsti_datagram_length_at(const rsti_datagram_t *datagram, size_t at)
 {
     const size_t left = datagram->length - at;
     return datagram->segment > 0 && datagram->segment < left ? datagram->segment : left;

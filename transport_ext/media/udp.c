@@ -25,8 +25,8 @@
 #ifndef UDP_SEGMENT
 #define UDP_SEGMENT 103
 #endif
-/* The other way round: the kernel hands such a run over at once, and says how long its datagrams
- * are. */
+/* The same when receiving: the kernel hands a run over as one message, and says how long its
+ * datagrams are. */
 #ifndef UDP_GRO
 #define UDP_GRO 104
 #endif
@@ -260,7 +260,7 @@ static void tell_tap(rsti_socket_t *socket, const rsti_datagram_t *datagrams, in
         }
         for (size_t at = 0; at == 0 || at < datagrams[i].length; at += tapped.length) {
             tapped.data = datagrams[i].data + at;
-            tapped.length = rsti_datagram_at(&datagrams[i], at);
+            tapped.length = rsti_datagram_length_at(&datagrams[i], at);
             media->tap(media->tap_arg, &tapped);
             if (tapped.length == 0) {
                 break;

@@ -284,7 +284,7 @@ static void on_run(rsti_receiver_t *receiver, rsti_receive_transport_t *transpor
 {
     size_t at = 0;
     do {
-        const size_t length = rsti_datagram_at(run, at);
+        const size_t length = rsti_datagram_length_at(run, at);
         uint8_t *data = run->data + at;
         if (at % RSTI_FRAME_ALIGNMENT != 0) { /* no sender of ours: its headers are not aligned */
             data = memmove(run->data, data, length);
@@ -311,7 +311,7 @@ static void stamp(rsti_receiver_t *receiver, const rsti_receive_endpoint_t *endp
                 datagram->arrived_ns);
         }
         for (size_t at = 0; has_own && at < datagram->length;) {
-            const size_t length = rsti_datagram_at(datagram, at);
+            const size_t length = rsti_datagram_length_at(datagram, at);
             rsti_timestamp_write(datagram->data + at, length, endpoint->receive_timestamp, now_ns);
             at += length;
         }

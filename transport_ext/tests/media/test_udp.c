@@ -98,7 +98,7 @@ static void burst_between(const char *address, bool segmented, bool coalesced)
             CHECK_EQ(rsti_netaddr_port(&slots[i].address), rsti_netaddr_port(&source));
             CHECK(coalesced || slots[i].segment == 0);
             for (size_t at = 0; at < slots[i].length; expected++) {
-                const size_t length = rsti_datagram_at(&slots[i], at);
+                const size_t length = rsti_datagram_length_at(&slots[i], at);
                 CHECK_EQ(length, length_of(expected, segmented));
                 CHECK_EQ(memory[i][at], expected);
                 CHECK_EQ(memory[i][at + length - 1], expected);
