@@ -81,11 +81,18 @@ static int32_t times_asked(const rsti_retransmit_handler_t *handler, int32_t ter
     return times;
 }
 
-/* The action to use. Unicast replaces its only or oldest action. A group takes a free action; NULL:
- * there is none. */
+/* The path or the socket had no room for it, or for a part. The next pass goes on with it. */
+static bool is_waiting_for_room(const rsti_retransmit_handler_t *handler,
+    const rsti_retransmit_action_t *action)
+{
+    return handler->delay_ns == 0 && action->state == RSTI_RETRANSMIT_DELAYED;
+}
+
+/* The action to use. Unicast replaces its only or oldest action, but none that waits for room: it
+ * came first, and part of it may have left. A group takes a free action. NULL: there is none. */
 static rsti_retransmit_action_t *find_action(rsti_retransmit_handler_t *handler)
 {
-    rsti_retransmit_action_t *oldest = &handler->actions[0];
+    rsti_retransmit_action_t *oldest = NULL;
     const int32_t first = handler->is_repairing ? handler->next_place % handler->pool_size : 0;
     for (int32_t i = 0; i < handler->pool_size; i++) {
         const int32_t place = (first + i) % handler->pool_size;
@@ -94,7 +101,8 @@ static rsti_retransmit_action_t *find_action(rsti_retransmit_handler_t *handler)
             handler->next_place = place + 1;
             return action;
         }
-        if (action->expiry_ns < oldest->expiry_ns) {
+        if (!is_waiting_for_room(handler, action)
+            && (oldest == NULL || action->expiry_ns < oldest->expiry_ns)) {
             oldest = action;
         }
     }
@@ -126,7 +134,7 @@ int rsti_retransmit_on_nak(rsti_retransmit_handler_t *handler, int32_t term_id, 
     }
     rsti_retransmit_action_t *action = find_action(handler);
     if (action == NULL) {
-        return -1;
+        return handler->is_group ? -1 : 0;
     }
     const int32_t times = times_asked(handler, term_id, term_offset);
     const int result = handler->delay_ns == 0

@@ -2,8 +2,9 @@
  * resend is a callback given with the call. Unicast has one action, a group has a pool of them.
  *
  * With rstream receivers (docs/reference/wire.md, "Repair") unicast has a pool too. An action then
- * lingers for a round trip, and a full pool drops its oldest action and accepts the new NAK. So no
- * NAK is refused; the caller bounds the bytes that NAKs may cost.
+ * lingers for a round trip, and a full pool drops its oldest action and accepts the new NAK. Only
+ * where every action waits for room on the path, a NAK is ignored: its repetition is served. The
+ * caller bounds the bytes that NAKs may cost.
  *
  * Data that is asked for a second time was lost twice, and delays everything behind it by another
  * round trip. It is therefore sent twice, and three times when it is asked for a third time

@@ -270,6 +270,28 @@ TEST(a_part_is_sent_and_the_rest_waits)
     rsti_retransmit_fini(&handler);
 }
 
+/* A NAK takes no place from an action that waits for room. What has left of that action would leave
+ * once more otherwise (simulator, seed 6340006126). */
+TEST(what_waits_for_room_keeps_its_place)
+{
+    rsti_retransmit_handler_t handler;
+    resends_t resends = {.result = 352};
+    int64_t due_ns;
+    CHECK_EQ(rsti_retransmit_init(&handler, false, 4, 0, 5000), 0);
+    CHECK_EQ(rsti_retransmit_on_nak(&handler, 5, 5920, 576, 576, 10, on_resend, &resends), 1);
+    resends.result = RSTI_RESEND_BLOCKED;
+    CHECK_EQ(rsti_retransmit_on_nak(&handler, 5, 5216, 192, 192, 11, on_resend, &resends), 0);
+    resends.result = 0;
+    CHECK_EQ(rsti_retransmit_on_nak(&handler, 5, 5920, 576, 576, 12, on_resend, &resends), 0);
+    CHECK_EQ(resends.count, 1);
+    CHECK_EQ(rsti_retransmit_process(&handler, 13, on_resend, &resends, &due_ns), 1);
+    CHECK_EQ(resends.term_offset, 6272);
+    CHECK_EQ(resends.length, 224);
+    CHECK_EQ(rsti_retransmit_on_nak(&handler, 5, 5216, 192, 192, 14, on_resend, &resends), 1);
+    CHECK_EQ(resends.count, 3);
+    rsti_retransmit_fini(&handler);
+}
+
 /* H5: a retransmission that could not be sent holds no place, and is sent on the next NAK. */
 TEST(nothing_sent_takes_no_place)
 {
@@ -302,4 +324,5 @@ CHECK_MAIN(RUN(events_are_the_vectors), RUN(a_delayed_resend_waits_then_lingers)
     RUN(a_delayed_action_is_replaced_in_unicast), RUN(pools_have_limits),
     RUN(many_at_once_and_a_round_trip_of_linger), RUN(a_full_pool_gives_its_oldest_up),
     RUN(lingering_retransmission_outlives_its_pool), RUN(refused_datagrams_wait_for_the_next_pass),
-    RUN(a_part_is_sent_and_the_rest_waits), RUN(nothing_sent_takes_no_place))
+    RUN(a_part_is_sent_and_the_rest_waits), RUN(what_waits_for_room_keeps_its_place),
+    RUN(nothing_sent_takes_no_place))
