@@ -47,7 +47,9 @@ static void prepare_signals(sigset_t *ending)
 /* The parent process may wait for the end of standard input. Descriptor 0 stays in use. */
 static void close_stdin(void)
 {
-    (void)freopen("/dev/null", "r", stdin);
+    if (freopen("/dev/null", "r", stdin) == NULL) {
+        return; /* no /dev/null: the descriptor is closed all the same */
+    }
 }
 
 static void wait_for_end(rst_driver_t *driver, const sigset_t *ending)
