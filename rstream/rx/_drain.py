@@ -29,7 +29,7 @@ from rstream.rx._queue import NOTICE_AFTER_S, BoundedQueue
 from rstream.rx._schedulers import Kind, OwnThread, check_scheduler, is_own_thread, kind_of
 from rstream.stream import _tally
 from rstream.stream._pump import next_part
-from rstream.stream._tally import NOWHERE, Place
+from rstream.stream._tally import NOWHERE, Place, leaving, wait_until_left
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -75,10 +75,9 @@ def through_queue(
             queue = BoundedQueue[T](what, on_slow, low)
             drain = Drain(queue, observer, scheduler or OwnThread(f"rstream-rx-{what}"))
             put = queue.put if on_lost is None else _telling(queue, on_lost)
-            with queue.marks.subscribing():
-                drain.upstream.disposable = source.subscribe(
-                    put, drain.end, lambda: drain.end(None), scheduler=scheduler_
-                )
+            drain.upstream.disposable = source.subscribe(
+                put, drain.end, lambda: drain.end(None), scheduler=scheduler_
+            )
             return Disposable(drain.dispose)
 
         return Observable(subscribe)
@@ -101,7 +100,7 @@ def _telling(queue: BoundedQueue[T], on_lost: Callable[[int], object]) -> Callab
             on_lost(lost)
         except Exception as error:
             queue.end(error)
-            queue.leave()
+            queue.leave_source()
 
     return put
 
@@ -127,8 +126,6 @@ class Drain(Generic[T]):
         # What counts as consumed: in parts, as in the loop over a stream (stream/_pump.py).
         self._place = Place(None, 0, self._forget_given)
         self._place.close_disposed = queue.marks.close_disposed
-        if _tally.here.marks is not None:
-            _tally.here.marks.feed_from(self._place)
         self._part = self._left_of_part = 1
         self._part_since_s = 0.0
         queue.on_change = self._wake
@@ -199,6 +196,9 @@ class Drain(Generic[T]):
     def _is_idle(self) -> bool:
         return self._deliverer is None
 
+    def _is_over(self) -> bool:
+        return self._is_done
+
     def _can_wait(self) -> bool:
         here = threading.get_ident()
         if self._deliverer is not None:
@@ -244,17 +244,22 @@ class Drain(Generic[T]):
         on_next, marks, place = observer.on_next, queue.marks, self._place
         while most != 0:
             with queue.changed:
-                # RxPY stops the observer first, and then disposes what is before it.
-                if getattr(observer, "is_stopped", False) or not queue.take_up(1):
+                if not queue.take_up(1):
                     self._is_scheduled = False
                     is_end = queue.is_ended and not self._is_done
                     self._is_done |= is_end
                     break
                 place.tally, place.number = marks.given or NOWHERE
+            # RxPY stops the observer first, and then disposes what is before it.
+            if getattr(observer, "is_stopped", False):
+                self._keep_taken()
+                return False
             try:
                 taken, queue.taken = queue.taken, []
                 for item in taken:  # none: closed meanwhile
                     on_next(item)
+                if leaving:
+                    wait_until_left(self._is_over)
             except failures() as error:
                 self._fail(error)
                 return False
@@ -269,6 +274,12 @@ class Drain(Generic[T]):
         if is_end:
             tell_end(queue.what, self._observer, queue.error)
         return False
+
+    def _keep_taken(self) -> None:
+        """The observer wants nothing more: what was taken for it counts as held."""
+        with self._queue.changed:
+            if self._queue.taken:  # not closed yet
+                self._queue.marks.block(self._queue.marks.given)
 
     def _count_part(self) -> None:
         """Have the readers count; a slow observer counts each item."""
@@ -300,6 +311,8 @@ class Drain(Generic[T]):
             taken, queue.taken = queue.taken, []
             for item in taken:
                 self._observer.on_next(item)
+            if leaving:
+                wait_until_left(self._is_over)
         except failures() as error:
             self._fail(error)
         except BaseException:

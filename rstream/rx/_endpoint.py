@@ -62,22 +62,26 @@ def from_endpoint(endpoint: EndpointLike) -> Observable[Any]:
                 observer.on_error(RuntimeError(f"endpoint ended by {error!r}"))
 
         gate = Gate()
-        place, marks = _place_of(endpoint), _tally.here.marks
-        if marks is not None:
-            marks.feed_from(place)
+        place = _place_of(endpoint)
+        left_by: _tally.Marks | None = None  # of the queue that has disposed it
+        is_disposed = False
 
         def on_next(item: Any) -> None:
             gate.wait()
             place.number += 1
-            if marks is not None and place.number == 1:
-                marks.meet(place.tally)
             outer, _tally.here.place = _tally.here.place, place
             try:
                 observer.on_next(item)
             finally:
                 _tally.here.place = outer
+            if _tally.leaving:
+                _tally.wait_until_left(lambda: is_disposed)
+            if left_by is not None:
+                left_by.hold_unarrived(place)
 
         def dispose() -> None:
+            nonlocal left_by, is_disposed
+            left_by, is_disposed = _tally.here.leaving, True
             if place.tally is not None:
                 place.tally.is_ending = True
             endpoint.close()

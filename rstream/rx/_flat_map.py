@@ -82,12 +82,9 @@ def flat_map_bounded(
             observer: abc.ObserverBase[R], scheduler: abc.SchedulerBase | None = None
         ) -> abc.DisposableBase:
             merging = _Merging(mapper, n, observer, scheduler)
-            upstream = SingleAssignmentDisposable()
-            merging.group.add(upstream)
-            with merging.marks.subscribing():
-                upstream.disposable = source.subscribe(
-                    merging.on_next, merging.fail, merging.on_completed, scheduler=scheduler
-                )
+            merging.upstream.disposable = source.subscribe(
+                merging.on_next, merging.fail, merging.on_completed, scheduler=scheduler
+            )
             return Disposable(merging.dispose)
 
         return Observable(subscribe)
@@ -105,7 +102,8 @@ class _Merging(Generic[T, R]):
         observer: abc.ObserverBase[R],
         scheduler: abc.SchedulerBase | None,
     ) -> None:
-        self.group = CompositeDisposable()  # the source, and those that run
+        self.upstream = SingleAssignmentDisposable()
+        self._group = CompositeDisposable()  # those that run
         self._mapper = mapper
         self._n = n
         self._observer = observer
@@ -133,7 +131,7 @@ class _Merging(Generic[T, R]):
             self._fail_at(mark, error)
             return
         subscription = SingleAssignmentDisposable()
-        self.group.add(subscription)
+        self._group.add(subscription)
         if self._is_virtual or CurrentThreadScheduler.singleton().schedule_required():
             self._begin(inner, subscription, mark)
             return
@@ -188,7 +186,7 @@ class _Merging(Generic[T, R]):
         self, inner: Observable[R], subscription: SingleAssignmentDisposable, mark: Mark | None
     ) -> None:
         def on_completed() -> None:
-            self.group.remove(subscription)
+            self._group.remove(subscription)
             with self._changed:
                 self._active -= 1
                 self.marks.remove(mark)
@@ -247,15 +245,19 @@ class _Merging(Generic[T, R]):
         """The first error ends it."""
         if not self._stop():
             return
-        self.group.dispose()
-        self.marks.leave()
+        self._leave()
         with self._delivery:
             tell_end("flat_map_bounded", self._observer, error)
 
     def dispose(self) -> None:
         """Leave the source and those that run; a source that waits goes on."""
         self._stop()
-        self.group.dispose()
+        self._leave()
+
+    def _leave(self) -> None:
+        with self.marks.leaving():
+            self.upstream.dispose()
+        self._group.dispose()
         self.marks.leave()
 
     def _stop(self) -> bool:

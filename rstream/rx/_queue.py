@@ -140,7 +140,7 @@ class BoundedQueue(Generic[T]):
                     hint="emit in another thread, take a larger capacity, or a policy that drops",
                 )
             self.end(failure)
-            self.leave()
+            self.leave_source()
             return
         self.on_change()
 
@@ -242,8 +242,13 @@ class BoundedQueue(Generic[T]):
     def dispose(self) -> None:
         """Close, leave the source, and let the readers behind it count. Idempotent."""
         self.close()
-        self.leave()
+        self.leave_source()
         self.marks.leave()
+
+    def leave_source(self) -> None:
+        """Dispose the source; its readers keep what has not come here."""
+        with self.marks.leaving():
+            self.leave()
 
     def close(self) -> None:
         """Nothing is wanted any more; producers that wait go on. Idempotent. What waits is kept in

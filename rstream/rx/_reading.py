@@ -20,7 +20,7 @@ from rstream.rx._schedulers import Kind, is_called_from, kind_of
 from rstream.rx._subscribing import Gate, run_when_subscribed
 from rstream.stream import _tally
 from rstream.stream._pump import batches, items
-from rstream.stream._tally import Tally
+from rstream.stream._tally import Marks, Tally, leaving, wait_until_left
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,17 +56,9 @@ class Reading:
         self._is_stopped = False
         self._tally = Tally(source, self._before_poll, self._settle)
         self._tally.close_source = self._close
-        self._tally.is_batched = is_batched
         self._place = self._tally.place
-        self._queue_marks = _tally.here.marks  # of the first queue behind it
-        if self._queue_marks is not None:
-            self._queue_marks.feed_from(self._place)
+        self._left_by: Marks | None = None  # of the queue that has disposed it
         self._batch_length = 1  # objects that are delivered together, from the place on
-
-    def _begin(self) -> None:
-        """Call it in the thread that reads, before the first poll."""
-        if self._queue_marks is not None:
-            self._queue_marks.meet(self._tally)
 
     def _before_poll(self) -> int:
         """The number of the object before the last poll; asked during a delivery."""
@@ -77,6 +69,19 @@ class Reading:
         if not self._tally.finish_now():
             in_hand = self._place.number + self._batch_length - 1
             self._source.consume(in_hand - self._before_poll())
+
+    def _note_stop(self) -> None:
+        """Dispose: the item being delivered is the last one."""
+        self._left_by = self._left_by or _tally.here.leaving
+        self._is_stopped = self._tally.is_ending = True
+
+    def _is_last(self) -> bool:
+        """Whether the item that was delivered just now is the last one."""
+        if leaving:
+            wait_until_left(lambda: self._is_stopped)
+        if self._is_stopped and self._left_by is not None:
+            self._left_by.hold_unarrived(self._place)
+        return self._is_stopped
 
     def _close(self) -> None:
         self._source.close()
@@ -138,7 +143,7 @@ class ThreadReading(Reading):
 
     def stop(self) -> None:
         """Dispose: the item being delivered is the last one."""
-        self._is_stopped = self._tally.is_ending = True
+        self._note_stop()
         self._source.wake()
 
     def join(self, timeout_s: float) -> None:
@@ -155,7 +160,7 @@ class ThreadReading(Reading):
 
     def _before_poll(self) -> int:
         before = 1 if self._is_batched else self._source.handed_out()
-        return self._place.number - before
+        return max(0, self._place.number - before)  # 0: nothing was delivered yet
 
     def _run(self) -> None:
         error: Exception | None = None
@@ -163,7 +168,6 @@ class ThreadReading(Reading):
             self._gate.wait()
         outer, _tally.here.place = _tally.here.place, self._place
         try:
-            self._begin()
             self._read()
         except failures() as raised:
             error = raised
@@ -182,13 +186,13 @@ class ThreadReading(Reading):
                 place.number += self._batch_length
                 self._batch_length = len(batch)
                 on_next(batch)
-                if self._is_stopped:
+                if (leaving or self._is_stopped) and self._is_last():
                     return
             return
         each = items(self._source, lambda: self._is_stopped, wait_s=WAIT_S)
         for place.number, item in enumerate(each, 1):
             on_next(item)
-            if self._is_stopped:
+            if (leaving or self._is_stopped) and self._is_last():
                 return
 
 
@@ -225,7 +229,7 @@ class ScheduledReading(Reading):
     def stop(self) -> None:
         """Dispose: the item being delivered is the last one."""
         with self._lock:
-            self._is_stopped = self._tally.is_ending = True
+            self._note_stop()
             if self._is_stepping:
                 return
         self._tally.finish(self._close)
@@ -251,8 +255,6 @@ class ScheduledReading(Reading):
         pause_s: float | None = None
         error: Exception | None = None
         try:
-            if not self._place.number:
-                self._begin()
             pause_s = self._advance()
         except failures() as raised:
             error = raised
@@ -289,12 +291,16 @@ class ScheduledReading(Reading):
             if self._is_batched:
                 place.number, self._batch_length = before + 1, len(found)
                 on_next(found)
+                if leaving or self._is_stopped:
+                    self._is_last()
                 return
             for item in found:
                 if self._is_stopped:
                     return
                 place.number += 1
                 on_next(item)
+                if leaving or self._is_stopped:
+                    self._is_last()
         finally:
             _tally.here.place = outer
             self._source.consume(place.number + self._batch_length - 1 - before)

@@ -75,8 +75,7 @@ def subscribe_into(
         return upstream
 
     try:
-        with queue.marks.subscribing():
-            Observable[T](connect).subscribe(put or queue.put, queue.end, lambda: queue.end(None))
+        Observable[T](connect).subscribe(put or queue.put, queue.end, lambda: queue.end(None))
     except Exception as error:
         queue.end(error)
 

@@ -94,7 +94,7 @@ class ObservableReader(Subscriber[T], Generic[T]):
     def _put(self, item: T) -> None:
         if item is None:
             self._queue.end(TypeError("§2.13: to_publisher: None is no element of a publisher"))
-            self._queue.leave()
+            self._queue.leave_source()
         else:
             self._queue.put(item)
 

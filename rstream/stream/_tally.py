@@ -13,8 +13,9 @@ stand between reader and queue, as long as it calls its observer in the call tha
 When the pipeline is disposed, what waits in its queues is given back: the next reader begins there.
 What was given to an observer, or to the function that raised, counts as consumed. What is on its
 way to a queue then, in an operator that RxPY has stopped already, never arrives, and nobody says
-so. Therefore a queue knows its *feeders*, the places from which objects come. When it closes, what
-its feeders work on beyond the newest object that has come counts as held.
+so. Therefore who is disposed learns from ``here.leaving`` which queue disposes it. If what it works
+on has not come to that queue, it counts as held there. RxPY stops what is between them first, so
+who delivers looks at ``leaving`` after each delivery, and waits before it goes on.
 
 A queue that drops must not slow its publisher down. So its marks are *soft*: they hold the stream
 only while that is less than one of ``SOFT_PARTS`` parts of the window.
@@ -29,8 +30,9 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections import deque
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import repeat
+from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 if TYPE_CHECKING:
@@ -50,7 +52,9 @@ __all__ = (
     "Tally",
     "close_disposed_here",
     "here",
+    "leaving",
     "settle_here",
+    "wait_until_left",
 )
 
 #: A reader's tally, and the number of one of its objects; without a tally, an object of no reader.
@@ -61,6 +65,14 @@ SOFT_PARTS: Final = 8
 
 #: The mark of an object of no reader.
 NOWHERE: Final[Mark] = (None, 0)
+
+#: A thread that delivers waits so long at most while a queue leaves its source, which takes
+#: microseconds unless a disposable of the user waits.
+LEAVE_S: Final = 1.0
+LEAVE_PAUSE_S: Final = 0.001
+
+#: Of each queue that leaves its source just now: when nobody waits for that any more (monotonic).
+leaving: Final[list[float]] = []
 
 _settling = threading.RLock()  # a signal handler may close the reader meanwhile
 
@@ -87,12 +99,27 @@ class Place:
 
 class _Here(threading.local):
     place: Place | None = None
-    marks: Marks | None = None
+    leaving: Marks | None = None
 
 
-#: ``here.place``: that of the calling thread. ``here.marks``: those of the queue that the calling
-#: thread subscribes to its source just now. Who sets one of them puts the former one back.
+#: ``here.place``: that of the calling thread. ``here.leaving``: the marks of the queue whose source
+#: the calling thread disposes just now. Who sets one of them puts the former one back.
 here: Final = _Here()
+
+
+def wait_until_left(is_disposed: Callable[[], bool]) -> None:
+    """Wait for the queues that leave their sources just now, ``LEAVE_S`` at most.
+
+    Call it after a delivery, if there are some: it may be lost in an operator that RxPY has
+    stopped. To go on would count what was lost as handled.
+
+    Args:
+        is_disposed: whether one of them has reached the caller: it need not wait any more.
+    """
+    while leaving and not is_disposed():
+        if max(leaving) < monotonic():
+            return
+        sleep(LEAVE_PAUSE_S)
 
 
 def settle_here() -> None:
@@ -230,7 +257,6 @@ class Tally:
         let_go: soft marks up to this object hold nothing.
         last: the last object that may count as consumed; None: all may.
         is_ending: the reader will be closed.
-        is_batched: objects are delivered in lists, under the number of the first one.
         close_source: closes the reader of a pipeline that was disposed; any thread.
     """
 
@@ -249,7 +275,6 @@ class Tally:
         self.let_go: int = 0
         self.last: int | None = None
         self.is_ending: bool = False
-        self.is_batched: bool = False
         self.close_source: Callable[[], None] | None = None
 
     # ---- the thread that reads ----
@@ -303,7 +328,8 @@ class Tally:
             self._is_lent = self._source.lend_to(self)
         if self._is_lent:
             with _settling:
-                self._holders.append(holder)
+                if holder not in self._holders:
+                    self._holders.append(holder)
         return self._is_lent
 
     def unregister(self, holder: Holder) -> None:
@@ -403,8 +429,6 @@ class Marks(Holder):
     """
 
     __slots__ = (
-        "_behind",
-        "_feeders",
         "_newest",
         "_tallies",
         "blocked",
@@ -423,28 +447,42 @@ class Marks(Holder):
         self.last: Tally | None = None
         self.newest: Mark | None = None
         self._newest: dict[Tally, int] = {}  # of the other tallies
-        self._feeders: list[Place] = []
-        self._behind: Marks | None = here.marks  # of the queue that this one's taker feeds
         self._tallies: list[Tally] | None = []  # None: they were left
         self.left: list[Tally] = []
 
     # ---- the source ----
 
     @contextmanager
-    def subscribing(self) -> Generator[None]:
-        """Subscribe to the source in this block: so the places that feed the queue are known."""
-        outer, here.marks = here.marks, self
+    def leaving(self) -> Generator[None]:
+        """Dispose the source in this block: so the places that fed the queue learn of it."""
+        outer, due_s = here.leaving, monotonic() + LEAVE_S
         try:
+            here.leaving = self
+            leaving.append(due_s)
             yield
         finally:
-            here.marks = outer
+            here.leaving = outer
+            with suppress(ValueError):  # interrupted before it was there
+                leaving.remove(due_s)
 
-    def feed_from(self, place: Place) -> None:
-        """Objects will come from there."""
-        self._feeders.append(place)
+    def hold_unarrived(self, place: Place) -> None:
+        """This queue has disposed the reader of that place, whose delivery has just returned: if
+        the object has not come here, it counts as held. In the thread that reads.
+        """
+        tally = place.tally
+        if tally is None or self.has_come((tally, place.number)):
+            return
+        with self.lock:
+            self.block((tally, place.number))
+        tally.register(self)
+
+    def has_come(self, mark: Mark) -> bool:
+        """Whether the object has been put here."""
+        tally, number = mark
+        return tally is None or number <= self._newest_of(tally)
 
     def meet(self, tally: Tally | None) -> bool:
-        """Objects of this reader come, or will. False: it cannot wait for the queue.
+        """Objects of this reader come. False: it cannot wait for the queue.
 
         Not under the lock. For the first queue of a reader: in the thread that reads.
         """
@@ -455,8 +493,6 @@ class Marks(Holder):
             if not tally.register(self):
                 return False
             tallies.append(tally)
-            if self._behind is not None:
-                self._behind.meet(tally)
         return True
 
     def note(self, place: Place) -> Mark | None:
@@ -504,16 +540,10 @@ class Marks(Holder):
         on its way here does not.
         """
         self.is_live = False
-        self.given = None
-        for place in self._feeders:
-            tally, number = place.tally, place.number
-            if tally is None or tally not in (self._tallies or ()):
-                continue
-            newest = self._newest_of(tally)
-            if number > newest:
-                self.block((tally, number))
-            elif not tally.is_batched:  # else the next number is not known
-                self.block((tally, newest + 1))
+        given, self.given = self.given, None
+        behind = here.leaving  # the queue that the taker feeds, if that one disposes this one
+        if behind is not None and given is not None and not behind.has_come(given):
+            self.block(given)
 
     def _newest_of(self, tally: Tally) -> int:
         """The number of its newest object that has come; 0: none has."""

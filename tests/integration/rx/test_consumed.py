@@ -9,6 +9,7 @@ import contextlib
 import threading
 import time
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -266,14 +267,29 @@ class OnTheWay:
         return item
 
 
+#: Most of these have RxPY subscribe the stream when the queue behind it has subscribed already.
+JOINS = {
+    "alone": lambda source: source,
+    "merge": lambda source: reactivex.merge(source, reactivex.never()),
+    "flat_map": lambda source: reactivex.of(0).pipe(ops.flat_map(lambda _: source)),
+    "switch_latest": lambda source: reactivex.of(source).pipe(ops.switch_latest()),
+    "later": lambda source: reactivex.timer(0.01).pipe(ops.flat_map(lambda _: source)),
+    "catch": lambda source: reactivex.throw(ValueError()).pipe(ops.catch(lambda *_: source)),
+    "retry": lambda source: reactivex.defer(lambda _: source).pipe(ops.retry(2)),
+}
+
+
+@pytest.mark.parametrize("join", JOINS)
 @pytest.mark.parametrize("item", [0, STOP])
 @pytest.mark.parametrize("queues", [1, 2])
-def test_an_item_on_its_way_to_a_queue(driver_dir, name, item, queues):
+@pytest.mark.parametrize("scheduler", [None, loop_scheduler], ids=["thread", "loop"])
+def test_an_item_on_its_way_to_a_queue(driver_dir, name, item, queues, join, scheduler):
     """RxPY drops it in an operator that it has stopped; nobody was given it."""
     way, observer = OnTheWay(item), Stopping(COUNT)
     before = [rx.observe_on_bounded(loop_scheduler(), 100)] if queues == 2 else []
-    observable = rx.from_stream(name, dir=driver_dir).pipe(
-        *before, way.operator, rx.observe_on_bounded(loop_scheduler(), 100)
+    source = rx.from_stream(name, dir=driver_dir, scheduler=scheduler and scheduler())
+    observable = JOINS[join](source.pipe(*before, way.operator)).pipe(
+        rx.observe_on_bounded(loop_scheduler(), 100)
     )
     with stream.publisher(name, dir=driver_dir, linger_s=0) as publisher:
         subscription = observer.subscribe(observable)
@@ -285,6 +301,24 @@ def test_an_item_on_its_way_to_a_queue(driver_dir, name, item, queues):
         until(lambda: not publisher.is_connected)
         assert observer.items == list(range(item))
         assert next_item(name, driver_dir) == item
+
+
+@pytest.mark.parametrize("join", JOINS)
+def test_a_batch_on_its_way_to_a_queue(driver_dir, name, join):
+    way, observer = OnTheWay(mock.ANY), Stopping(COUNT)
+    source = rx.from_stream(name, dir=driver_dir, batches=True)
+    observable = JOINS[join](source.pipe(way.operator)).pipe(
+        rx.observe_on_bounded(loop_scheduler(), 100)
+    )
+    with stream.publisher(name, dir=driver_dir, linger_s=0) as publisher:
+        subscription = observer.subscribe(observable)
+        publisher.send_many(range(COUNT), timeout_s=WAIT_S)
+        assert way.reached.wait(WAIT_S)
+        subscription.dispose()
+        way.gate.set()
+        until(lambda: not publisher.is_connected)
+        assert observer.items == []
+        assert next_item(name, driver_dir) == 0
 
 
 def test_an_item_that_a_filter_dropped_is_not_on_its_way(driver_dir, name):
