@@ -148,7 +148,7 @@ def answer_of(actor: Any, reference: Any, timeout_s: float) -> Any:
     future = reference.future()  # not ray.get, which warns in event loops
     begin_s = time.monotonic()
     deadline_s = begin_s + timeout_s
-    is_told = False
+    is_starting = is_told = False
     while True:
         try:
             return future.result(max(0.0, min(START_LOOK_S, deadline_s - time.monotonic())))
@@ -156,7 +156,9 @@ def answer_of(actor: Any, reference: Any, timeout_s: float) -> Any:
             if future.done():  # the error is the method's, or the answer has come just now
                 return future.result()
         now_s = time.monotonic()
-        if now_s - begin_s < START_TIMEOUT_S and _is_starting(actor):
+        was_starting, is_starting = is_starting, _is_starting(actor)
+        # A process that was starting at the last look may have begun to run just now.
+        if (is_starting or was_starting) and now_s - begin_s < START_TIMEOUT_S:
             deadline_s = now_s + timeout_s
             if not is_told:
                 is_told = True
