@@ -426,12 +426,15 @@ int64_t rsti_network_publication_life_due_ns(const rst_driver_t *driver,
 }
 
 /* A unicast channel has one receiver. When it is there no more, or never was, nobody asks for
- * anything again. */
-static bool has_nobody(const rsti_network_publication_t *publication)
+ * anything again. One that was given up may still ask for what got lost, unless draining has waited
+ * for it already. */
+static bool has_nobody(const rsti_network_publication_t *publication, int64_t now_ns)
 {
+    const rsti_publication_t *base = &publication->base;
+    const bool is_all_sent = rsti_load_acquire_i64(&publication->position) >= base->end_position;
     return rsti_load_acquire_i32(&publication->has_unicast_eos)
-        || (!publication->is_group && !publication->base.is_revoked
-            && publication->base.subscribers.count == 0
+        || (!publication->is_group && !base->is_revoked && base->subscribers.count == 0
+            && !(is_all_sent && may_come_back(publication, now_ns))
             && !rsti_load_acquire_i32(&publication->has_receivers));
 }
 
@@ -444,7 +447,8 @@ bool rsti_network_publication_on_life(rst_driver_t *driver, rsti_network_publica
     }
     if (base->life == RSTI_LIFE_LINGER && base->ref_count == 0
         && rsti_subscribers_know_unavailable(&base->subscribers)
-        && (now_ns > base->life_changed_ns + base->options.linger_ns || has_nobody(publication))) {
+        && (now_ns > base->life_changed_ns + base->options.linger_ns
+            || has_nobody(publication, now_ns))) {
         const rsti_agent_command_t remove = {
             .endpoint = publication->endpoint,
             .object = publication,

@@ -146,6 +146,28 @@ TEST(closed_publication_waits_for_a_hanging_reader)
     link_close(l);
 }
 
+/* All was sent, but the last of it got lost (simulator, seed 6510000263). */
+TEST(closed_publication_that_has_sent_all_waits_for_a_hanging_reader)
+{
+    link_t *l = begin(true);
+    run(l, READER_POLLS, 3 * RSTI_NS_PER_S);
+    run(l, READER_HANGS, INTERVAL_NS - 200 * MS);
+    way.is_cut = true;
+    run(l, READER_HANGS, INTERVAL_NS + 500 * MS);
+    CHECK(!is_connected(l));
+    const int64_t end = rsti_log_producer_position(&l->publication->base.file.log);
+    CHECK_EQ(l->publication->position, end);
+    l->offer_due_ns = INT64_MAX / 2;
+    (void)take_away(l->sides[0].h, RSTI_CMD_REMOVE_PUBLICATION,
+        l->publication->base.registration_id);
+    run(l, READER_HANGS, 500 * MS);
+    way.is_cut = false;
+    CHECK(rsti_load_acquire_i64(l->image->hwm) < end);
+    run(l, READER_POLLS, 2 * INTERVAL_NS);
+    CHECK_EQ(rsti_load_acquire_i64(l->image->subscribers.items[0].position), end);
+    link_close(l);
+}
+
 TEST(closed_publication_lets_a_hanging_reader_go_after_its_linger_time)
 {
     int64_t end;
@@ -203,6 +225,7 @@ TEST(peer_without_noops_is_kept)
 CHECK_MAIN(RUN(polling_reader_is_kept_whatever_is_lost),
     RUN(hanging_reader_is_given_up_and_taken_back),
     RUN(closed_publication_waits_for_a_hanging_reader),
+    RUN(closed_publication_that_has_sent_all_waits_for_a_hanging_reader),
     RUN(closed_publication_lets_a_hanging_reader_go_after_its_linger_time),
     RUN(broken_path_is_detected), RUN(reader_without_demand_is_kept),
     RUN(peer_without_noops_is_kept))
