@@ -5,6 +5,7 @@
  * what the dead one had begun, maybe on the same session. So these rules hold for each life of the
  * responder. */
 #include "tests/sim/generator.h"
+#include "util/int_math.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,6 +20,7 @@
 #define SESSIONS_MAX 32 /* of answers in one attempt */
 #define ANSWER_NS_MAX (30 * SIM_S)  /* in a gentle run */
 #define ATTEMPT_NS_MAX (5 * SIM_S)  /* in a rough run: then it starts a new attempt */
+#define PATIENCE_GROWTH_MAX 4
 #define OFFER_NS_MAX (10 * SIM_S)
 /* Longer than an image drains: where a stream may have one session, another asker is answered only
  * then. */
@@ -184,7 +186,11 @@ static bool converse(sim_part_t *self, rst_publication_t *requests, rst_subscrip
 {
     uint8_t message[sizeof(header_t) + LENGTH_MAX];
     const asker_t *asker = &service.askers[self->number];
-    const int64_t patience_ns = actors.is_gentle ? ANSWER_NS_MAX : ATTEMPT_NS_MAX;
+    /* The responder spends as long as ROUGH_OFFER_NS_MAX on each attempt that was given up. So with
+     * constant patience several askers could keep it from ever answering one in time. */
+    const int64_t patience_ns = actors.is_gentle
+        ? ANSWER_NS_MAX
+        : ATTEMPT_NS_MAX * rsti_min_i32(asker->attempt, PATIENCE_GROWTH_MAX);
     answered_t answered = {.count = 0};
     int32_t asked = 0;
     for (int64_t news_ns = world.now_ns; answered.count < asker->total && is_open(self);) {
