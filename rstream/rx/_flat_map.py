@@ -208,12 +208,15 @@ class _Merging(Generic[T, R]):
         )
 
     def _deliver(self, item: R, place: Place, mark: Mark | None) -> None:
+        before = _tally.here.place  # an item of a stream that the mapper opened counts there
         with self._delivery:
             if self._is_over:
+                if before is not None:
+                    self.marks.hold_unarrived(before)
                 return
             outer, self._deliverer = self._deliverer, threading.get_ident()
-            before, _tally.here.place = _tally.here.place, place
             try:
+                _tally.here.place = place if before is None else before.inside(place)
                 self._observer.on_next(item)
             except failures() as error:
                 self._fail_at(mark, error)

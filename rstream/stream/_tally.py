@@ -96,6 +96,30 @@ class Place:
         self.settle: Callable[[], None] = settle
         self.close_disposed: Callable[[], None] | None = None
 
+    def close_readers(self) -> None:
+        """Close the readers whose pipelines were disposed in this call."""
+        if self.close_disposed is not None:
+            self.close_disposed()
+        elif self.tally is not None:
+            self.tally.close_disposed()
+
+    def inside(self, outer: Place) -> Place:
+        """This place in a call from another one: the object is this one's, both are settled."""
+        if self.tally is None or self.tally is outer.tally:
+            return outer
+
+        def settle() -> None:
+            self.settle()
+            outer.settle()
+
+        def close_readers() -> None:
+            self.close_readers()
+            outer.close_readers()
+
+        both = Place(self.tally, self.number, settle)
+        both.close_disposed = close_readers
+        return both
+
 
 class _Here(threading.local):
     place: Place | None = None
@@ -136,13 +160,8 @@ def close_disposed_here() -> None:
     threads may still be busy, and the next reader would begin where they stand. Call it when the
     new reader is open: a stream that has no reader at all may end.
     """
-    place = here.place
-    if place is None:
-        return
-    if place.close_disposed is not None:
-        place.close_disposed()
-    elif place.tally is not None:
-        place.tally.close_disposed()
+    if here.place is not None:
+        here.place.close_readers()
 
 
 class Source(Protocol):

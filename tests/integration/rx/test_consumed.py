@@ -275,6 +275,9 @@ JOINS = {
     "switch_latest": lambda source: reactivex.of(source).pipe(ops.switch_latest()),
     "later": lambda source: reactivex.timer(0.01).pipe(ops.flat_map(lambda _: source)),
     "catch": lambda source: reactivex.throw(ValueError()).pipe(ops.catch(lambda *_: source)),
+    "flat_map_bounded": lambda source: reactivex.of(0).pipe(
+        rx.flat_map_bounded(lambda _: source, 2)
+    ),
     "retry": lambda source: reactivex.defer(lambda _: source).pipe(ops.retry(2)),
 }
 
@@ -301,6 +304,49 @@ def test_an_item_on_its_way_to_a_queue(driver_dir, name, item, queues, join, sch
         until(lambda: not publisher.is_connected)
         assert observer.items == list(range(item))
         assert next_item(name, driver_dir) == item
+
+
+@pytest.mark.parametrize("join", JOINS)
+def test_items_that_wait_behind_a_join(driver_dir, name, join):
+    observer = Stopping()
+    observable = JOINS[join](rx.from_stream(name, dir=driver_dir)).pipe(
+        rx.observe_on_bounded(loop_scheduler(), 100)
+    )
+    with publishing(name, driver_dir, observable, observer) as (publisher, subscription):
+        subscription.dispose()
+        observer.gate.set()
+        until(lambda: not publisher.is_connected)
+        assert next_item(name, driver_dir) == len(observer.items) == STOP
+
+
+def test_a_stream_that_a_mapper_opened_loses_nothing_when_another_one_fails(driver_dir, name):
+    other, got, failed = f"{name}-2", [], threading.Event()
+    reached, gate = threading.Event(), threading.Event()
+
+    def on_next(item):
+        got.append(item)
+        if item == 1000:
+            reached.set()
+            assert gate.wait(WAIT_S)
+            raise ValueError(item)
+
+    observable = reactivex.of(name, other).pipe(
+        rx.flat_map_bounded(lambda each: rx.from_stream(each, dir=driver_dir), 2)
+    )
+    with (
+        stream.publisher(name, dir=driver_dir, linger_s=0) as first,
+        stream.publisher(other, dir=driver_dir, linger_s=0) as second,
+    ):
+        observable.subscribe(on_next, lambda _error: failed.set())
+        second.send(1000, timeout_s=WAIT_S)
+        assert reached.wait(WAIT_S)
+        first.send_many(range(10), timeout_s=WAIT_S)
+        time.sleep(0.1)  # its thread takes the first item, and waits for its turn
+        gate.set()
+        assert failed.wait(WAIT_S)
+        until(lambda: not first.is_connected)
+        assert got == [1000]
+        assert next_item(name, driver_dir) == 0
 
 
 @pytest.mark.parametrize("join", JOINS)
