@@ -78,11 +78,11 @@ from rstream.stream._eviction import evicted, slow_consumer
 from rstream.stream._gaps import EVICTED, Gaps, OnGap
 from rstream.stream._images import Images
 from rstream.stream._inputs import RETURN_S, Inputs
+from rstream.stream._loans import Lot
 from rstream.stream._options import PREFETCH
 from rstream.stream._parts import MESSAGE_LENGTH
 from rstream.stream._report import Report
 from rstream.stream._subscriber import NOTHING, WAIT_FOREVER_S, Subscriber
-from rstream.stream._tally import Lot, Tally
 from rstream.stream._views import COPIED_BELOW, Views, takes_views
 
 if TYPE_CHECKING:
@@ -96,6 +96,7 @@ if TYPE_CHECKING:
     from rstream.stream._input import Input
     from rstream.stream._options import Prefetch
     from rstream.stream._report import OnLost
+    from rstream.stream._tally import Tally
 
 __all__ = ("Reader",)
 
