@@ -382,11 +382,15 @@ class Group:
             del self._members[lane.handle]
 
     def events(self) -> list[GroupEvent]:
-        """What happened to members since the last call, oldest first; the last 1024 at most."""
+        """What happened to members since the last call, oldest first; the last 1024 at most.
+
+        A member that Ray knows to be dead is told here too, also when nothing is sent.
+        """
         if not self._send_lock.is_mine:
             with self._send_lock.within(0.0) as is_free:
                 if is_free:
                     self._finish_item()
+                    self._drop_dead()
         for lane in self._lanes():
             self._tell(lane, is_all=True)
         events = self._events
@@ -580,6 +584,12 @@ class Group:
         self._drop(lane, f"no reader for {limit_s:g} s")
         self._await_back(lane.handle)
         return False
+
+    def _drop_dead(self) -> None:
+        """Drop the members whose actors never come back. Under the send lock."""
+        for lane in self._lanes():
+            if not lane.publisher.is_connected and (why := why_gone(lane.publisher)):
+                self._drop(lane, why)
 
     def _await_back(self, handle: StreamHandle) -> None:
         """Notice it if the reader of a dropped member comes back after all."""

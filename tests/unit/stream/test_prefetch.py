@@ -119,7 +119,7 @@ def test_no_element_is_made_beyond_a_number(driver_dir, name, channel, face, pre
         # What a poll has handed over counts as consumed before ``on_item`` has seen all of it.
         ahead += prefetch if face in ("poll", "get") else 0
         upstream = CountingUpstream(sink, b"x" * 10, COUNT, lambda: handed + ahead)
-        assert done.wait(30), f"{handed} of {COUNT}"
+        assert done.wait(90), f"{handed} of {COUNT}"
         assert upstream.made == COUNT
         assert upstream.beyond <= 1  # the item in hand is not counted yet
         sink.cancel()
