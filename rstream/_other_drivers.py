@@ -8,7 +8,7 @@ from typing import Final
 
 from rstream import _core
 
-__all__ = ("ALIVE", "NAMED_MAX", "nearest", "other_drivers", "tell_others")
+__all__ = ("ALIVE", "NAMED_MAX", "missing_parent", "nearest", "other_drivers", "tell_others")
 
 #: Answer of ``_core.probe`` from which on a driver lives.
 ALIVE: Final = 2
@@ -54,3 +54,11 @@ def tell_others(driver_dir: str) -> str:
     named = ", ".join(nearest(driver_dir, alive))
     more = f" and {len(alive) - NAMED_MAX} more" if len(alive) > NAMED_MAX else ""
     return f"other drivers of this host live in {named}{more}" if alive else ""
+
+
+def missing_parent(path: str) -> str:
+    """For people, that no driver can make this directory; empty: its parent is there."""
+    parent = os.path.dirname(os.path.abspath(path))
+    if os.path.isdir(parent):
+        return ""
+    return f"{parent} does not exist, and a driver makes the last folder only: mkdir -p {parent}"

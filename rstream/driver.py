@@ -38,6 +38,7 @@ from typing import TYPE_CHECKING, Final, NoReturn, Protocol, Self
 from rstream import _core
 from rstream._checks import check_timeout
 from rstream._keywords import unknown_keyword
+from rstream._other_drivers import missing_parent
 from rstream._pickling import refuse_pickling
 from rstream._process import quiet_when_torn_down, run_before_exit
 from rstream._unclosed import call_site, warn_unclosed
@@ -176,7 +177,8 @@ def ensure_driver(
             break
         if not any(mark in text for mark in _IN_USE):
             raise DriverError(
-                f"rstreamd could not be started in {path}: {text or 'it ended without a message'}"
+                f"rstreamd could not be started in {path}: {text or 'it ended without a message'}",
+                hint=missing_parent(path) or None,
             )
         # Another driver had the directory and has ended meanwhile: try again.
         if time.monotonic() >= deadline_s:

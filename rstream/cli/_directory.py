@@ -7,7 +7,7 @@ import shlex
 import sys
 
 from rstream import _core
-from rstream._other_drivers import ALIVE, NAMED_MAX, nearest, other_drivers
+from rstream._other_drivers import ALIVE, NAMED_MAX, missing_parent, nearest, other_drivers
 from rstream.errors import RStreamError
 
 __all__ = ("ALIVE", "tell_missing", "why_unusable")
@@ -39,7 +39,7 @@ def why_unusable(driver_dir: str, life: int) -> str:
         _core.check_dir(driver_dir)
     except RStreamError as error:
         return str(error)
-    return ""
+    return missing_parent(driver_dir)
 
 
 def _others(driver_dir: str) -> list[str]:

@@ -755,7 +755,10 @@ class Reader(Subscriber[T], Generic[T]):
     def _hint_of_timeout(self, timeout_s: float) -> str:
         """What to look at when no message came; of a short wait only the directory is told."""
         channels = () if self.is_connected or timeout_s < 0.5 else self._inputs.channels
-        return why_quiet(self._inputs.link.directory, self.name, *channels)
+        quiet = why_quiet(self._inputs.link.directory, self.name, *channels)
+        if refused := self._report.refused:
+            quiet = f"it could not use {refused} messages: events() has a Refused of each; {quiet}"
+        return quiet
 
     def wake(self) -> None:
         if not self._closed:

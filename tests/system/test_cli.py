@@ -353,6 +353,16 @@ def test_an_unusable_directory_is_told_with_the_reason(
     assert "none running (the next use starts it)" not in done.stdout
 
 
+@pytest.mark.parametrize("command", ["doctor", "stat"])
+def test_a_directory_without_a_parent_is_told(tmp_path: Path, command: str) -> None:
+    path = tmp_path / "none" / "driver"
+    done = run(command, "--dir", str(path))
+    assert done.returncode == 1
+    assert f"mkdir -p {path.parent}" in done.stdout + done.stderr
+    with pytest.raises(rstream.errors.DriverError, match=f"mkdir -p {path.parent}"):
+        rstream.publisher("ticks", dir=str(path))
+
+
 @pytest.mark.parametrize("interval", ["-1", "0", "nan", "x"])
 def test_stat_refuses_an_interval_that_is_none(driver_dir: str, interval: str) -> None:
     done = run("stat", "--dir", driver_dir, "--interval", interval)

@@ -12,7 +12,7 @@ import struct
 import pytest
 
 from rstream import codecs, stream
-from rstream.errors import CodecError, NameMismatch, NotConnected, RemoteError
+from rstream.errors import CodecError, NameMismatch, NotConnected, ReadTimeout, RemoteError
 from rstream.stream import Disconnected, Failed, Refused, Rejected
 from rstream.stream._names import KIND_PLAIN, header_of
 from tests.support import free_port, until
@@ -110,6 +110,8 @@ def test_messages_that_cannot_be_used_are_events(driver_dir, name, caplog):
         good.send(7)
         assert polled(reader, 1) == [7]
         until(lambda: reader.poll() == [] and reader.statistics()["refused"] == 6)
+        with pytest.raises(ReadTimeout, match="could not use 6 messages"):
+            reader.get(timeout_s=0)
         refused = of(Refused, reader.events())
         assert [event.session_id for event in refused].count(wrong_type.session_id) == 3
         assert [event.session_id for event in refused].count(wrong_codec.session_id) == 1
