@@ -65,10 +65,10 @@ def test_request(driver_dir: str) -> None:
 
 
 def test_async_send(driver_dir: str) -> None:
-    assert sorted(run("async_send.py", driver_dir).splitlines()) == [
-        "reader: 3000 readings",
-        "writer: send waited: True; the loop went on meanwhile: True",
-    ]
+    output = run("async_send.py", driver_dir)  # of two processes: a line may end in the other's
+    assert "reader: 3000 readings" in output
+    assert "writer: send waited: True; the loop went on meanwhile: True" in output
+    assert len(output.splitlines()) <= 3, output
 
 
 def test_async_read(driver_dir: str) -> None:

@@ -146,7 +146,9 @@ async def test_a_rejoin_that_nobody_waits_for_is_released(shared_dir, slow_joins
     assert pub.is_closed
     await until_async(lambda: len(slow_joins) == 1 and not pub._rejoin_call.is_running)
     await until_async(lambda: pub._core.is_closed)
-    assert [link.users for (_, path), link in _session._links.items() if path == shared_dir] == []
+    await until_async(
+        lambda: not [link for (_, path), link in _session._links.items() if path == shared_dir]
+    )
 
 
 async def test_a_driver_killed_while_a_send_waits_for_room(shared_dir):

@@ -127,7 +127,9 @@ async def test_a_read_cancelled_during_a_rejoin(shared_dir, slow_joins, how):
         await sub.close()
     assert sub._source.is_closed
     await until_async(lambda: not sub._feed.join_call.is_running)
-    assert [link.users for (_, path), link in _session._links.items() if path == shared_dir] == []
+    await until_async(
+        lambda: not [link for (_, path), link in _session._links.items() if path == shared_dir]
+    )
 
 
 async def test_an_evicted_reader_joins_again_beside_the_loop(tmp_path):
