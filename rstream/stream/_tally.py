@@ -132,8 +132,8 @@ here: Final = _Here()
 def wait_until_left(is_disposed: Callable[[], bool]) -> None:
     """Wait for the queues that leave their sources just now, ``LEAVE_S`` at most.
 
-    Call it after a delivery, if there are some: it may be lost in an operator that RxPY has
-    stopped. To go on would count what was lost as handled.
+    Call this after a delivery while ``leaving`` is not empty. The object may be lost in an operator
+    that RxPY has stopped, and a thread that goes on would count the object as handled.
 
     Args:
         is_disposed: whether one of them has reached the caller: it need not wait any more.

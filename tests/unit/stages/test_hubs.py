@@ -320,11 +320,12 @@ def test_a_subscriber_that_raises_concerns_itself_alone(name, caplog):
     assert "on_next raised" in caplog.text
 
 
+@pytest.mark.timeout(300)  # three threads spin and leave the source little of a busy machine
 @pytest.mark.parametrize("name", HUBS)
 def test_every_element_arrives_once_with_many_threads(name):
     """Subscribers that request from threads of their own; a source with a thread of its own."""
     count, hub = (
-        500,  # three threads that ask without a pause leave the source little of the processor
+        2000,
         HUBS[name](8, wait_for=3)
         if name == "broadcast_hub"
         else HUBS[name](capacity=8, wait_for=3),
