@@ -544,7 +544,7 @@ class Batch:
         """The position after the last message; None: there is none."""
     @property
     def length_bytes(self) -> int:
-        """Bytes of all messages, each with a frame header."""
+        """Bytes of all messages as they lie in the log, each as one frame."""
     @property
     def is_intact(self) -> bool:
         """Whether everything copied so far is what was written.

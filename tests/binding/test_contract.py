@@ -90,6 +90,14 @@ def test_a_batch_knows_the_header_that_its_messages_share(client):
         assert (batch.common_header, batch.end_position) == (None, None)
 
 
+def test_a_batch_knows_how_much_of_the_log_it_holds(client):
+    publication, subscription = pair(client)
+    ends = [publication.offer(bytes(length)) for length in (1, 32, 33, 0, 700)]
+    with subscription.poll(10) as batch:
+        assert len(batch) == len(ends)
+        assert batch.length_bytes == ends[-1]
+
+
 def test_a_long_message_is_reassembled(client):
     publication, subscription = pair(client)
     long = bytes(range(256)) * 300

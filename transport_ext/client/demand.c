@@ -49,16 +49,28 @@ static void tell_aside(rst_subscription_t *subscription, const rst_image_t *imag
     }
 }
 
-void rsti_demand_set_aside(rst_subscription_t *subscription)
+/* The law of rate follows what is read, so the conductor may wait for it as for what is consumed.
+ */
+static void tell_read(const rst_image_t *image)
 {
-    if (subscription->sets_aside) {
+    rsti_position_ext_t *ext = (rsti_position_ext_t *)(void *)image->counter->spare;
+    if (rsti_load_relaxed_i64(&ext->read_position) == image->delivered_position) {
         return;
     }
+    rsti_store_release_i64(&ext->read_position, image->delivered_position);
+    if (rsti_image_is_awaited(image, image->delivered_position)) {
+        rsti_client_wake_agent(image->subscription->client, RSTI_AGENT_CONDUCTOR);
+    }
+}
+
+void rsti_demand_set_aside(rst_subscription_t *subscription)
+{
     subscription->sets_aside = true;
     for (size_t i = 0; i < subscription->images.count; i++) {
         const rst_image_t *image = subscription->images.items[i];
         if (image->state == RSTI_IMAGE_ACTIVE && rsti_image_has_counter(image)) {
             tell_aside(subscription, image);
+            tell_read(image);
         }
     }
 }

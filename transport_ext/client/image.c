@@ -152,6 +152,11 @@ bool rsti_image_move_position(rst_image_t *image)
         return false;
     }
     rsti_store_release_i64(&image->counter->value, position);
+    return rsti_image_is_awaited(image, position);
+}
+
+bool rsti_image_is_awaited(const rst_image_t *image, int64_t position)
+{
     const rsti_log_ext_t *ext = rsti_shared_log_ext(image->log);
     if (ext->magic != RSTI_EXT_MAGIC) {
         return false;

@@ -92,6 +92,8 @@ bool rsti_image_is_kept(const rst_image_t *image);
 /* Moves the subscriber position over everything that no batch holds any more. True: wake the
  * driver's conductor, it waits for that position. */
 bool rsti_image_move_position(rst_image_t *image);
+/* Whether the driver's conductor waits for this position, which the caller has just stored. */
+bool rsti_image_is_awaited(const rst_image_t *image, int64_t position);
 /* Whether a frame is committed at the scan position. */
 bool rsti_image_is_readable(const rst_image_t *image);
 /* Whether the next frame costs no demand (completion, failure, schema). */

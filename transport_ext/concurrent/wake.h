@@ -176,6 +176,8 @@ typedef struct rsti_position_ext_t {
     int32_t sets_aside; /* written by: client. Its reader has set messages aside, which it reads
                             * on behind although they are not consumed */
     uint8_t pad[4];
+    int64_t read_position; /* written by: client, when it sets messages aside: behind the last of
+                              them; 0: it does not tell */
 } rsti_position_ext_t;
 #define RSTI_POSITION_EXT_VERSION 1
 

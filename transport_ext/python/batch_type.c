@@ -6,6 +6,7 @@
 #include "protocol/frame.h"
 #include "types.h"
 #include "util/alloc.h"
+#include "util/bits.h"
 
 #include <string.h>
 
@@ -236,7 +237,8 @@ static PyObject *batch_get_length_bytes(PyObject *object, void *closure)
         return rsti_py_batch_raise_released(self);
     }
     for (int32_t i = 0; i < self->count; i++) {
-        bytes += (int64_t)self->messages[i].length + RSTI_DATA_HEADER_LENGTH;
+        bytes += rsti_align_i64((int64_t)self->messages[i].length + RSTI_DATA_HEADER_LENGTH,
+            RSTI_FRAME_ALIGNMENT);
     }
     return PyLong_FromLongLong(bytes);
 }
@@ -438,7 +440,7 @@ static PyGetSetDef batch_getset[] = {
     {"end_position", batch_get_end_position, NULL,
         "The position after the last message; None: there is none.", NULL},
     {"length_bytes", batch_get_length_bytes, NULL,
-        "Bytes of all messages, each with a frame header.", NULL},
+        "Bytes of all messages as they lie in the log, each as one frame.", NULL},
     {"consumed", batch_get_consumed, batch_set_consumed,
         "Whether the lease has ended. Set it to move the position over so many messages; -1: over "
         "all, which ends the lease.",

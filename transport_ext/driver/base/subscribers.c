@@ -74,16 +74,3 @@ bool rsti_subscribers_range(const rsti_subscribers_t *subscribers, int64_t clean
     }
     return *least != INT64_MAX;
 }
-
-int64_t rsti_subscribers_followed(const rsti_subscribers_t *subscribers)
-{
-    int64_t least = INT64_MAX;
-    for (int32_t i = 0; i < subscribers->count; i++) {
-        const rsti_subscriber_t *subscriber = &subscribers->items[i];
-        const rsti_tether_t *tether = &subscriber->tether;
-        if (rsti_tether_is_working(tether) && tether->is_followed) {
-            least = rsti_min_i64(least, subscriber->accepted);
-        }
-    }
-    return least;
-}

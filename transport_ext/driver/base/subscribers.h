@@ -36,12 +36,6 @@ bool rsti_subscribers_are_working(const rsti_subscribers_t *subscribers);
  * there are none. An invalid position is replaced by the last valid one of its subscriber. */
 bool rsti_subscribers_range(const rsti_subscribers_t *subscribers, int64_t clean_position,
     int32_t term_length, int64_t *least, int64_t *highest);
-/* The position of the slowest reader that a law of rate follows, as the last range found it;
- * INT64_MAX: there is none. It follows readers that hold the window for as long as they live or
- * move. It does not follow readers with tether=false, with rs-evict or without: with a short queue
- * they would never be behind, so they would never be let go, and would slow the stream down for
- * ever. */
-int64_t rsti_subscribers_followed(const rsti_subscribers_t *subscribers);
 /* Whether a position is valid: aligned, and within the three terms of the log that begin at
  * clean_position. */
 bool rsti_position_is_in_log(int64_t position, int64_t clean_position, int32_t term_length);

@@ -9,6 +9,7 @@
 #include "driver/conductor/clients.h"
 #include "driver/conductor/publication.h"
 #include "driver/conductor/rate_counters.h"
+#include "driver/conductor/reader_messages.h"
 #include "driver/conductor/responses.h"
 #include "driver/conductor/subscriber_news.h"
 #include "driver/conductor/subscription.h"
@@ -126,7 +127,7 @@ static void raise_limit(rst_driver_t *driver, rsti_ipc_publication_t *publicatio
     const rsti_ipc_rate_facts_t facts = {
         .now_ns = driver->conductor->now_ns,
         .produced = produced,
-        .consumed = rsti_min_i64(rsti_subscribers_followed(&base->subscribers), produced),
+        .consumed = rsti_min_i64(rsti_readers_read(&base->subscribers), produced),
         .window = base->options.publication_window,
         .subscribers = &base->subscribers,
         .has_reader_window = driver->params.reader_window != 0,

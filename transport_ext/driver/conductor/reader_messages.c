@@ -27,6 +27,21 @@ bool rsti_readers_set_aside(const rsti_subscribers_t *subscribers)
     return false;
 }
 
+int64_t rsti_readers_read(const rsti_subscribers_t *subscribers)
+{
+    int64_t least = INT64_MAX;
+    for (int32_t i = 0; i < subscribers->count; i++) {
+        const rsti_subscriber_t *subscriber = &subscribers->items[i];
+        if (!rsti_tether_is_working(&subscriber->tether) || !subscriber->tether.is_followed) {
+            continue;
+        }
+        const rsti_position_ext_t *ext = told_by(subscriber);
+        const int64_t read = ext == NULL ? 0 : rsti_load_acquire_i64(&ext->read_position);
+        least = rsti_min_i64(least, rsti_max_i64(subscriber->accepted, read));
+    }
+    return least;
+}
+
 int64_t rsti_readers_message_bytes(const rsti_subscribers_t *subscribers)
 {
     int64_t most = 0;

@@ -6,6 +6,13 @@
 
 #include "driver/base/subscribers.h"
 
+/* How far the slowest reader that a law of rate follows has read; INT64_MAX: there is none. For one
+ * that sets messages aside it is where it reads on, else its position as the last range found it:
+ * what waits in a queue of its program is not in the way of what comes. A law follows readers that
+ * hold the window for as long as they live or move. It does not follow readers with tether=false,
+ * with rs-evict or without: with a short queue they would never be behind, so they would never be
+ * let go, and would slow the stream down for ever. */
+int64_t rsti_readers_read(const rsti_subscribers_t *subscribers);
 /* The largest mean size of a message. 0: none of them tells it. */
 int64_t rsti_readers_message_bytes(const rsti_subscribers_t *subscribers);
 /* Whether one of them reads on behind messages that wait in a queue of its program: these are not

@@ -105,6 +105,36 @@ TEST(a_reader_that_becomes_fast_is_held_back_no_more)
     harness_close(world.h);
 }
 
+/* It reads on at once, but what it has read waits in a queue of its program. Must hold: the law does
+ * not take it for a slow reader; when that queue is full, it reads no more, and then it is one. */
+TEST(a_reader_that_sets_messages_aside_is_as_fast_as_it_reads)
+{
+    static const int64_t rate = 20 * MB;
+    world_t world = open_world("aeron:ipc?term-length=16m|rs-rate=adaptive");
+    rsti_counter_value_t *value = (void *)position_of(&world, 0);
+    rsti_position_ext_t *ext = (void *)value->spare;
+    run_readers(&world, &rate, 1, SECOND); /* a drain is known */
+    ext->sets_aside = 1;
+    rsti_store_release_i32(&ext->magic, RSTI_EXT_MAGIC);
+    for (int i = 0; i < 300; i++) {
+        advance_alive(world.h, MS, MS);
+        write_messages(&world, 20);
+        ext->read_position = world.position;
+    }
+    CHECK(told(&world, RSTI_COUNTER_RATE) > 2 * rate); /* it rises again */
+    CHECK(world.position - *position_of(&world, 0) > 6 * MB * 9 / 10);
+    *position_of(&world, 0) = world.position;
+    for (int i = 0; i < 200; i++) { /* then a reader that stands still is let go */
+        advance_alive(world.h, MS, MS);
+        write_messages(&world, 20);
+    }
+    CHECK(told(&world, RSTI_COUNTER_RATE) < rate);
+    CHECK_EQ(held_by(&world), RSTI_HELD_BY_RATE);
+    ext->read_position = INT64_MAX; /* impossible, and harms nobody but this stream */
+    (void)written_within(&world, 100 * MS);
+    harness_close(world.h);
+}
+
 /* A program that sends and then reads in one thread must not wait for itself. */
 TEST(the_window_of_a_reader_that_takes_nothing_can_be_filled)
 {
@@ -404,6 +434,7 @@ TEST(a_reader_of_few_items_has_two_of_them_before_it)
 
 CHECK_MAIN(RUN(a_slow_reader_gets_a_queue_of_the_target_delay),
     RUN(the_other_laws_that_listen_act_too), RUN(a_reader_that_becomes_fast_is_held_back_no_more),
+    RUN(a_reader_that_sets_messages_aside_is_as_fast_as_it_reads),
     RUN(the_window_of_a_reader_that_takes_nothing_can_be_filled),
     RUN(the_slowest_of_several_readers_counts), RUN(an_untethered_reader_does_not_count),
     RUN(tether_false_counts_beside_eviction), RUN(only_laws_that_listen_have_counters),
