@@ -149,7 +149,9 @@ static bool make_room(rst_driver_t *driver, rsti_image_t *image, int64_t positio
 static void schedule_sm(rst_driver_t *driver, rsti_image_t *image, int64_t position, int32_t window)
 {
     if (!make_room(driver, image, position, rsti_max_i32(window, image->next_sm_window))) {
-        return;
+        /* Without memory for more the end of the window stays. What was consumed is told. */
+        const int64_t end = image->next_sm_position + image->next_sm_window;
+        window = (int32_t)rsti_clamp_i64(end - position, 0, window);
     }
     image->next_sm_position = position;
     image->next_sm_window = window;

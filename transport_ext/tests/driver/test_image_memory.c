@@ -192,6 +192,9 @@ TEST(the_quota_bounds_growth)
     CHECK(held->received <= MIB);
     CHECK_EQ(taken(&e), 4 * MIB);
     CHECK_EQ(error_count(e.h, "its window stays"), 1);
+    advance_alive(e.h, 30 * MS, MS);
+    CHECK_EQ(held->next_sm_position, held->received); /* what was consumed is told */
+    CHECK(held->next_sm_position + held->next_sm_window <= held->file.reserved_position);
     stream(&e, TWO, 11, 0, 2 * MIB + 512 * 1024);
     CHECK_EQ(image_of(&e, 11)->received, 2 * MIB + 512 * 1024);
     heartbeat(&e, ONE, 2, 0, RSTI_FLAG_EOS);
