@@ -8,6 +8,7 @@
 #include "util/bits.h"
 #include "util/error.h"
 #include "util/fault.h"
+#include "util/int_math.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,6 +28,13 @@ static int64_t step_of(int64_t term_length)
     return term_length < RSTI_RESERVE_STEP ? term_length : RSTI_RESERVE_STEP;
 }
 
+static void set_reserved(rsti_log_file_t *file, int64_t term_length, int64_t bytes, int64_t end)
+{
+    file->reserved_bytes = bytes;
+    file->reserved_terms = (int32_t)((bytes + term_length - 1) / term_length);
+    file->reserved_position = bytes < RSTI_PARTITIONS * term_length ? end : INT64_MAX;
+}
+
 /* Reserves the step that begins at position. fd -1: through the mapping. Steps follow one another
  * from the first one on, so that all three terms are reserved after so many steps as fit into
  * them. */
@@ -40,10 +48,7 @@ static int reserve_step(rsti_log_file_t *file, int fd, int64_t position, int64_t
     if (result != 0) {
         return result;
     }
-    file->reserved_bytes += step;
-    file->reserved_terms = (int32_t)((file->reserved_bytes + term_length - 1) / term_length);
-    file->reserved_position = file->reserved_bytes < RSTI_PARTITIONS * term_length ? position + step
-                                                                                   : INT64_MAX;
+    set_reserved(file, term_length, file->reserved_bytes + step, position + step);
     return 0;
 }
 
@@ -51,6 +56,7 @@ static int reserve_step(rsti_log_file_t *file, int fd, int64_t position, int64_t
 static int reserve_first(rsti_log_file_t *file, int fd, int64_t file_length, const char *dir,
     const rsti_log_params_t *params)
 {
+    file->is_sparse = params->sparse;
     if (!params->sparse) {
         file->reserved_position = INT64_MAX;
         file->reserved_terms = RSTI_PARTITIONS;
@@ -153,6 +159,41 @@ int rsti_log_file_reserve(rsti_log_file_t *file, int64_t position)
     }
     rsti_fd_close(fd);
     return result;
+}
+
+static int punch(const rsti_log_file_t *file, int fd, int64_t offset, int64_t length)
+{
+    if (length > 0
+        && fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)length)
+            != 0) {
+        return RST_SET_ERRNO("giving memory of %s back", file->path);
+    }
+    return 0;
+}
+
+int64_t rsti_log_file_give_back(rsti_log_file_t *file, int64_t from, int64_t to)
+{
+    const int64_t term_length = file->log.term_length;
+    const int64_t step = step_of(term_length), ring = RSTI_PARTITIONS * term_length;
+    const int64_t begin = from - from % step;
+    const int64_t end = rsti_min_i64(to - to % step + step, file->reserved_position);
+    if (!file->is_sparse || end - begin >= file->reserved_bytes) {
+        return -1;
+    }
+    const int fd = open(file->path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) {
+        return RST_SET_ERRNO("opening %s to give memory back", file->path);
+    }
+    set_reserved(file, term_length, end - begin, end);
+    /* From the end round to the beginning. */
+    const int64_t hole = end % ring, length = ring - (end - begin);
+    const int64_t first = rsti_min_i64(length, ring - hole);
+    int result = punch(file, fd, hole, first);
+    if (result == 0) {
+        result = punch(file, fd, 0, length - first);
+    }
+    close(fd);
+    return result == 0 ? begin : result;
 }
 
 /* "<kind>/<id>.logbuffer" at the end of path: the file is looked up under our own dir by these, so

@@ -50,6 +50,7 @@ typedef struct rsti_publication_t {
     int64_t *pub_lmt;
     bool is_limit_short; /* copy of the word in the log */
     int64_t limit; /* the value stored in pub_lmt; clients can overwrite that, so it is not read */
+    int64_t limit_highest; /* that was ever told */
     int64_t end_position; /* INT64_MAX while there are producers */
     rsti_subscribers_t subscribers; /* IPC subscribers or spies */
     rsti_slowest_t slowest; /* of them; conductor/slowest_reader.h */
@@ -57,6 +58,7 @@ typedef struct rsti_publication_t {
     rsti_log_left_t left; /* reader_left.h. Written by: sender of a network publication, else
                            * conductor */
     int64_t clean_position;
+    rsti_log_quiet_t quiet;
     int64_t blocked_position; /* consumer position at the last timer tick */
     int64_t blocked_since_ns;
     uint64_t dead_owners[4]; /* bits: claims of these owners are never committed */

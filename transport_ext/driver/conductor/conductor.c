@@ -16,6 +16,7 @@
 #include "driver/conductor/image_create.h"
 #include "driver/conductor/images.h"
 #include "driver/conductor/ipc_publication.h"
+#include "driver/conductor/log_memory.h"
 #include "driver/conductor/logs.h"
 #include "driver/conductor/names.h"
 #include "driver/conductor/network_publication.h"
@@ -355,6 +356,7 @@ static bool on_timer(rst_driver_t *driver, int64_t now_ns)
     rsti_clients_check(driver, now_ns);
     rsti_tethers_check(driver);
     rsti_slowest_on_timer(driver, now_ns);
+    rsti_log_memory_on_timer(driver, now_ns);
     rsti_failed_destinations_expire(driver, now_ns);
     check_blocked_ring(driver, now_ns);
     return true;

@@ -174,6 +174,7 @@ static void init_positions(rsti_image_t *image, const rsti_image_facts_t *facts,
     image->next_sm_position = image->join_position;
     image->next_sm_window = image->congestion.window;
     image->clean_position = image->join_position;
+    image->quiet = (rsti_log_quiet_t){image->join_position, now_ns};
     image->high_water = image->join_position;
     image->received = image->join_position;
     image->rebuilt_hwm = image->join_position;

@@ -19,6 +19,16 @@ rsti_storage_t rsti_storage_judge(int64_t usable, int64_t needed, int64_t warnin
     return usable - needed <= warning_threshold ? RSTI_STORAGE_LOW : RSTI_STORAGE_OK;
 }
 
+int64_t rsti_log_long_term(int64_t usable, int64_t most)
+{
+    int64_t length = most;
+    while (length > RSTI_NAMED_TERM_LENGTH
+        && rsti_log_file_length((int32_t)length, RSTI_TERM_MIN_LENGTH) > usable / 16) {
+        length /= 2;
+    }
+    return length;
+}
+
 int rsti_log_check_storage(rst_driver_t *driver, int32_t term_length)
 {
     const rst_driver_params_t *params = &driver->params;

@@ -14,6 +14,11 @@ typedef enum rsti_storage_t {
 } rsti_storage_t;
 /* Judges whether needed bytes fit into the usable bytes, and how many are left over. */
 rsti_storage_t rsti_storage_judge(int64_t usable, int64_t needed, int64_t warning_threshold);
+/* Terms of a named stream on the host itself, and the shortest that rsti_log_long_term returns. */
+#define RSTI_NAMED_TERM_LENGTH (1024 * 1024)
+/* The length of the terms of a log that may take a sixteenth of the usable bytes: most, or half of
+ * it, a quarter and so on. */
+int64_t rsti_log_long_term(int64_t usable, int64_t most);
 /* Call it before a log is made. Returns 0, or -RST_ESTORAGE with a trail. Writes a warning to the
  * error log when little storage is left. */
 int rsti_log_check_storage(rst_driver_t *driver, int32_t term_length);

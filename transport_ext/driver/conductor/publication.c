@@ -124,7 +124,9 @@ int rsti_publication_init(rst_driver_t *driver, rsti_publication_t *publication,
     }
     const int64_t start = rsti_publication_start_position(publication);
     publication->clean_position = start;
+    publication->quiet = (rsti_log_quiet_t){start, driver->conductor->now_ns};
     publication->limit = start;
+    publication->limit_highest = start;
     publication->end_position = INT64_MAX;
     publication->blocked_position = start;
     publication->blocked_since_ns = driver->conductor->now_ns;
@@ -169,16 +171,21 @@ int64_t rsti_publication_near_producer(rsti_publication_t *publication, int64_t 
     return is_short && near < publication->limit + RSTI_LIMIT_AHEAD / 8 ? publication->limit : near;
 }
 
-bool rsti_publication_raise_limit(rst_driver_t *driver, rsti_publication_t *publication,
-    int64_t limit)
+int64_t rsti_publication_reach(const rsti_publication_t *publication, int64_t limit)
 {
     const rsti_publication_options_t *options = &publication->options;
     /* Several producers may each have a message beyond the limit. */
     const bool is_shared_by_steps = options->term_length > RSTI_RESERVE_STEP
         && !publication->is_exclusive;
-    const int64_t end = limit + rsti_limit_reach(options->term_length, options->mtu)
+    return limit + rsti_limit_reach(options->term_length, options->mtu)
         + (is_shared_by_steps ? rsti_max_message_length(options->term_length) : 0);
-    const int reserved = rsti_log_reserve(driver, &publication->file, end);
+}
+
+bool rsti_publication_raise_limit(rst_driver_t *driver, rsti_publication_t *publication,
+    int64_t limit)
+{
+    const int reserved = rsti_log_reserve(driver, &publication->file,
+        rsti_publication_reach(publication, limit));
     if (reserved < 0) {
         RST_APPEND_ERR("publication limit of stream %" PRId32 " session %" PRId32
                        " stays at position %" PRId64,
@@ -189,6 +196,7 @@ bool rsti_publication_raise_limit(rst_driver_t *driver, rsti_publication_t *publ
         return false;
     }
     publication->limit = limit;
+    publication->limit_highest = rsti_max_i64(publication->limit_highest, limit);
     driver->conductor->moved_limits++;
     rsti_store_release_i64(publication->pub_lmt, limit);
     rsti_driver_wake_log(driver, &publication->file.log, RSTI_WAIT_LIMIT);

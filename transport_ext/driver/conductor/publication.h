@@ -24,6 +24,8 @@ int64_t rsti_publication_start_position(const rsti_publication_t *publication);
  * while the producer has room enough. */
 #define RSTI_LIMIT_AHEAD INT64_C(1048576)
 int64_t rsti_publication_near_producer(rsti_publication_t *publication, int64_t proposed);
+/* How far producers may write that were told of this limit. */
+int64_t rsti_publication_reach(const rsti_publication_t *publication, int64_t limit);
 /* Stores a higher limit and wakes the producers. First reserves memory for the last message that
  * may begin below the limit, and for the end of the stream behind it. False: no storage; the limit
  * stays, and the error log gets an entry. */

@@ -105,6 +105,7 @@ struct rsti_image_t {
     struct { /* conductor/image_reader.h */
         bool is_followed; /* before use */
         int64_t first; /* window, bytes; before use */
+        int32_t least; /* likewise, ever; without reader-window=true that of the subscription */
         int64_t client_id; /* of the publisher, where this driver has it, or -1; before use */
         rsti_reader_window_t law;
     } reader;
@@ -113,6 +114,7 @@ struct rsti_image_t {
     int64_t sm_wake_position; /* a reader that reaches it makes a status message due */
     int64_t ack_due_ns; /* before this time, only the threshold makes a status message due */
     int64_t clean_position;
+    rsti_log_quiet_t quiet;
     int64_t rebuilt_hwm; /* hwm and rebuild position of the last scan; unchanged: no new scan */
     int64_t rebuilt_from;
     int64_t loss_due_ns;

@@ -135,6 +135,55 @@ TEST(long_terms_are_reserved_step_by_step)
     rsti_log_file_close(&file, true);
 }
 
+/* Memory that is given back reads as zeros, and is reserved again in the same order. */
+TEST(memory_is_given_back_but_for_what_is_in_use)
+{
+    const int64_t step = RSTI_RESERVE_STEP, term = 4 * step;
+    char dir[512];
+    rsti_log_file_t file;
+    rsti_log_params_t params = sparse_params;
+    params.term_length = (int32_t)term;
+    make_dir(dir, sizeof dir, "back");
+    CHECK_EQ(rsti_log_file_create(&file, dir, "publications", 1, &params), 0);
+    CHECK_EQ(rsti_log_file_reserve(&file, 3 * step - 1), 0);
+    CHECK_EQ(rsti_log_file_give_back(&file, 0, 2 * step), -1); /* all of it is in use */
+    memset(file.log.base, 7, (size_t)(3 * step));
+    CHECK_EQ(rsti_log_file_give_back(&file, step + 32, 9 * step), step);
+    CHECK_EQ(file.reserved_position, 3 * step); /* no further than it was */
+    CHECK_EQ(reserved_bytes(file.path), 2 * step + 4096);
+    CHECK_EQ(file.log.base[step - 1], 0);
+    CHECK_EQ(file.log.base[step], 7);
+    CHECK_EQ(reserved_bytes(file.path), 2 * step + 2 * 4096); /* to read it takes a page */
+    CHECK_EQ(rsti_log_file_reserve(&file, step + 3 * term - 1), 0);
+    CHECK_EQ(reserved_bytes(file.path), 3 * term + 4096);
+    CHECK_EQ(file.reserved_position, INT64_MAX);
+    /* In use: the last two steps of the file and the first one, in the second turn. */
+    memset(file.log.base, 7, (size_t)(3 * term));
+    CHECK_EQ(rsti_log_file_give_back(&file, 6 * term - 2 * step, 6 * term + 5),
+        6 * term - 2 * step);
+    CHECK_EQ(reserved_bytes(file.path), 3 * step + 4096);
+    CHECK_EQ(file.reserved_terms, 1);
+    CHECK_EQ(file.reserved_position, 6 * term + step);
+    CHECK_EQ(file.log.base[0], 7);
+    CHECK_EQ(file.log.base[3 * term - 2 * step], 7);
+    CHECK_EQ(rsti_log_file_reserve(&file, 6 * term + step), 0);
+    CHECK_EQ(reserved_bytes(file.path), 4 * step + 4096);
+    rsti_log_file_close(&file, true);
+}
+
+TEST(a_log_that_is_not_sparse_keeps_its_memory)
+{
+    char dir[512];
+    rsti_log_file_t file;
+    rsti_log_params_t params = sparse_params;
+    params.sparse = false;
+    make_dir(dir, sizeof dir, "kept");
+    CHECK_EQ(rsti_log_file_create(&file, dir, "publications", 1, &params), 0);
+    CHECK_EQ(rsti_log_file_give_back(&file, TERM, TERM), -1);
+    CHECK_EQ(reserved_bytes(file.path), FILE_LENGTH);
+    rsti_log_file_close(&file, true);
+}
+
 /* A driver that may open no file more goes on with the logs that it has. */
 TEST(a_log_grows_without_a_free_descriptor)
 {
@@ -342,4 +391,6 @@ TEMP_DIR_MAIN(RUN(driver_and_client_share_it), RUN(terms_are_reserved_one_by_one
     RUN(long_terms_are_reserved_step_by_step), RUN(a_log_grows_without_a_free_descriptor),
     RUN(start_position_decides_which_term_is_first), RUN(not_sparse_takes_everything_at_once),
     RUN(only_logs_below_the_directory_can_be_named), RUN(truncated_logs_are_refused),
-    RUN(hostile_metadata_never_leads_outside), RUN(full_storage_stops_before_the_term))
+    RUN(hostile_metadata_never_leads_outside), RUN(full_storage_stops_before_the_term),
+    RUN(memory_is_given_back_but_for_what_is_in_use),
+    RUN(a_log_that_is_not_sparse_keeps_its_memory))

@@ -232,7 +232,9 @@ static inline link_t *link_open(const link_params_t *params)
     l->params = *params;
     l->params.step_ns = params->step_ns > 0 ? params->step_ns : LINK_STEP_NS;
     rsti_rng_init(&l->rng, params->seed);
+    const char *const *options = harness_options; /* of both */
     for (int i = 0; i < 2; i++) {
+        harness_options = options;
         l->ways[i].packets = calloc(LINK_PACKETS_MAX, sizeof *l->ways[i].packets);
         l->sides[i].link = l;
         l->sides[i].index = i;
