@@ -19,7 +19,7 @@ class HeldBy(enum.StrEnum):
     PATH = "path"
     """The path to a receiver: it has read what has arrived, and waits for what was lost or is on
     the way (``rstream stat``, ``top`` and metrics tell it, an error says ``WINDOW``); or the
-    publication follows the path (``cc=path``), which takes no more now."""
+    publication follows the path, which takes no more now."""
     DEMAND = "demand"
     """The readers have requested no more elements (``request(n)``)."""
     RATE = "rate"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ("READER_LAWS", "SENDER_LAWS", "with_link_options")
 
 #: What ``cc`` may be, by the side that it is given to.
-SENDER_LAWS: Final = ("path",)
+SENDER_LAWS: Final = ("path", "static")
 READER_LAWS: Final = ("static", "cubic", "auto")
 _ROWS: Final = {row.key: row for row in KEYS}
 

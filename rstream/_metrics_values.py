@@ -122,7 +122,7 @@ class RateState:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class PathState:
-    """What a publication that follows the path (``cc=path``) knows of it.
+    """What a publication that follows the path knows of it.
 
     Attributes:
         bandwidth_bytes_per_s: how fast data arrived lately; None: not known yet, or its receiver

@@ -242,7 +242,7 @@ def _publications(look: Look) -> list[Family]:
         of(
             "path_bandwidth_bytes_per_second",
             "gauge",
-            "How fast data arrived lately, of a publication that follows the path (cc=path)",
+            "How fast data arrived lately, of a publication that follows the path",
             [path and path.bandwidth_bytes_per_s for path in paths],
         ),
         of(

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rstream import policy, stream
 from rstream._keywords import names_keywords
-from rstream._link_options import READER_LAWS, SENDER_LAWS, with_link_options
+from rstream._link_options import READER_LAWS, with_link_options
 from rstream.channel import Channel
 from rstream.codecs._choose import choose_for_handle
 from rstream.codecs._limits import limited
@@ -53,9 +53,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("rstream")
 
-#: Terms of handle streams: 1 MiB, so a window of 512 KiB; messages over 128 KiB go in parts.
-DEFAULT_TERM_LENGTH = 1 << 20
-#: Largest receiver window in bytes.
+#: Window of a reader whose writers do not follow the path: half of a term of named streams.
+WINDOW = 1 << 19
+#: The largest where longer terms are given.
 WINDOW_MAX = 1 << 20
 #: How long a restarted actor waits for its old port. A driver frees it 0.4 s after the death; where
 #: it only knows deaths by heartbeats, after its client liveness timeout (10 s).
@@ -78,7 +78,7 @@ def reader(
     host: str | None = None,
     bind: str | None = None,
     trusted_network: bool = False,
-    term_length: int = DEFAULT_TERM_LENGTH,
+    term_length: int | None = None,
     rcv_wnd: int | str | None = None,
     cc: str | None = None,
     mtu: int | str | None = None,
@@ -119,12 +119,13 @@ def reader(
             network reaches the port. ``"0.0.0.0"`` lets every network in.
         trusted_network: with ``codec="pickle"`` and ``udp=True`` it must be True: whoever reaches
             the port can run code here.
-        term_length: bytes of a term, a power of two; half of it is the window. Messages over an
-            eighth of it travel in parts.
+        term_length: bytes of a term, a power of two; half of it is the longest window. Messages
+            over an eighth of it travel in parts. None: as for a stream with a name.
         rcv_wnd: over UDP how far a writer may be ahead, as for :func:`rstream.subscriber`; None:
-            half a term, at most 1 MiB without ``cc="path"``.
-        cc: over UDP the law of that window (``"static"``, ``"cubic"``, ``"auto"``), or ``"path"``:
-            the handle's writers follow the path.
+            what the path and this reader need, up to half a term.
+        cc: ``"static"``, ``"cubic"`` or ``"auto"``: over UDP the handle's writers do not follow
+            the path, and this is the law of the window; None is then half a term, at most 1 MiB.
+            None (default): they follow it unless their driver says otherwise; ``"path"``: always.
         mtu: over UDP the longest datagram of the handle's writers: :func:`rstream.publisher`.
         prefetch: as for :func:`rstream.subscriber`: how far writers that make elements on demand
             may be ahead of ``on_item``.
@@ -302,13 +303,13 @@ class _Link(NamedTuple):
 
 
 def _link(udp: bool, rcv_wnd: int | str | None, cc: str | None, mtu: int | str | None) -> _Link:
-    if cc not in (None, *SENDER_LAWS, *READER_LAWS):
-        words = ", ".join(f'"{word}"' for word in (*SENDER_LAWS, *READER_LAWS))
+    if cc not in (None, "path", *READER_LAWS):
+        words = ", ".join(f'"{word}"' for word in ("path", *READER_LAWS))
         raise ConfigError(f"cc={cc!r}: must be one of {words}")
-    follows = cc in SENDER_LAWS
+    follows = cc in (None, "path")
     link = _Link(
         {"rcv_wnd": rcv_wnd, "cc": None if follows else cc},
-        {"cc": cc if follows else None, "mtu": mtu},
+        {"cc": cc if follows else "static", "mtu": mtu},
     )
     where = "aeron:udp?endpoint=0.0.0.0:0" if udp else "aeron:ipc"  # before anything is opened
     with_link_options(where, is_publisher=False, **link.of_reader)
@@ -316,12 +317,14 @@ def _link(udp: bool, rcv_wnd: int | str | None, cc: str | None, mtu: int | str |
     return link
 
 
-def _listening(name: str, address: str, term_length: int, socket_tag: int, link: _Link) -> Channel:
+def _listening(
+    name: str, address: str, term_length: int | None, socket_tag: int, link: _Link
+) -> Channel:
     """The channel on which a reader listens for writers of other hosts."""
     channel = Channel(media="udp", endpoint=address, name=name, channel_tag=socket_tag)
     given = dict(link.of_reader)
-    if given["rcv_wnd"] is None and link.of_writers["cc"] is None:
-        given["rcv_wnd"] = min(term_length // 2, WINDOW_MAX)
+    if given["rcv_wnd"] is None and link.of_writers["cc"] == "static":
+        given["rcv_wnd"] = WINDOW if term_length is None else min(term_length // 2, WINDOW_MAX)
     channel = Channel.parse(str(with_link_options(channel, is_publisher=False, **given)))
     window = channel.receiver_window
     return channel if window is None else channel.replace(socket_rcvbuf=2 * window)

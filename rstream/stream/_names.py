@@ -85,8 +85,6 @@ def resolve_address(
     name_or_id: str | int,
     channel: Channel | str | None,
     stream_id: int | None,
-    *,
-    is_publisher: bool,
 ) -> tuple[str, str, int]:
     """Name ("": none), channel URI and stream id for the arguments of a publisher or subscriber.
 
@@ -104,7 +102,7 @@ def resolve_address(
             raise ConfigError(f"stream id {name_or_id} and stream_id={stream_id}: give one of them")
         return "", "aeron:ipc" if channel is None else str(channel), name_or_id
     name = check_name(name_or_id)
-    uri = named_channel(name, channel, is_publisher=is_publisher)
+    uri = named_channel(name, channel)
     return name, uri, stream_id_of(name) if stream_id is None else stream_id
 
 
@@ -122,16 +120,16 @@ def _refuse_reserved(channel: Channel | str | None) -> None:
     warn_of_unknown_keys(str(channel))
 
 
-def named_channel(name: str, channel: Channel | str | None, *, is_publisher: bool) -> str:
-    """The channel with the defaults of a named stream: ``rs-name``, and terms of 1 MiB where this
-    side makes the log; of 16 MiB with ``cc=path``, so that half a term is enough for a long path.
+def named_channel(name: str, channel: Channel | str | None) -> str:
+    """The channel with the defaults of a named stream: ``rs-name``, and terms of 1 MiB in shared
+    memory. Over UDP the driver chooses them.
     """
     uri = ChannelUri.parse("aeron:ipc" if channel is None else str(channel))
     given = uri.get("rs-name")
     if given not in (None, name):
         raise ConfigError(f"stream {name!r}: its channel {uri} carries rs-name={given}")
-    if is_publisher or uri.media == "ipc":
-        uri = uri.with_defaults({"term-length": "16m" if uri.get("cc") == "path" else "1m"})
+    if uri.media == "ipc":
+        uri = uri.with_defaults({"term-length": "1m"})
     return str(uri.with_defaults({"rs-name": name}))
 
 

@@ -120,7 +120,7 @@ def publisher_address(
         ConfigError: an argument cannot be used.
     """
     channel = with_link_options(chosen.channel, is_publisher=True, cc=chosen.cc, mtu=chosen.mtu)
-    stream, uri, number = resolve_address(name, channel, chosen.stream_id, is_publisher=True)
+    stream, uri, number = resolve_address(name, channel, chosen.stream_id)
     _check_waits(chosen, uri)
     return {
         "name": stream,
@@ -233,7 +233,7 @@ def reader_opener(
     channel = with_link_options(
         chosen.channel, is_publisher=False, rcv_wnd=chosen.rcv_wnd, cc=chosen.cc
     )
-    stream, uri, number = resolve_address(name, channel, chosen.stream_id, is_publisher=False)
+    stream, uri, number = resolve_address(name, channel, chosen.stream_id)
     has_queue = queue_of(chosen.on_slow) is not None
     _check_losses(chosen.on_lost, chosen.on_gap)
     check_trust(codec, uri)
@@ -366,7 +366,7 @@ def _open_reader(
     wanted: Sequence[Channel | str | None] = [None] if channels is None else channels
     if not wanted:
         raise ConfigError("channels is empty: give at least one")
-    addresses = [resolve_address(name, one, stream_id, is_publisher=False) for one in wanted]
+    addresses = [resolve_address(name, one, stream_id) for one in wanted]
     uris = [uri for _, uri, _ in addresses]
     for uri in uris:
         if uris.count(uri) > 1:

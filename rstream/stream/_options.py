@@ -72,7 +72,8 @@ class PublisherOptions(SendOptions, total=False):
             *reader's* address.
         stream_id: replaces the stream id made from the name.
         cc: ``"path"``: over UDP to one reader the sender follows the path (docs/reference/
-            channels.md) instead of the reader's window alone. None (default): as the channel says.
+            channels.md). ``"static"``: the reader's window alone limits it. None (default): as the
+            channel says, else as the driver's option ``follow-path`` says: it follows.
         mtu: longest datagram over UDP, in bytes, 64 to 65504, or a text such as ``"8k"``. None
             (default): as the channel says, else as the driver's option ``mtu-length`` says.
         dir: driver directory. None (default): ``$RSTREAM_DIR``, else
@@ -98,8 +99,9 @@ class SubscriberOptions(TypedDict, total=False):
         stream_id: replaces the stream id made from the name.
         rcv_wnd: how far a publisher may be ahead of this reader over UDP, in bytes, 256 to 1 GiB,
             or a text such as ``"8m"``; at most half a term. A socket that is granted less bounds it
-            (docs/reference/channels.md). None (default): as the channel says, else 128 KiB, or half
-            a term for a publisher that follows the path.
+            (docs/reference/channels.md). None (default): as the channel says, else what this reader
+            and the path need, up to half a term; 128 KiB in a group, and for a publisher that does
+            not follow the path.
         cc: the law of that window over UDP: ``"static"``, ``"cubic"`` or ``"auto"``. None
             (default): as the channel says, else as the driver's option ``congestion-control`` says.
         prefetch: most messages that publishers are asked for ahead of what this reader has

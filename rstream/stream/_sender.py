@@ -61,7 +61,7 @@ HELD_TEXTS = {
         "it must call request(n), or finish what it has taken",
     ),
     HeldBy.PATH: (
-        ", and the path takes no more now (cc=path)",
+        ", and the path takes no more now",
         "the link is slower than this publisher: send less, or raise timeout_s",
     ),
     HeldBy.BUDGET: (

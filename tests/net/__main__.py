@@ -178,7 +178,7 @@ def parser() -> argparse.ArgumentParser:
     link.add_argument(
         "flows",
         nargs="+",
-        help="rstream[:BYTES], path[:BYTES] (rstream with cc=path), cubic, bbr, reno, udp",
+        help="rstream[:BYTES], window[:BYTES] (rstream with cc=static), cubic, bbr, reno, udp",
     )
     return made
 

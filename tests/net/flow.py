@@ -1,6 +1,6 @@
 """One end of a flow, as a program in its host: ``python -m tests.net.flow TASK_JSON``.
 
-The task: role (send, read), kind (rstream, path, cubic, bbr, reno, udp), address and port of the
+The task: role (send, read), kind (rstream, window, cubic, bbr, reno, udp), address and port of the
 reader, size of a message, and for udp the pace in bits per second of IP. It prints "ready", a
 sender begins at the line "go", and both end when standard input does. A reader then prints when it
 had how many bytes, a sender how many messages it sent.
@@ -57,15 +57,15 @@ def say(text: str) -> None:
     print(text, flush=True)
 
 
-# ---- rstream: default settings, and cc=path ----
+# ---- rstream: default settings, and cc=static ----
 
 
 def rstream_stream(task: dict[str, Any]) -> tuple[str, Any]:
     import rstream
 
     channel = rstream.Channel.udp(f"{task['address']}:{task['port']}")
-    if (task["kind"], task["role"]) == ("path", "send"):
-        channel = dataclasses.replace(channel, congestion_control="path")
+    if (task["kind"], task["role"]) == ("window", "send"):
+        channel = dataclasses.replace(channel, congestion_control="static")
     return f"net-{task['port']}", channel
 
 
@@ -151,8 +151,8 @@ def send_udp(task: dict[str, Any], notes: Notes, wait_for_go: Callable[[], objec
             notes.messages += 1
 
 
-READERS = {"rstream": read_rstream, "path": read_rstream, "udp": read_udp}
-SENDERS = {"rstream": send_rstream, "path": send_rstream, "udp": send_udp}
+READERS = {"rstream": read_rstream, "window": read_rstream, "udp": read_udp}
+SENDERS = {"rstream": send_rstream, "window": send_rstream, "udp": send_udp}
 
 
 def run(work: Callable[..., None], *arguments: Any) -> None:

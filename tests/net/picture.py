@@ -18,7 +18,7 @@ COLUMNS = (
     ("both", (Flow("rstream"), Flow("cubic"))),
 )
 ROWS = ("passed\nMbit/s", "dropped\ndatagrams/s", "queueing delay\nms")
-COLOURS = {"rstream": "tab:blue", "path": "tab:green", "cubic": "tab:orange"}
+COLOURS = {"rstream": "tab:blue", "window": "tab:green", "cubic": "tab:orange"}
 #: Of the file, so that it stays small.
 COLOURS_MAX = 64
 

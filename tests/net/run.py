@@ -20,8 +20,8 @@ CONTROL_BYTES = 1372  # 1 400 of IP
 BEGIN_S = 0.05
 #: What is under way when the senders end has this long and a round trip.
 SETTLE_S = 0.3
-#: rstream by default, and with cc=path.
-OURS = ("rstream", "path")
+#: rstream by default, and held by the window of its reader alone (cc=static).
+OURS = ("rstream", "window")
 KINDS = (*OURS, "cubic", "bbr", "reno", "udp")
 
 

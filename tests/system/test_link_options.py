@@ -62,6 +62,6 @@ def test_an_endpoint_of_ray_gives_them_to_its_handle(driver_dir: str) -> None:
             assert "rcv-wnd" not in waits  # as wide as the driver says
             assert local.startswith("aeron:ipc")
         with on_ray.reader(dir=driver_dir, host="127.0.0.1", cc="auto", rcv_wnd="256k") as end:
-            assert "cc=" not in end.handle.udp_channel
+            assert "|cc=static" in end.handle.udp_channel
             found = [one.channel for one in metrics.subscriptions(driver_dir)]
             assert any("rcv-wnd=262144|" in one and "cc=auto" in one for one in found)

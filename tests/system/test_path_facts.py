@@ -72,7 +72,7 @@ def test_a_stream_without_it_knows_none(driver_dir: str) -> None:
     with (
         rstream.Driver(dir=driver_dir),
         rstream.subscriber("plain", channel=channel, dir=driver_dir) as sub,
-        rstream.publisher("plain", channel=channel, dir=driver_dir) as pub,
+        rstream.publisher("plain", channel=channel, cc="static", dir=driver_dir) as pub,
     ):
         pub.send(b"x")
         assert next(iter(sub)) == b"x"
@@ -80,6 +80,7 @@ def test_a_stream_without_it_knows_none(driver_dir: str) -> None:
         assert "path:" not in run("stat", "--once", "--dir", driver_dir).stdout
 
 
+SMALL = rstream.DriverConfig(options={"reader-window": "true"})
 WRITER = """
 import sys, rstream
 directory, channel = sys.argv[1:]
@@ -93,7 +94,7 @@ def test_before_a_slow_reader_little_waits(driver_dir: str) -> None:
     """The writer never rests. What waits, waits at the reader and in the writer's log."""
     channel = f"aeron:udp?endpoint=127.0.0.1:{free_port()}"
     with (
-        rstream.Driver(dir=driver_dir),
+        rstream.Driver(dir=driver_dir, config=SMALL),
         rstream.subscriber("slow", channel=channel, dir=driver_dir) as sub,
     ):
         command = [sys.executable, "-W", "ignore", "-c", WRITER, driver_dir, f"{channel}|cc=path"]
@@ -115,9 +116,8 @@ def test_before_a_slow_reader_little_waits(driver_dir: str) -> None:
 
 def test_large_messages_pass_a_small_window(driver_dir: str) -> None:
     channel = f"aeron:udp?endpoint=127.0.0.1:{free_port()}"
-    config = rstream.DriverConfig(options={"follow-path": "true"})
     with (
-        rstream.Driver(dir=driver_dir, config=config),
+        rstream.Driver(dir=driver_dir, config=SMALL),
         rstream.subscriber("large", channel=channel, dir=driver_dir) as sub,
         rstream.publisher("large", channel=channel, dir=driver_dir) as pub,
         ThreadPoolExecutor() as pool,

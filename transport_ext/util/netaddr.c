@@ -164,6 +164,17 @@ bool rsti_netaddr_is_multicast(const struct sockaddr_storage *address)
     return false;
 }
 
+bool rsti_netaddr_is_loopback(const struct sockaddr_storage *address)
+{
+    if (address->ss_family == AF_INET) {
+        return ntohl(((const struct sockaddr_in *)address)->sin_addr.s_addr) >> 24 == 127;
+    }
+    if (address->ss_family == AF_INET6) {
+        return IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)address)->sin6_addr) != 0;
+    }
+    return false;
+}
+
 uint16_t rsti_netaddr_port(const struct sockaddr_storage *address)
 {
     if (address->ss_family == AF_INET) {

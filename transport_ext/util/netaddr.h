@@ -27,6 +27,7 @@ bool rsti_netaddr_has_name(const char *text);
 const char *rsti_netaddr_format(const struct sockaddr_storage *address, char *text, size_t size);
 bool rsti_netaddr_equal(const struct sockaddr_storage *a, const struct sockaddr_storage *b);
 bool rsti_netaddr_is_multicast(const struct sockaddr_storage *address);
+bool rsti_netaddr_is_loopback(const struct sockaddr_storage *address);
 uint16_t rsti_netaddr_port(const struct sockaddr_storage *address);
 void rsti_netaddr_set_port(struct sockaddr_storage *address, uint16_t port);
 socklen_t rsti_netaddr_length(const struct sockaddr_storage *address);

@@ -232,8 +232,9 @@
         "law of rate without rs-rate=: unlimited | fixed,r:200m | adaptive | nak | aimd; default: "\
         "adaptive for named streams, unlimited for others")                                        \
     X(BOOL, reader_window, "reader-window", "false", 0, 1,                                         \
-        "in shared memory, under a law that follows the reader, its window does too")              \
-    X(BOOL, follow_path, "follow-path", "false", 0, 1,                                             \
+        "under a law that follows the reader, or the path, the window begins small, and stays so "\
+        "before a reader of few or small items")                                                   \
+    X(BOOL, follow_path, "follow-path", "true", 0, 1,                                              \
         "named streams over UDP with one destination and without cc= follow the path (cc=path)")   \
     X(TEXT, multicast_fc, "multicast-flow-control", "max", 0, 63,                                  \
         "flow control of groups without fc=: max | min | tagged, or a registered name")            \

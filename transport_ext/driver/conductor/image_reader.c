@@ -30,9 +30,14 @@ void rsti_image_reader_init(const rst_driver_t *driver, rsti_image_t *image,
     if (image->reader.is_followed) {
         image->reader.first = rsti_min_i32(facts->subscription->window,
             FIRST_DATAGRAMS * facts->setup->mtu);
+        image->reader.least = driver->params.reader_window != 0
+            ? 0
+            : rsti_min_i32(facts->subscription->window, congestion->max_window);
         image->reader.client_id = publishing_client(driver, facts->setup);
         rsti_reader_window_init(&image->reader.law);
-        congestion->window = rsti_min_i32((int32_t)image->reader.first, congestion->max_window);
+        congestion->window = rsti_min_i32(rsti_max_i32((int32_t)image->reader.first,
+                                              image->reader.least),
+            congestion->max_window);
     }
 }
 
@@ -61,7 +66,7 @@ void rsti_image_reader_look(rsti_image_t *image, const rsti_rebuild_facts_t *fac
         congestion->window = congestion->max_window;
         return;
     }
-    congestion->window = (int32_t)rsti_reader_window_update(&image->reader.law,
+    const int64_t window = rsti_reader_window_update(&image->reader.law,
         &(rsti_reader_window_facts_t){
             .now_ns = facts->now_ns,
             .produced = facts->to,
@@ -73,6 +78,7 @@ void rsti_image_reader_look(rsti_image_t *image, const rsti_rebuild_facts_t *fac
             .may_fill = may_fill(image),
             .is_stopped = rsti_fill_has_stopped(&image->fill.fill),
         });
+    congestion->window = rsti_max_i32((int32_t)window, image->reader.least);
 }
 
 int64_t rsti_image_reader_due_ns(const rsti_image_t *image)

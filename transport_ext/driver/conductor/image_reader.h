@@ -1,6 +1,7 @@
 /* image_reader.h: the window of an image whose source follows the path. The path bounds what is
- * under way, so the window need only follow the readers (flow/reader_window.h): at first two
- * datagrams, up to half a term. rcv-wnd= and another law than static fix it. */
+ * under way, so the window need only follow the readers (flow/reader_window.h), up to half a term:
+ * at first, and at least, it is that of the subscription; with the option reader-window two
+ * datagrams. rcv-wnd= and another law than static fix it. */
 #ifndef RSTI_DRIVER_CONDUCTOR_IMAGE_READER_H
 #define RSTI_DRIVER_CONDUCTOR_IMAGE_READER_H
 

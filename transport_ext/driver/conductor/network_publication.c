@@ -135,21 +135,27 @@ static int allocate_path_counters(rst_driver_t *driver, rsti_network_publication
 }
 
 /* By the driver's option, where the channel leaves that open. */
-static bool follows_by_default(const rst_driver_t *driver,
-    const rsti_network_publication_t *publication, const rsti_channel_t *channel)
+static bool follows_by_default(const rst_driver_t *driver, const rsti_channel_t *channel,
+    const rsti_send_endpoint_t *endpoint)
 {
     return driver->params.follow_path != 0 && channel->name[0] != '\0' && channel->cc[0] == '\0'
-        && !publication->is_group && channel->control_mode != RSTI_CONTROL_RESPONSE;
+        && !endpoint->is_group && channel->control_mode != RSTI_CONTROL_RESPONSE;
+}
+
+bool rsti_network_publication_wants_path(const rst_driver_t *driver, const rsti_channel_t *channel,
+    const rsti_send_endpoint_t *endpoint)
+{
+    return rsti_channel_follows_path(channel) || follows_by_default(driver, channel, endpoint);
 }
 
 static int init_path(rst_driver_t *driver, rsti_network_publication_t *publication,
-    const rsti_publication_facts_t *facts)
+    const rsti_publication_facts_t *facts, const rsti_send_endpoint_t *endpoint)
 {
-    const bool is_default = follows_by_default(driver, publication, facts->channel);
-    if (!is_default && !rsti_channel_follows_path(facts->channel)) {
+    if (!rsti_network_publication_wants_path(driver, facts->channel, endpoint)) {
         return 0;
     }
-    publication->send_path.is_silence_told = is_default; /* nobody has asked for it */
+    /* Nobody has asked for it. */
+    publication->send_path.is_silence_told = !rsti_channel_follows_path(facts->channel);
     if (publication->is_group) {
         return RST_SET_ERR(RST_ECHANNEL,
             "channel parameter cc=path: only a publication with one destination can follow the path"
@@ -222,7 +228,7 @@ int rsti_network_publication_create(rst_driver_t *driver, rsti_network_publicati
     made->last_data_ns = made->last_send_ns;
     if (allocate_counters(driver, made, facts->client_id) < 0
         || init_retransmit(driver, made, facts->channel) < 0 || init_rate(driver, made, facts) < 0
-        || init_path(driver, made, facts) < 0) {
+        || init_path(driver, made, facts, endpoint) < 0) {
         rsti_network_publication_destroy(driver, made);
         return -rst_last_error_code();
     }

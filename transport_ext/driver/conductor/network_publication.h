@@ -7,6 +7,9 @@
 #include "driver/sender/network_publication.h"
 #include "driver/sender/send_endpoint.h"
 
+/* Whether its sender follows the path: its channel says so, or leaves that to the driver. */
+bool rsti_network_publication_wants_path(const rst_driver_t *driver, const rsti_channel_t *channel,
+    const rsti_send_endpoint_t *endpoint);
 /* Returns 0, or a negative error code with a trail; then *publication is unchanged. */
 int rsti_network_publication_create(rst_driver_t *driver, rsti_network_publication_t **publication,
     const rsti_publication_facts_t *facts, rsti_send_endpoint_t *endpoint);

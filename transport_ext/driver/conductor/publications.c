@@ -1,12 +1,14 @@
 /* publications.c: see publications.h. */
 #include "driver/conductor/publications.h"
 
+#include "cnc/file_system.h"
 #include "driver/base/driver_state.h"
 #include "driver/base/proxies.h"
 #include "driver/conductor/channels.h"
 #include "driver/conductor/clients.h"
 #include "driver/conductor/ipc_publication.h"
 #include "driver/conductor/links.h"
+#include "driver/conductor/logs.h"
 #include "driver/conductor/network_publication.h"
 #include "driver/conductor/publication.h"
 #include "driver/conductor/publication_lists.h"
@@ -18,6 +20,7 @@
 #include "driver/conductor/subscriber_news.h"
 #include "logbuffer/reader.h"
 #include "util/error.h"
+#include "util/netaddr.h"
 
 #include <inttypes.h>
 
@@ -71,14 +74,32 @@ static int check_shared(const rst_driver_t *driver, const rsti_publication_t *pu
     return rsti_rate_check_shared(driver, publication, channel);
 }
 
-static int make_options(rst_driver_t *driver, const rsti_channel_t *channel, bool is_network,
-    rsti_publication_options_t *options)
+/* Where the channel names none. A named stream that follows a path over the network may need a
+ * window of half of a long term; on the host itself a short log stays in the processor's caches. */
+static int64_t default_term_length(const rst_driver_t *driver, const rsti_channel_t *channel,
+    const rsti_send_endpoint_t *endpoint)
 {
     const rst_driver_params_t *params = &driver->params;
+    if (endpoint == NULL) {
+        return params->ipc_term_length;
+    }
+    if (channel->name[0] == '\0') {
+        return params->term_length;
+    }
+    return rsti_network_publication_wants_path(driver, channel, endpoint)
+            && !rsti_netaddr_is_loopback(&endpoint->udp.remote_data)
+        ? rsti_log_long_term(rsti_storage_usable(driver->dir), params->term_length)
+        : rsti_min_i64(params->term_length, RSTI_NAMED_TERM_LENGTH);
+}
+
+static int make_options(rst_driver_t *driver, const rsti_channel_t *channel,
+    const rsti_send_endpoint_t *endpoint, rsti_publication_options_t *options)
+{
+    const rst_driver_params_t *params = &driver->params;
+    const bool is_network = endpoint != NULL;
     if (rsti_publication_options(options, channel,
             (int32_t)(is_network ? params->mtu : params->ipc_mtu),
-            (int32_t)(is_network ? params->term_length : params->ipc_term_length),
-            params->linger_ns)
+            (int32_t)default_term_length(driver, channel, endpoint), params->linger_ns)
         < 0) {
         return -rst_last_error_code();
     }
@@ -115,7 +136,7 @@ static rsti_publication_t *create(rst_driver_t *driver, const rsti_channel_t *ch
     const bool is_network = endpoint != NULL;
     rsti_publication_options_t options;
     rsti_rate_choice_t rate;
-    if (make_options(driver, channel, is_network, &options) < 0
+    if (make_options(driver, channel, endpoint, &options) < 0
         || (is_network && check_mtu(driver, channel, options.mtu, endpoint) < 0)
         || rsti_rate_of_channel(driver, channel, &rate) < 0) {
         return NULL;

@@ -224,7 +224,7 @@ RST_API int64_t rst_publication_set_rate(rst_publication_t *publication, const c
 #define RST_HELD_BY_RATE 1
 #define RST_HELD_BY_BUDGET 2 /* the peer's budget of bytes on the way to it; UDP unicast */
 #define RST_HELD_BY_STORAGE 3 /* the driver directory has no room for the log's next term */
-#define RST_HELD_BY_PATH 5 /* what is under way on the path, or its pace: cc=path */
+#define RST_HELD_BY_PATH 5 /* what is under way on the path, or its pace */
 #define RST_HELD_BY_ENDED 4 /* of rst_tool_held_by alone: it was closed, nothing more comes */
 typedef struct rst_storage_t {
     int64_t needed; /* bytes; 0: storage holds nothing back */

@@ -105,8 +105,8 @@ TEST(a_reader_that_becomes_fast_is_held_back_no_more)
     harness_close(world.h);
 }
 
-/* It reads on at once, but what it has read waits in a queue of its program. Must hold: the law does
- * not take it for a slow reader; when that queue is full, it reads no more, and then it is one. */
+/* It reads on at once, but what it has read waits in a queue of its program. Must hold: the law
+ * does not take it for a slow reader; when that queue is full, it reads no more, and then it is. */
 TEST(a_reader_that_sets_messages_aside_is_as_fast_as_it_reads)
 {
     static const int64_t rate = 20 * MB;

@@ -256,7 +256,9 @@ TEST(a_reader_of_few_small_messages_has_two_before_it)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const link_params_t params = {
             .rate_bytes_per_s = 100 * MBIT, .delay_ns = MS / 2, .queue_bytes = 62000};
+        harness_options = (const char *const[]){"reader-window", "true", NULL};
         link_t *l = link_open(&params);
+        harness_options = NULL;
         CHECK(link_stream(l, "rejoin=true", "term-length=1m|cc=path"));
         l->message_length = rows[i].length;
         l->read_bytes_per_s = (rows[i].length + RSTI_DATA_HEADER_LENGTH) * rows[i].per_s;

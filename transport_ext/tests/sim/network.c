@@ -70,15 +70,6 @@ static bool is_wildcard(const struct sockaddr_storage *address)
             ->sin6_addr);
 }
 
-static bool is_loopback(const struct sockaddr_storage *address)
-{
-    if (address->ss_family == AF_INET) {
-        const struct sockaddr_in *ipv4 = (const struct sockaddr_in *)(const void *)address;
-        return (ntohl(ipv4->sin_addr.s_addr) >> 24) == 127;
-    }
-    return IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)(const void *)address)->sin6_addr);
-}
-
 static bool is_same_ip(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
 {
     struct sockaddr_storage x = *a, y = *b;
@@ -90,7 +81,7 @@ static bool is_same_ip(const struct sockaddr_storage *a, const struct sockaddr_s
 /* Returns the host; -1: the address belongs to none. */
 static int32_t host_of(const struct sockaddr_storage *address, int32_t from_host)
 {
-    if (is_loopback(address)) {
+    if (rsti_netaddr_is_loopback(address)) {
         return from_host;
     }
     for (int32_t host = 0; host < SIM_HOSTS_MAX; host++) {
@@ -193,7 +184,7 @@ static struct sockaddr_storage source_of(const rsti_socket_t *socket,
     const struct sockaddr_storage *to)
 {
     struct sockaddr_storage source = socket->local;
-    if (is_loopback(to)) {
+    if (rsti_netaddr_is_loopback(to)) {
         source = *to;
     } else if (is_wildcard(&source) || rsti_netaddr_is_multicast(&source)) {
         source = to->ss_family == AF_INET ? host_ipv4[socket->host] : host_ipv6[socket->host];
