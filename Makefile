@@ -1,5 +1,5 @@
 # make demo · test · check-ci · check-all · lint · format · docs · wheel · bench · bench-cluster ·
-# chaos · net · prove · sanitize · fuzz · sim · sim-faults · coverage · clean
+# chaos · compat · net · prove · sanitize · fuzz · sim · sim-faults · coverage · clean
 # Each target makes its environment in build/ first; nothing is left outside the checkout.
 SHELL := /bin/bash
 PY := build/venv/bin/python
@@ -14,7 +14,7 @@ SECONDS ?= 60
 FUZZ_SECONDS ?= 4
 
 .PHONY: demo test check-ci check-all lint format docs wheel bench prove sanitize fuzz sim sim-build
-.PHONY: sim-faults coverage clean setup bench-cluster chaos net
+.PHONY: sim-faults coverage clean setup bench-cluster chaos net compat
 setup:
 	@.ci/setup.sh
 
@@ -60,6 +60,10 @@ net: setup
 	@$(RUN) $(PY) -m tests.net table --minutes 58 $(ARGS)
 	@$(RUN) $(PY) -m tests.net picture
 	@$(RUN) $(PY) -m tests.net page
+
+# An older rstream beside this one; make compat OLD=commit.
+compat: setup
+	@$(RUN) $(PY) -m tests.compat $(if $(OLD),--old $(OLD))
 
 lint: setup
 	@$(RUN) $(PY) -m tests.tidy.lint

@@ -1,0 +1,1 @@
+"""An older rstream beside this one: `make compat`."""
