@@ -60,14 +60,18 @@ bool rsti_image_give_back(rst_driver_t *driver, rsti_image_t *image)
     int64_t least, highest;
     if (image->life != RSTI_LIFE_ACTIVE || image->is_told_unavailable
         || !rsti_subscribers_range(&image->subscribers, image->clean_position,
-            image->file.log.term_length, &least, &highest)
-        || least < image->clean_position) {
+            image->file.log.term_length, &least, &highest)) {
+        return false;
+    }
+    /* The receiver writes what comes again, from where its last status message said. */
+    const int64_t from = rsti_min_i64(least, rsti_load_acquire_i64(&image->last_sm_position));
+    if (from < image->clean_position) {
         return false;
     }
     /* The receiver writes up to there. */
     const int64_t to = rsti_max_i64(rsti_load_relaxed_i64(&image->room_until),
         rsti_load_acquire_i64(&image->high_water));
-    const bool is_given = give_back(driver, &image->file, &image->clean_position, least, to);
+    const bool is_given = give_back(driver, &image->file, &image->clean_position, from, to);
     rsti_store_release_i64(&image->reserved_until, image->file.reserved_position);
     return is_given;
 }

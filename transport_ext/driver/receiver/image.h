@@ -150,7 +150,7 @@ struct rsti_image_t {
     int32_t connection_capacity;
     int64_t sm_seen;
     int64_t loss_seen;
-    int64_t last_sm_position;
+    int64_t last_sm_position; /* atomic; data from there on may come again */
     int64_t last_sm_window;
     int64_t overrun_threshold;
     int64_t sm_due_ns;

@@ -53,7 +53,7 @@ static void check_sm(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now
     if (is_draining && image->leave_reason != NULL) {
         rsti_image_send_why(receiver, image, position, window, now_ns);
     }
-    image->last_sm_position = position;
+    rsti_store_release_i64(&image->last_sm_position, position);
     image->last_sm_window = window;
     if (!is_draining) {
         rsti_image_path_introduce(receiver, image, now_ns);
