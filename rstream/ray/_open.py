@@ -236,17 +236,17 @@ def reader(
             staging_bytes=staging_bytes,
         )
         token = _announce(name or "", seat, holder, handle)
+        return Endpoint(
+            opened_reader,
+            handle,
+            source,
+            on_closed=lambda: _forget(seat, handle, token),
+            refuse=lambda reason: refuse(handle, list(beside.values()), reason),
+        )
     except BaseException:
         source.close()
         seat.leave()
         raise
-    return Endpoint(
-        opened_reader,
-        handle,
-        source,
-        on_closed=lambda: _forget(seat, handle, token),
-        refuse=lambda reason: refuse(handle, list(beside.values()), reason),
-    )
 
 
 def _title(holder: Holder | None, seat: Seat) -> str:

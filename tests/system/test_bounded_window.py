@@ -22,7 +22,9 @@ def test_a_stream_flows_with_a_smaller_window_and_says_so(driver_dir: str) -> No
     with (
         rstream.Driver(dir=driver_dir),
         rstream.subscriber("wide", channel=wide, dir=driver_dir) as sub,
-        rstream.publisher("wide", channel=f"{channel}|term-length=64m", dir=driver_dir) as pub,
+        rstream.publisher(
+            "wide", channel=f"{channel}|term-length=64m", cc="static", dir=driver_dir
+        ) as pub,
     ):
         pub.send(b"x")
         assert next(iter(sub)) == b"x"
