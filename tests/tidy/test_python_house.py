@@ -58,6 +58,7 @@ def test_import_is_light() -> None:
 
 
 @pytest.mark.ci  # 50 s
+@pytest.mark.timeout(300)
 def test_every_module_can_be_imported_alone() -> None:
     """Each in a fresh interpreter, forked from one that has loaded no module of ours, only those of
     others, which take most of the time.
