@@ -110,7 +110,7 @@ def outcome(end: subprocess.Popen[str]) -> str:
     except subprocess.TimeoutExpired:
         end.kill()
         return f"came to no end: {end.communicate()[1][-500:]}"
-    return errors[-500:] if end.returncode else ""
+    return (errors[-500:] or f"ended with {end.returncode}") if end.returncode else ""
 
 
 def cells() -> Iterator[tuple[str, tuple[str, str], str, str]]:
