@@ -113,6 +113,23 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
             file = nodeid.partition("::")[0]
             return next((folder for folder in TOGETHER if file.startswith(folder)), file)
 
+        def remove_node(self, node: Any) -> str | None:
+            """A process died. What it had finished stays finished, and so does the test it died of.
+
+            xdist gives such files to the next process as work. Nothing of them runs, so that
+            process never asks for more, and the run would not end.
+            """
+            work = self.assigned_work[node]
+            for scope in [scope for scope, tests in work.items() if all(tests.values())]:
+                del work[scope]
+            crashed = super().remove_node(node)
+            for scope, tests in list(self.workqueue.items()):
+                if crashed in tests:
+                    tests[crashed] = True
+                    if all(tests.values()):
+                        del self.workqueue[scope]
+            return crashed
+
     config.option.loadscopereorder = False  # in our order, whatever the number of its tests
     return Scheduler(config, log)
 

@@ -36,7 +36,7 @@ class Sleeper:
             return True
         self.is_sleeping = True
         try:
-            loop = _loop_of_asyncio()
+            loop = loop_of_asyncio()
             if loop is not None:
                 return await _sleep_in_asyncio(loop, watched.fileno(), timeout_s)
             with anyio.move_on_after(timeout_s) as scope:
@@ -47,7 +47,7 @@ class Sleeper:
             watched.disarm()
 
 
-def _loop_of_asyncio() -> asyncio.AbstractEventLoop | None:
+def loop_of_asyncio() -> asyncio.AbstractEventLoop | None:
     """The loop, if a task of asyncio asks. (A task of trio may run inside a loop of asyncio.)"""
     try:
         return None if asyncio.current_task() is None else asyncio.get_running_loop()

@@ -7,12 +7,18 @@ knows whether it is running, undoes a result that no caller took, and can run a 
 
 from __future__ import annotations
 
+import asyncio
+import contextvars
 import threading
+from contextlib import suppress
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 import anyio
+import anyio.lowlevel
 import anyio.to_thread
+
+from rstream.aio._sleeper import loop_of_asyncio
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,8 +65,12 @@ class ThreadCall(Generic[R]):
         A call that has begun goes on when this is cancelled.
         """
         try:
-            # A limiter of its own: forty other waiting threads may use up anyio's default one.
-            await anyio.to_thread.run_sync(self._run, limiter=anyio.CapacityLimiter(1))
+            loop = loop_of_asyncio()
+            if loop is None:
+                # A limiter of its own: forty other threads may use up the default one.
+                await anyio.to_thread.run_sync(self._run, limiter=anyio.CapacityLimiter(1))
+            else:
+                await _run_in_own_thread(loop, self._run)
             (result,) = self._results  # without a call: a signal handler that raises undoes it
             self._results = []
         except BaseException:
@@ -114,3 +124,37 @@ class ThreadCall(Generic[R]):
         for result in results:
             if self._undo is not None:
                 self._undo(result)
+
+
+async def _run_in_own_thread(loop: asyncio.AbstractEventLoop, run: Callable[[], None]) -> None:
+    """As ``anyio.to_thread.run_sync``, in a thread that ends with the call.
+
+    anyio's threads for asyncio wait for the next call until their task is done. A task whose loop
+    was interrupted, and is run no more, never is: the threads would keep the process from ending.
+    """
+    await anyio.lowlevel.checkpoint()
+    ended: asyncio.Future[BaseException | None] = loop.create_future()
+
+    def call() -> None:
+        raised: BaseException | None = None
+        try:
+            run()
+        except BaseException as error:
+            raised = error
+        with suppress(RuntimeError):  # the loop was closed: nobody waits
+            loop.call_soon_threadsafe(_settle, ended, raised)
+
+    context = contextvars.copy_context()
+    threading.Thread(target=context.run, args=(call,), name="rstream-aio-call").start()
+    with anyio.CancelScope(shield=True):
+        error = await ended
+    if error is not None:
+        try:
+            raise error
+        finally:
+            del error  # its traceback holds this frame
+
+
+def _settle(ended: asyncio.Future[BaseException | None], error: BaseException | None) -> None:
+    if not ended.done():
+        ended.set_result(error)

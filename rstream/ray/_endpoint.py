@@ -12,6 +12,7 @@ import sys
 import threading
 from _thread import start_new_thread
 from collections import deque
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from rstream._checks import check_seconds
@@ -399,9 +400,9 @@ class Endpoint:
         elif exc is not None and not isinstance(exc, Exception):
             self.close()  # cancelled: nothing may be awaited
         else:
-            import anyio
+            from rstream.aio._thread_call import ThreadCall
 
-            await anyio.to_thread.run_sync(self.__exit__, exc_type, exc, traceback)
+            await ThreadCall(partial(self.__exit__, exc_type, exc, traceback)).result()
 
     @quiet_when_torn_down
     def __del__(self) -> None:

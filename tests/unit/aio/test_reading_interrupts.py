@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import threading
 import time
 from contextlib import contextmanager, suppress
 from itertools import cycle
@@ -33,9 +34,11 @@ SECONDS = 4.0
 #: And has shown something after so many; a busy machine reached 18 in one run of `close`.
 INTERRUPTS_LEAST = 5
 
+#: What a test may take. pytest's own limit, whose timer the tests use, would end the process.
+LIMIT_S = 90.0
+
 pytestmark = [
-    # The timer is the one of pytest's own limit.
-    pytest.mark.timeout(90, method="thread"),
+    pytest.mark.timeout(LIMIT_S + 30, method="thread"),
     # CPython prints and drops what a handler raises in a __del__.
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
     # Interrupted between the call of a coroutine function and its first step.
@@ -122,12 +125,31 @@ class Loop:
         print(f"{self.interrupts} interrupts")
 
 
+@contextmanager
+def limited():
+    """Fails the test at the place where it is after its time."""
+
+    def late(*_):
+        pytest.fail(f"not over after {LIMIT_S} s")
+
+    before = signal.signal(signal.SIGUSR2, late)
+    main = threading.main_thread().ident
+    timer = threading.Timer(LIMIT_S, signal.pthread_kill, (main, signal.SIGUSR2))
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
+        signal.signal(signal.SIGUSR2, before)
+
+
 @pytest.fixture
 def loop(rng):
     made = Loop(rng)
     before = signal.signal(signal.SIGALRM, made.handler)
     try:
-        with own_garbage():
+        with limited(), own_garbage():
             yield made
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
