@@ -272,6 +272,8 @@ def _held_by(driver_dir: str, state: PublicationState) -> dict[str, Any]:
         return {"is_ended": True, "held_by": None}
     if held_by in (HeldBy.RATE, HeldBy.PATH) and _is_idle(state):
         return {}
+    if held_by is HeldBy.PATH and _is_reader_slower(state):
+        held_by = HeldBy.RATE
     is_full = state.position >= state.limit
     if held_by is HeldBy.WINDOW and is_full and (reader := state.slowest) is not None:
         held_by = HeldBy.PATH if reader.waits_for_path(state.sent) else held_by
@@ -286,6 +288,19 @@ def _left(driver_dir: str, state: PublicationState) -> dict[str, Any]:
         return {}
     names = "left_ms", "left_why", "left_who"
     return dict(zip(names, last_reader(driver_dir, state.registration_id), strict=True))
+
+
+def _is_reader_slower(state: PublicationState) -> bool:
+    """Whether its rate follows a reader that has data to read, or takes less than the path carries.
+
+    The pace of the path holds each datagram for a moment all the same.
+    """
+    if state.followed is None or state.rate is None or state.path is None:
+        return False
+    reader = state.slowest
+    if reader is not None and (reader.received_position or 0) > reader.position:
+        return not reader.waits_for_path(state.sent)
+    return state.rate.bytes_per_s < (state.path.bandwidth_bytes_per_s or 0)
 
 
 def _is_idle(state: PublicationState) -> bool:

@@ -7,9 +7,9 @@ knows whether it is running, undoes a result that no caller took, and can run a 
 
 from __future__ import annotations
 
-import asyncio
 import contextvars
 import threading
+from _thread import start_new_thread
 from contextlib import suppress
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Generic, TypeVar
@@ -21,6 +21,7 @@ import anyio.to_thread
 from rstream.aio._sleeper import loop_of_asyncio
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Callable
 
 R = TypeVar("R")
@@ -135,19 +136,33 @@ async def _run_in_own_thread(loop: asyncio.AbstractEventLoop, run: Callable[[], 
     await anyio.lowlevel.checkpoint()
     ended: asyncio.Future[BaseException | None] = loop.create_future()
 
+    def tell(error: BaseException | None) -> None:
+        with suppress(RuntimeError):  # the loop was closed: nobody waits
+            loop.call_soon_threadsafe(_settle, ended, error)
+
     def call() -> None:
-        raised: BaseException | None = None
         try:
             run()
         except BaseException as error:
-            raised = error
-        with suppress(RuntimeError):  # the loop was closed: nobody waits
-            loop.call_soon_threadsafe(_settle, ended, raised)
+            tell(error)
+        else:
+            tell(None)
 
     context = contextvars.copy_context()
-    threading.Thread(target=context.run, args=(call,), name="rstream-aio-call").start()
+    thread = threading.Thread(target=context.run, args=(call,), name="rstream-aio-call")
+
+    def begin() -> None:
+        try:
+            thread.start()
+        except BaseException as error:
+            tell(error)
+
+    # Signal handlers run in the main thread. One that raises inside `Thread.start` may leave a lock
+    # taken that the new thread needs.
+    start_new_thread(begin, ())
     with anyio.CancelScope(shield=True):
-        error = await ended
+        await ended
+    error = ended.result()
     if error is not None:
         try:
             raise error

@@ -34,6 +34,37 @@ async def test_it_does_not_wait_for_the_threads_of_anyio():
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_thread_that_cannot_start_is_told(monkeypatch):
+    def fail(_):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", fail)
+    call = ThreadCall(lambda: 7)
+    with anyio.fail_after(20), pytest.raises(RuntimeError, match="can't start"):
+        await call.result()
+    assert not call.is_running
+
+
+def test_the_main_thread_starts_no_thread(monkeypatch):
+    """A signal handler may raise inside Thread.start, and break the thread and its caller."""
+    starters = []
+    start = threading.Thread.start
+
+    def note(thread):
+        starters.append(threading.get_ident())
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", note)
+
+    async def call():
+        assert await ThreadCall(lambda: 7).result() == 7
+
+    asyncio.run(call())
+    assert len(starters) == 1
+    assert threading.get_ident() not in starters
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_a_cancellation_at_any_moment_leaves_nothing_behind(rng):
     """asyncio's own cancellation does not wait for the thread."""
     made, undone, taken = [], [], []
