@@ -15,7 +15,7 @@ pytestmark = [
     pytest.mark.filterwarnings("default"),
 ]
 
-TIMEOUT_S = 30.0
+TIMEOUT_S = 90.0
 
 
 class Store:
