@@ -291,9 +291,9 @@ def _left(driver_dir: str, state: PublicationState) -> dict[str, Any]:
 
 
 def _is_reader_slower(state: PublicationState) -> bool:
-    """Whether its rate follows a reader that has data to read, or takes less than the path carries.
+    """Whether the rate follows a reader that has data to read, or takes less than the path carries.
 
-    The pace of the path holds each datagram for a moment all the same.
+    The sender notes the path even then: each datagram waits a moment for the pace of the path.
     """
     if state.followed is None or state.rate is None or state.path is None:
         return False

@@ -130,8 +130,9 @@ class ThreadCall(Generic[R]):
 async def _run_in_own_thread(loop: asyncio.AbstractEventLoop, run: Callable[[], None]) -> None:
     """As ``anyio.to_thread.run_sync``, in a thread that ends with the call.
 
-    anyio's threads for asyncio wait for the next call until their task is done. A task whose loop
-    was interrupted, and is run no more, never is: the threads would keep the process from ending.
+    anyio's threads for asyncio wait for the next call until their task is done. The task of a loop
+    that was interrupted and does not run again is never done. Its threads would keep the process
+    from ending.
     """
     await anyio.lowlevel.checkpoint()
     ended: asyncio.Future[BaseException | None] = loop.create_future()

@@ -127,7 +127,7 @@ class Loop:
 
 @contextmanager
 def limited():
-    """Fails the test at the place where it is after its time."""
+    """Fail the test after ``LIMIT_S``, with the traceback of the place where it waits."""
 
     def late(*_):
         pytest.fail(f"not over after {LIMIT_S} s")
