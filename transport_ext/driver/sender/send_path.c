@@ -8,6 +8,7 @@ int rsti_send_path_init(rsti_send_path_t *send_path, int64_t position, int32_t m
 {
     const rsti_path_params_t params = {.position = position, .datagram = mtu, .now_ns = now_ns};
     send_path->is_wanted = true;
+    send_path->least_since_ns = RSTI_NO_DEADLINE;
     send_path->ahead_bytes = INT64_MAX;
     send_path->edge = INT64_MAX;
     rsti_bucket_init(&send_path->pace, now_ns);

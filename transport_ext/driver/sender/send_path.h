@@ -22,6 +22,7 @@
 
 #define RSTI_PATH_AHEAD_NS (50 * RSTI_NS_PER_MS)
 #define RSTI_PATH_AHEAD_DATAGRAMS 64
+#define RSTI_PATH_HELD_NS (20 * RSTI_NS_PER_MS)
 #define RSTI_PATH_UNKNOWN_BYTES (128 * 1024)
 #define RSTI_PATH_UNKNOWN_NS RSTI_NS_PER_S
 
@@ -50,6 +51,8 @@ typedef struct rsti_send_path_t {
     bool is_silence_told; /* in the error log, once */
     rsti_path_t path;
     rsti_bucket_t pace;
+    int64_t least_since_ns; /* the path is in the way of data; RSTI_NO_DEADLINE: it is not. After
+                             * RSTI_PATH_HELD_NS the publisher is told */
     int64_t ahead_bytes; /* atomic: see above; INT64_MAX: no limit */
     int64_t edge; /* atomic: end of a short window; INT64_MAX: it is not short */
 } rsti_send_path_t;

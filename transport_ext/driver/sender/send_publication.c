@@ -141,17 +141,31 @@ static int64_t path_limit(rsti_network_publication_t *publication, int64_t snd_p
     const int64_t room = rsti_send_path_room(&publication->send_path, now_ns, &due_ns);
     const int64_t pending = rsti_log_producer_position(&publication->base.file.log) - snd_pos;
     if (room >= rsti_min_i64(limit - snd_pos, pending)) {
-        if (rsti_load_relaxed_i32(&publication->base.file.log.metadata->ext.held_by)
-            == RSTI_HELD_BY_PATH) {
-            tell_holder(publication, RSTI_HELD_BY_WINDOW);
-        }
         return room >= limit - snd_pos ? limit : snd_pos + room;
     }
-    tell_holder(publication, RSTI_HELD_BY_PATH);
     if (room == 0) {
         rsti_lower_deadline(next_deadline_ns, due_ns);
     }
     return snd_pos + room - room % publication->base.options.mtu;
+}
+
+/* is_least: of all limits that of the path is the one in the way of data. Each datagram waits a
+ * moment for its pace; the path holds a publisher that is never rid of its data. */
+static void tell_path(rsti_network_publication_t *publication, bool is_least, int64_t now_ns)
+{
+    rsti_send_path_t *send_path = &publication->send_path;
+    const bool is_told = rsti_load_relaxed_i32(&publication->base.file.log.metadata->ext.held_by)
+        == RSTI_HELD_BY_PATH;
+    if (!is_least) {
+        send_path->least_since_ns = RSTI_NO_DEADLINE;
+        if (is_told) {
+            tell_holder(publication, RSTI_HELD_BY_WINDOW);
+        }
+    } else if (send_path->least_since_ns == RSTI_NO_DEADLINE) {
+        send_path->least_since_ns = now_ns;
+    } else if (now_ns - send_path->least_since_ns >= RSTI_PATH_HELD_NS) {
+        tell_holder(publication, RSTI_HELD_BY_PATH);
+    }
 }
 
 static int32_t most_datagrams(const rsti_network_publication_t *publication)
@@ -238,10 +252,16 @@ static int64_t send_data(rsti_sender_t *sender, rsti_network_publication_t *publ
     int64_t snd_pos, int64_t now_ns, int64_t *next_deadline_ns)
 {
     const int64_t granted = budgeted_limit(sender, publication, snd_pos);
-    const int64_t paced = rsti_send_path_holds(&publication->send_path)
+    const bool has_path = rsti_send_path_holds(&publication->send_path);
+    const int64_t paced = has_path
         ? path_limit(publication, snd_pos, granted, now_ns, next_deadline_ns)
         : paced_limit(publication, snd_pos, granted, now_ns, next_deadline_ns);
     const int64_t limit = rated_limit(publication, snd_pos, paced, now_ns, next_deadline_ns);
+    if (publication->send_path.is_wanted) {
+        const int64_t pending = rsti_log_producer_position(&publication->base.file.log) - snd_pos;
+        const int64_t wanted = rsti_min_i64(granted - snd_pos, pending);
+        tell_path(publication, has_path && limit == paced && paced - snd_pos < wanted, now_ns);
+    }
     if (limit == snd_pos && granted > snd_pos) {
         return 0;
     }
