@@ -94,6 +94,7 @@ TYPE_PATH_UNDER_WAY = 7319
 TYPE_WINDOW_BOUND = 7320
 #: Half of the least burst of a rate in shared memory: four frames.
 IDLE_BYTES = 2 * 1408
+SHORT_WINDOW_BYTES = 64 * 1408
 STREAM_TYPES = frozenset(
     {1, 2, 3, 4, 5, 9, 12, 13, 17, 19, 20, TYPE_SUBSCRIPTION, TYPE_JOB_HELD, TYPE_WINDOW_BOUND}
 )
@@ -272,12 +273,10 @@ def _held_by(driver_dir: str, state: PublicationState) -> dict[str, Any]:
         return {"is_ended": True, "held_by": None}
     if held_by in (HeldBy.RATE, HeldBy.PATH) and _is_idle(state):
         return {}
-    if held_by is HeldBy.PATH and _is_reader_slower(state):
-        held_by = HeldBy.RATE
-    is_full = state.position >= state.limit
+    is_full = state.position >= state.limit or (held_by is HeldBy.WINDOW and _is_short(state))
     if held_by is HeldBy.WINDOW and is_full and (reader := state.slowest) is not None:
         held_by = HeldBy.PATH if reader.waits_for_path(state.sent) else held_by
-    if held_by in (HeldBy.WINDOW, HeldBy.DEMAND, HeldBy.STORAGE) and state.position < state.limit:
+    if held_by in (HeldBy.WINDOW, HeldBy.DEMAND, HeldBy.STORAGE) and not is_full:
         return {}
     return {"held_by": held_by, "storage_needed": needed, "storage_usable": usable}
 
@@ -290,26 +289,25 @@ def _left(driver_dir: str, state: PublicationState) -> dict[str, Any]:
     return dict(zip(names, last_reader(driver_dir, state.registration_id), strict=True))
 
 
-def _is_reader_slower(state: PublicationState) -> bool:
-    """Whether the rate follows a reader that has data to read, or takes less than the path carries.
+def _is_short(state: PublicationState) -> bool:
+    """Whether the window is short, and half full.
 
-    The sender notes the path even then: each datagram waits a moment for the pace of the path.
+    Before a reader of few items it is two of its takings (flow/reader_window.h): the publisher
+    waits for most of the time, and has room for a moment after each taking.
     """
-    if state.followed is None or state.rate is None or state.path is None:
+    if state.slowest is None:
         return False
-    reader = state.slowest
-    if reader is not None and (reader.received_position or 0) > reader.position:
-        return not reader.waits_for_path(state.sent)
-    return state.rate.bytes_per_s < (state.path.bandwidth_bytes_per_s or 0)
+    waiting, room = state.position - state.slowest.position, state.limit - state.position
+    return waiting >= room and waiting + room < SHORT_WINDOW_BYTES
 
 
 def _is_idle(state: PublicationState) -> bool:
-    """Whether a publication under a rate has room: all is sent, or most of a burst is left.
+    """Whether a publication under a rate has room, and all is sent or most of a burst is left.
 
     A rate leaves a burst of 10 ms to a publisher that sends less (flow/allowance.h).
     """
     if state.sender_position is not None:
-        return state.sender_position >= state.position
+        return state.sender_position >= state.position and state.position < state.limit
     burst = (0 if state.rate is None else state.rate.bytes_per_s) * 0.01
     return state.limit - state.position > max(burst / 2, IDLE_BYTES)
 

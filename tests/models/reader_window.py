@@ -8,6 +8,7 @@ from .fill import BUFFER_MAX, COUNT_MAX
 from .numbers import NEVER, NS_PER_MS, TIME_MAX_NS, later
 
 TURN_NS, TURN_MOST_NS, TURNS = 10 * NS_PER_MS, 1000 * NS_PER_MS, 8
+STOP_NS, STOP_GAPS, BLOCKED = 250 * NS_PER_MS, 4, 20
 
 
 def within(value: int, most: int) -> int:
@@ -22,11 +23,13 @@ class Look:
     produced: int
     consumed: int
     window: int
+    stopped: int
     largest: int
     first: int
+    frame: int = 0
     turn: int = 0
     may_fill: bool = False
-    is_stopped: bool = False
+    is_blocked: bool = False
 
 
 class ReaderWindow:
@@ -38,6 +41,14 @@ class ReaderWindow:
         self.consumed = within(look.consumed, COUNT_MAX)
         self.turn: tuple[int, int] | None = None  # its end, position where it began
         self.usual = 0
+        self.gap = 0
+        self.has_taken = self.holds = False
+        self.expect_taking(look)
+
+    def expect_taking(self, look: Look) -> None:
+        self.since = self.now
+        self.stop = max(STOP_NS, 0 if look.may_fill else STOP_GAPS * self.gap)
+        self.opens = later(self.now, self.now + self.stop)
 
     def update(self, look: Look) -> int:
         """The window."""
@@ -48,21 +59,54 @@ class ReaderWindow:
             self.due = self.now + length
         elif self.now >= self.due:
             self.due = NEVER
+        had_data = self.produced > self.consumed
         if consumed < self.consumed:  # another reader
-            self.turn, self.usual = None, 0
+            self.turn, self.usual, self.gap = None, 0, 0
+            self.has_taken = had_data = False
         taken = max(consumed - self.consumed, 0)
         self.produced, self.consumed = produced, consumed
+        self.note_wait(look, had_data, taken > 0)
+        is_over = self.turn is not None and self.now >= self.turn[0]
+        began_at = self.turn[1] if self.turn else 0
         if self.turn is None and taken > 0:
             self.turn = (self.now + length, consumed - taken)
-        elif self.turn is not None and self.now >= self.turn[0]:
-            self.end_turn(consumed - self.turn[1])
         most = within(look.window, BUFFER_MAX)
-        self.opened = most if look.may_fill and look.is_stopped else min(self.opened, most)
-        return min(max(self.opened, 2 * max(1, min(look.largest, BUFFER_MAX))), most)
+        least = 2 * max(1, min(look.largest, BUFFER_MAX))
+        window = min(max(self.opened, least), most)
+        if is_over:
+            self.end_turn(consumed - began_at, 2 * window if length > TURN_NS else window)
+        self.opened = min(self.opened, most)
+        return self.open_if_stopped(look, most)
 
-    def end_turn(self, taken: int) -> None:
-        taken, left, self.turn = min(taken, BUFFER_MAX), self.produced - self.consumed, None
-        if left >= taken:
+    def note_wait(self, look: Look, had_data: bool, has_taken: bool) -> None:
+        if has_taken and had_data and self.has_taken:
+            wait = min(self.now - self.since, TIME_MAX_NS // STOP_GAPS // BLOCKED)
+            self.gap = max(wait, self.gap - int((self.gap - wait) / TURNS))
+        self.has_taken = self.has_taken or has_taken
+        if has_taken or not had_data:
+            self.expect_taking(look)
+
+    def open_if_stopped(self, look: Look, most: int) -> int:
+        least = 2 * max(1, min(look.largest, BUFFER_MAX))
+        window = min(max(self.opened, least), most)
+        end = most if look.may_fill else within(look.stopped, most)
+        left = self.produced - self.consumed
+        has_little_room = left >= window // 2 or left > window - within(look.frame, BUFFER_MAX)
+        self.holds = left > 0 and window < end and has_little_room
+        if not self.holds or self.now < self.opens:
+            return window
+        self.opens = later(self.now, self.now + self.stop)
+        grows = self.has_taken and not look.may_fill
+        if look.is_blocked and grows and self.now - self.since < BLOCKED * self.stop:
+            return window
+        more = max(2 * window, within(look.first, BUFFER_MAX))
+        self.opened = min(more, end) if grows else end
+        self.holds = left >= self.opened // 2 and self.opened < end
+        return min(max(self.opened, least), most)
+
+    def end_turn(self, everything: int, most: int) -> None:
+        taken, left, self.turn = min(everything, most), self.produced - self.consumed, None
+        if left >= everything:
             self.usual = max(taken, self.usual - int((self.usual - taken) / TURNS))
             self.opened = 2 * self.usual
         else:
@@ -70,3 +114,6 @@ class ReaderWindow:
 
     def wake_position(self) -> int:
         return NEVER if self.due < NEVER else self.consumed + 1
+
+    def look_due(self) -> int:
+        return min(self.due, self.opens) if self.holds else self.due

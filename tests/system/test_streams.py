@@ -193,7 +193,8 @@ def test_a_killed_driver_is_restarted_and_both_ends_rejoin_and_report(shared_dir
         second_pid, _ = _core.driver_info(shared_dir)
         assert second_pid != first_pid
         assert sender.line("event").startswith("SessionChanged")
-        assert sender.line("event").startswith("Gap")
+        if gaps:
+            assert sender.line("event").startswith("Gap")
         sender.kill()
 
 

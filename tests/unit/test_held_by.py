@@ -60,31 +60,22 @@ def receiver(**facts):
 
 
 @pytest.mark.parametrize(
-    ("received", "rate", "is_followed", "held_by"),
+    ("waiting", "room", "held_by"),
     [
-        (1000, 9_000, True, HeldBy.RATE),  # the reader has data to read
-        (1000, 9_000, False, HeldBy.PATH),
-        (200, 9_000, True, HeldBy.PATH),  # most of it is on the way
-        (100, 9_000, True, HeldBy.PATH),
-        (100, 1_000, True, HeldBy.RATE),  # it asks for less than the path carries
+        (2_000, 0, HeldBy.WINDOW),
+        (1_000, 1_000, HeldBy.WINDOW),  # it has taken one of two
+        (900, 1_100, None),
+        (300_000, 200_000, None),  # a long window is full when it is full
+        (300_000, 0, HeldBy.WINDOW),
     ],
 )
-def test_the_pace_of_the_path_is_not_what_is_slow(
-    driver, driver_dir, name, monkeypatch, received, rate, is_followed, held_by
+def test_a_short_window_holds_also_just_after_a_taking(
+    driver, driver_dir, name, monkeypatch, waiting, room, held_by
 ):
-    """The sender notes the path whenever a datagram waits for its pace: here, at each look."""
-    monkeypatch.setattr(_core, "read_held_by", lambda *_: (_core.HELD_BY_PATH, 0, 0))
+    """Else a look finds a slow reader only now and then."""
+    monkeypatch.setattr(_core, "read_held_by", lambda *_: (_core.HELD_BY_WINDOW, 0, 0))
     with rstream.publisher(name, dir=driver_dir, linger_s=0):
         (state,) = metrics.publications(driver_dir)
-    state = replace(
-        state,
-        position=1100,
-        sender_position=1000,
-        rate=metrics.RateState(bytes_per_s=rate, fill_naks=0, headroom=None),
-        path=metrics.PathState(
-            bandwidth_bytes_per_s=5_000, least_rtt_ns=1_000_000, loss_ratio=0.0, under_way_bytes=500
-        ),
-        slowest=receiver(received_position=received),
-        followed=receiver(is_report=True) if is_followed else None,
-    )
-    assert metrics._held_by(driver_dir, state)["held_by"] is held_by
+    position = 100 + waiting
+    state = replace(state, position=position, limit=position + room, slowest=receiver())
+    assert metrics._held_by(driver_dir, state).get("held_by") is held_by

@@ -143,6 +143,7 @@ typedef struct rsti_publication_options_t {
     int32_t term_offset;
     bool has_position;
     int32_t publication_window; /* resolved, > 0 */
+    bool is_window_given; /* pub-wnd */
     int64_t linger_ns;
     bool eos;
     bool sparse;

@@ -101,6 +101,7 @@ static int set_window(rsti_publication_options_t *options, const rsti_channel_t 
             options->mtu, most);
     }
     options->publication_window = (int32_t)window;
+    options->is_window_given = is_given;
     return 0;
 }
 

@@ -127,9 +127,10 @@ typedef struct rsti_log_ext_t {
     int64_t conductor_position; /* written by: conductor. A subscriber whose position reaches this
                                  * wakes the conductor (limit to raise, SM to send) */
     int32_t held_by; /* written by: driver. RSTI_HELD_BY_…: why the publisher limit stands still */
-    int32_t is_limit_short; /* written by: conductor. The limit is nearer to the producer than the
-                             * readers allow, because storage is reserved step by step: a publisher
-                             * that is refused wakes the conductor */
+    int32_t is_limit_short; /* written by: conductor. A publisher that is refused wakes the
+                             * conductor: the limit is nearer to the producer than the readers
+                             * allow, because storage is reserved step by step; or the window is
+                             * small, and the reader may have stopped (flow/reader_window.h) */
     /* written by: driver's sender. The demand of the reader of a network log, from its status
      * messages. Readers of an IPC log write theirs into their counters. Begin 0: none yet. */
     RSTI_MAILBOX(rsti_log_demand_t) demand;

@@ -8,10 +8,19 @@
  *     left < turn:     opened = max(opened, 2 turn); if nothing is left, at least opened + turn
  *     left >= turn:    opened = 2 x the usual such turn, which rises at once and falls by an
  *                      eighth: this one and the next
+ *     of a turn no more counts than the window, or two of them where L is longer than
+ *     RSTI_READER_TURN_NS, which is the least: so the window doubles, or grows to four times
+ *
+ *     stop     data waits, and nothing was taken for T = max(250 ms, 4 x the usual wait before a
+ *              taking, which rises at once and falls by an eighth)
+ *     after T, if the window holds the publisher:
+ *              opened = S, if nothing was ever taken
+ *              else max(2 x window, F) up to S, again after each further T
  *
  *   W   the window of the publication       M   largest recent message
- *   L   at least RSTI_READER_TURN_NS        turn   what was taken in it
+ *   L   target delay of the law of rate     turn   what was taken in it
  *   F   in shared memory a datagram, over UDP two
+ *   S   what a reader that has stopped gets: the configured window
  *
  * The time before a taking does not count, because the reader may have been asleep. So a reader
  * that takes all that is there, however rarely, gets twice as much; one that leaves the rest gets
@@ -19,14 +28,23 @@
  * window is open after a few turns. A chain of readers, each of which waits for the next one, does
  * not fill before the slowest of them is known.
  *
- * may_fill: until something was taken, and after the reader has stopped, the window is W. So it is
+ * A reader that has stopped for far longer than usual may wait for its program: one that is to read
+ * after another one has sent all. Such a publisher must not wait for ever. A slow reader does not
+ * stop: it takes before four of its usual waits have passed.
+ *
+ * is_blocked: the reader's program waits for readers of its own. A reader in the middle of a chain
+ * takes nothing for long while the windows behind it shrink. So a stop is 20 T there, and not for
+ * ever: two programs may wait for each other's readers.
+ *
+ * may_fill: until something was taken, and 250 ms after the last taking, the window is W. So it is
  * for a reader of the client that publishes, because one thread may send and then read; and for one
  * that is let go when its whole window waits for it (driver/base/tether.h).
  *
- * Over UDP, W is half a term and L two round trips: a reader that keeps up opens four times rate x
- * round trip, which is what a path needs that loses 2 %.
+ * Over UDP, W is half a term and L at least two round trips: a reader that keeps up opens four
+ * times rate x round trip, which is what a path needs that loses 2 %.
  *
- * Looks: each L while something moves, and then at the next taking.
+ * Looks: each L while something moves, then at the next taking, and when a reader that holds the
+ * publisher has stopped. A publisher that is refused makes the driver look, too.
  *
  * Pure; all input is clamped. Owner: conductor. */
 #ifndef RSTI_FLOW_READER_WINDOW_H
@@ -38,13 +56,21 @@
 #define RSTI_READER_TURN_NS INT64_C(10000000)
 #define RSTI_READER_TURN_MOST_NS INT64_C(1000000000)
 #define RSTI_READER_TURNS 8
+#define RSTI_READER_STOP_NS INT64_C(250000000) /* as the release of flow/fill.h */
+#define RSTI_READER_STOP_GAPS 4
+#define RSTI_READER_BLOCKED 20 /* T of a reader whose program waits for others */
 
 typedef struct rsti_reader_window_t {
     int64_t opened; /* bytes */
     bool has_begun;
     bool has_turn; /* one is running */
+    bool has_taken; /* anything, ever */
+    bool holds; /* the publisher has hardly any room, and a stop would give it some */
     int64_t now_ns, produced, consumed;
     int64_t due_ns; /* of the next look; RSTI_NO_DEADLINE: at the next taking */
+    int64_t waits_since_ns; /* data is there since then, or it last took some */
+    int64_t gap_ns; /* its usual wait, with data there */
+    int64_t stop_ns, opens_ns; /* T; when it is over */
     int64_t turn_ends_ns, turn_at; /* its end; where it began */
     int64_t turn; /* usual bytes of a turn that left as much or more; 0: not known */
 } rsti_reader_window_t;
@@ -53,17 +79,21 @@ typedef struct rsti_reader_window_facts_t {
     int64_t now_ns;
     int64_t produced, consumed; /* positions; consumed may go back when another reader counts */
     int64_t window;             /* W */
+    int64_t stopped;            /* S */
     int64_t largest;            /* M; 0: unknown */
     int64_t first;              /* F */
+    int64_t frame;              /* that is sent only where all of it fits; 0: where it begins */
     int64_t turn_ns;            /* L */
-    bool may_fill;   /* see above */
-    bool is_stopped; /* it has taken nothing for long, although there is data */
+    bool may_fill;              /* see above */
+    bool is_blocked;            /* see above */
 } rsti_reader_window_facts_t;
 
 void rsti_reader_window_init(rsti_reader_window_t *reader);
 /* Each look. Returns the window, at most W. */
 int64_t rsti_reader_window_update(rsti_reader_window_t *reader,
     const rsti_reader_window_facts_t *facts);
+/* Before a look: whether is_blocked counts in it. Else it need not be found out. */
+bool rsti_reader_window_may_open(const rsti_reader_window_t *reader, int64_t now_ns);
 /* The position of the reader from which on the next look is wanted; INT64_MAX: not by that. */
 int64_t rsti_reader_window_wake_position(const rsti_reader_window_t *reader);
 /* When the next look is wanted; RSTI_NO_DEADLINE: not by time. */

@@ -18,6 +18,8 @@ from tests.support import free_port, until
 
 COUNT = 200
 GIVEN = 6
+#: All of them are there at once, however few the reader takes.
+WHOLE = "aeron:ipc?pub-wnd=512k"
 
 LOOPS = {
     "for": "for m in s:\n    if m == 5: END",
@@ -77,14 +79,14 @@ def script(face, end, channel=None):
 @pytest.mark.parametrize("end", ENDS)
 @pytest.mark.parametrize("face", LOOPS)
 def test_the_next_reader_gets_what_the_last_one_was_not_given(name, driver_dir, face, end):
-    with stream.publisher(name, dir=driver_dir, linger_s=0) as pub:
+    with stream.publisher(name, channel=WHOLE, dir=driver_dir, linger_s=0) as pub:
         one = subprocess.Popen(
             [sys.executable, "-W", "ignore", "-c", script(face, end), driver_dir, name],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
         )
-        until(lambda: pub.is_connected)  # so that all of them are there at once
+        until(lambda: pub.is_connected)
         pub.send_many(range(COUNT), timeout_s=20)
         one.communicate(timeout=30)
         with stream.subscriber(name, dir=driver_dir) as sub:
@@ -124,13 +126,13 @@ def test_the_next_reader_gets_what_the_last_one_was_not_given(name, driver_dir, 
     }.get(value, str(value)),
 )
 def test_a_signal_that_ends_the_reader(name, driver_dir, face, end, lowest, highest):
-    with stream.publisher(name, dir=driver_dir, linger_s=0) as pub:
+    with stream.publisher(name, channel=WHOLE, dir=driver_dir, linger_s=0) as pub:
         one = subprocess.Popen(
             [sys.executable, "-W", "ignore", "-c", script(face, end), driver_dir, name],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        until(lambda: pub.is_connected)  # so that all of them are there at once
+        until(lambda: pub.is_connected)
         pub.send_many(range(COUNT), timeout_s=20)
         assert one.wait(timeout=30) < 0 or end == EXITED  # the signal ended it
         with stream.subscriber(name, dir=driver_dir) as sub:
@@ -152,13 +154,14 @@ def is_told(pub):
 @pytest.mark.parametrize("face", LOOPS)
 def test_over_udp_the_publisher_is_told_what_the_reader_was_not_given(name, driver_dir, face, end):
     channel = f"aeron:udp?endpoint=127.0.0.1:{free_port()}"
+    whole = f"{channel}|rcv-wnd=128k"
     with stream.publisher(name, dir=driver_dir, channel=channel, linger_s=0) as pub:
         one = subprocess.Popen(
-            [sys.executable, "-W", "ignore", "-c", script(face, end, channel), driver_dir, name],
+            [sys.executable, "-W", "ignore", "-c", script(face, end, whole), driver_dir, name],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        until(lambda: pub.is_connected)  # so that all of them are there at once
+        until(lambda: pub.is_connected)
         pub.send_many(range(COUNT), timeout_s=20)
         one.wait(timeout=30)
         until(lambda: is_told(pub))

@@ -231,7 +231,7 @@
     X(TEXT, rate, "rate", "default", 0, RSTI_RATE_TEXT_MAX,                                        \
         "law of rate without rs-rate=: unlimited | fixed,r:200m | adaptive | nak | aimd; default: "\
         "adaptive for named streams, unlimited for others")                                        \
-    X(BOOL, reader_window, "reader-window", "false", 0, 1,                                         \
+    X(BOOL, reader_window, "reader-window", "true", 0, 1,                                          \
         "under a law that follows the reader, or the path, the window begins small, and stays so "\
         "before a reader of few or small items")                                                   \
     X(BOOL, follow_path, "follow-path", "true", 0, 1,                                              \

@@ -48,7 +48,9 @@ typedef struct rsti_publication_t {
     int32_t pub_lmt_id;
     int64_t *pub_pos;
     int64_t *pub_lmt;
-    bool is_limit_short; /* copy of the word in the log */
+    bool is_limit_short; /* the limit is near the producer, because storage is reserved in steps */
+    bool is_refusal_wanted; /* also while a small window holds producers */
+    bool is_refusal_told; /* copy of the word in the log */
     int64_t limit; /* the value stored in pub_lmt; clients can overwrite that, so it is not read */
     int64_t limit_highest; /* that was ever told */
     int64_t end_position; /* INT64_MAX while there are producers */

@@ -241,7 +241,7 @@ int64_t rsti_image_rebuild(rst_driver_t *driver, rsti_image_t *image, int64_t no
             rsti_min_i64(rsti_image_budget_look(driver, image, hwm, least, now_ns),
                 rsti_image_noop_look(driver, image, hwm, now_ns))));
     const bool is_ack_due = image->is_acked_soon && now_ns >= image->ack_due_ns;
-    if (rsti_image_congestion_rebuild(image, &facts, is_ack_due)
+    if (rsti_image_congestion_rebuild(driver, image, &facts, is_ack_due)
         || rsti_image_window_is_due(image, least)) {
         schedule_sm(driver, image, rsti_max_i64(least, image->next_sm_position),
             image->congestion.window);

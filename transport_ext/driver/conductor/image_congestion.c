@@ -134,8 +134,8 @@ void rsti_image_congestion_fini(rst_driver_t *driver, rsti_image_t *image)
     rsti_counter_release(driver, &image->cc_window_id);
 }
 
-bool rsti_image_congestion_rebuild(rsti_image_t *image, const rsti_rebuild_facts_t *facts,
-    bool is_ack_due)
+bool rsti_image_congestion_rebuild(const rst_driver_t *driver, rsti_image_t *image,
+    const rsti_rebuild_facts_t *facts, bool is_ack_due)
 {
     rsti_congestion_t *congestion = &image->congestion;
     const int64_t rtt_ns = congestion->rtt_ns;
@@ -147,7 +147,7 @@ bool rsti_image_congestion_rebuild(rsti_image_t *image, const rsti_rebuild_facts
         .position_bits = image->file.log.position_bits,
         .is_ack_due = is_ack_due,
     };
-    rsti_image_reader_look(image, facts);
+    rsti_image_reader_look(driver, image, facts);
     due.window = congestion->law->on_rebuild(congestion, facts, &due.is_forced);
     if (image->cc_rtt_id >= 0 && congestion->rtt_ns != rtt_ns) {
         rsti_store_release_i64(image->cc_rtt, congestion->rtt_ns);

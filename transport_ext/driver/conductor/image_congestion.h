@@ -35,7 +35,7 @@ int rsti_image_congestion_counters(rst_driver_t *driver, rsti_image_t *image);
 /* Releases the counters. */
 void rsti_image_congestion_fini(rst_driver_t *driver, rsti_image_t *image);
 /* Each rebuild pass. True when the caller must schedule a status message. */
-bool rsti_image_congestion_rebuild(rsti_image_t *image, const rsti_rebuild_facts_t *facts,
-    bool is_ack_due);
+bool rsti_image_congestion_rebuild(const rst_driver_t *driver, rsti_image_t *image,
+    const rsti_rebuild_facts_t *facts, bool is_ack_due);
 
 #endif

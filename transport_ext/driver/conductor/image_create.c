@@ -7,6 +7,7 @@
 #include "driver/conductor/image_budget.h"
 #include "driver/conductor/image_congestion.h"
 #include "driver/conductor/image_fill.h"
+#include "driver/conductor/image_reader.h"
 #include "driver/conductor/logs.h"
 #include "driver/conductor/subscriber_news.h"
 #include "driver/receiver/image_repair.h"
@@ -257,7 +258,7 @@ int rsti_publication_image_create(rst_driver_t *driver, rsti_image_t **image,
     made->connections = rsti_alloc((size_t)made->connection_capacity * sizeof *made->connections);
     if (made->uri == NULL || made->connections == NULL
         || rsti_image_congestion_init(driver, made, facts, now_ns) < 0
-        || create_log(driver, made, facts, made->congestion.window) < 0
+        || create_log(driver, made, facts, rsti_image_reader_told(made)) < 0
         || (facts->is_proven && make_counters(driver, made, follows_fill(setup)) < 0)
         || rsti_image_budget_join(driver, made, facts) < 0) {
         rsti_publication_image_destroy(driver, made);

@@ -2,6 +2,7 @@
 #include "driver/conductor/image_reader.h"
 
 #include "driver/base/driver_state.h"
+#include "driver/conductor/blocked_readers.h"
 #include "driver/conductor/conductor_state.h"
 #include "driver/conductor/image_congestion.h"
 #include "driver/conductor/reader_messages.h"
@@ -30,15 +31,21 @@ void rsti_image_reader_init(const rst_driver_t *driver, rsti_image_t *image,
     if (image->reader.is_followed) {
         image->reader.first = rsti_min_i32(facts->subscription->window,
             FIRST_DATAGRAMS * facts->setup->mtu);
-        image->reader.least = driver->params.reader_window != 0
-            ? 0
-            : rsti_min_i32(facts->subscription->window, congestion->max_window);
+        image->reader.frame = facts->setup->mtu;
+        image->reader.stopped = rsti_min_i32(facts->subscription->window, congestion->max_window);
+        image->reader.least = driver->params.reader_window != 0 ? 0 : image->reader.stopped;
         image->reader.client_id = publishing_client(driver, facts->setup);
         rsti_reader_window_init(&image->reader.law);
         congestion->window = rsti_min_i32(rsti_max_i32((int32_t)image->reader.first,
                                               image->reader.least),
             congestion->max_window);
     }
+}
+
+int32_t rsti_image_reader_told(const rsti_image_t *image)
+{
+    const int32_t window = image->congestion.window;
+    return image->reader.is_followed ? rsti_max_i32(window, image->reader.stopped) : window;
 }
 
 /* See flow/reader_window.h. */
@@ -56,7 +63,8 @@ static bool may_fill(const rsti_image_t *image)
     return false;
 }
 
-void rsti_image_reader_look(rsti_image_t *image, const rsti_rebuild_facts_t *facts)
+void rsti_image_reader_look(const rst_driver_t *driver, rsti_image_t *image,
+    const rsti_rebuild_facts_t *facts)
 {
     rsti_congestion_t *congestion = &image->congestion;
     if (!image->reader.is_followed) {
@@ -72,11 +80,14 @@ void rsti_image_reader_look(rsti_image_t *image, const rsti_rebuild_facts_t *fac
             .produced = facts->to,
             .consumed = facts->consumed,
             .window = congestion->max_window,
+            .stopped = image->reader.stopped,
             .largest = rsti_readers_message_bytes(&image->subscribers),
             .first = image->reader.first,
-            .turn_ns = 2 * facts->rtt_ns,
+            .frame = image->reader.frame,
+            .turn_ns = rsti_max_i64(2 * facts->rtt_ns, image->fill.fill.target_delay_ns),
             .may_fill = may_fill(image),
-            .is_stopped = rsti_fill_has_stopped(&image->fill.fill),
+            .is_blocked = rsti_reader_window_may_open(&image->reader.law, facts->now_ns)
+                && rsti_readers_are_blocked(driver, &image->subscribers),
         });
     congestion->window = rsti_max_i32((int32_t)window, image->reader.least);
 }

@@ -6,6 +6,7 @@
 #include "driver/base/driver_state.h"
 #include "driver/base/reader_left.h"
 #include "driver/base/subscribers.h"
+#include "driver/conductor/blocked_readers.h"
 #include "driver/conductor/clients.h"
 #include "driver/conductor/publication.h"
 #include "driver/conductor/rate_counters.h"
@@ -42,6 +43,7 @@ int rsti_ipc_publication_create(rst_driver_t *driver, rsti_ipc_publication_t **p
     made->window = facts->options->publication_window;
     made->consumer_position = start;
     made->cool_down_ns = INT64_MIN;
+    made->looks_again_ns = INT64_MAX;
     rsti_rate_counters_init(&made->rate.made);
     if (allocate_counters(driver, made, facts->rate, facts->client_id) < 0) {
         rsti_ipc_publication_destroy(driver, made);
@@ -130,10 +132,18 @@ static void raise_limit(rst_driver_t *driver, rsti_ipc_publication_t *publicatio
         .consumed = rsti_min_i64(rsti_readers_read(&base->subscribers), produced),
         .window = base->options.publication_window,
         .subscribers = &base->subscribers,
-        .has_reader_window = driver->params.reader_window != 0,
+        .follows_reader = driver->params.reader_window != 0 && !base->options.is_window_given,
         .may_fill = publication->may_fill,
+        .is_blocked = rsti_ipc_rate_may_open(&publication->rate, driver->conductor->now_ns)
+            && rsti_readers_are_blocked(driver, &base->subscribers),
     };
     publication->window = rsti_ipc_rate_window(&publication->rate, &facts);
+    base->is_refusal_wanted = rsti_ipc_rate_wants_refusal(&publication->rate, facts.window);
+    if (rsti_publication_tell_refusal(base)) {
+        publication->looks_again_ns = facts.now_ns + RSTI_READER_TURN_NS;
+    } else if (facts.now_ns >= publication->looks_again_ns) {
+        publication->looks_again_ns = INT64_MAX;
+    }
     const int64_t by_window = least + publication->window;
     const int64_t by_rate = rsti_ipc_rate_limit(&publication->rate, &facts);
     if (publication->rate.is_listening) {
@@ -173,6 +183,9 @@ static void update_active(rst_driver_t *driver, rsti_ipc_publication_t *publicat
     }
     tell_holder(publication, false);
     rsti_ipc_rate_on_alone(&publication->rate);
+    publication->looks_again_ns = INT64_MAX;
+    base->is_refusal_wanted = false;
+    (void)rsti_publication_tell_refusal(base);
     if (base->limit > publication->consumer_position) {
         /* After a rejection the former readers may still read the data that they have got. The
          * bytes stay unchanged for the cool-down, as long as those of a removed image. */
@@ -229,7 +242,8 @@ void rsti_ipc_publication_update(rst_driver_t *driver, rsti_ipc_publication_t *p
 int64_t rsti_ipc_publication_due_ns(const rsti_ipc_publication_t *publication)
 {
     return publication->base.life == RSTI_LIFE_ACTIVE
-        ? rsti_ipc_rate_due_ns(&publication->rate, publication->is_held_by_rate)
+        ? rsti_min_i64(publication->looks_again_ns,
+              rsti_ipc_rate_due_ns(&publication->rate, publication->is_held_by_rate))
         : INT64_MAX;
 }
 

@@ -14,6 +14,8 @@ typedef struct rsti_ipc_publication_t {
     int64_t trip_limit;
     int64_t window; /* of now: that of its options, or less (reader_window.h) */
     rsti_ipc_rate_t rate;
+    int64_t looks_again_ns; /* a publisher that was refused may not have known that it is to wake
+                             * the conductor; INT64_MAX: no */
     bool may_fill; /* of a reader that holds the window; reader_window.h */
     bool is_held_by_rate; /* copy of the word in the log, which the driver writes but never reads */
     int64_t consumer_position; /* highest that any subscriber reached */

@@ -106,7 +106,7 @@ int64_t rsti_ipc_rate_limit(rsti_ipc_rate_t *state, const rsti_ipc_rate_facts_t 
 
 int64_t rsti_ipc_rate_window(rsti_ipc_rate_t *state, const rsti_ipc_rate_facts_t *facts)
 {
-    state->is_reader_followed = facts->has_reader_window && state->is_listening
+    state->is_reader_followed = facts->follows_reader && state->is_listening
         && !rsti_readers_set_aside(facts->subscribers);
     if (!state->is_reader_followed) {
         return facts->window;
@@ -117,11 +117,24 @@ int64_t rsti_ipc_rate_window(rsti_ipc_rate_t *state, const rsti_ipc_rate_facts_t
             .produced = facts->produced,
             .consumed = facts->consumed,
             .window = facts->window,
+            .stopped = facts->window,
             .largest = rsti_readers_message_bytes(facts->subscribers),
             .first = state->mtu,
+            .turn_ns = state->fill.target_delay_ns,
             .may_fill = facts->may_fill,
-            .is_stopped = rsti_fill_has_stopped(&state->fill),
+            .is_blocked = facts->is_blocked,
         });
+}
+
+bool rsti_ipc_rate_may_open(const rsti_ipc_rate_t *state, int64_t now_ns)
+{
+    return state->is_reader_followed && rsti_reader_window_may_open(&state->reader, now_ns);
+}
+
+bool rsti_ipc_rate_wants_refusal(const rsti_ipc_rate_t *state, int64_t window)
+{
+    return state->is_reader_followed && state->reader.opened < window
+        && rsti_reader_window_due_ns(&state->reader) == RSTI_NO_DEADLINE;
 }
 
 void rsti_ipc_rate_on_alone(rsti_ipc_rate_t *state)

@@ -43,8 +43,8 @@ typedef struct rsti_ipc_rate_facts_t {
     int64_t consumed; /* by the slowest reader that counts; produced: there is none */
     int64_t window; /* of the publication */
     const rsti_subscribers_t *subscribers;
-    bool has_reader_window; /* option reader-window */
-    bool may_fill; /* reader_window.h */
+    bool follows_reader; /* reader_window.h */
+    bool may_fill, is_blocked; /* likewise */
 } rsti_ipc_rate_facts_t;
 
 /* Begins with a law, at the producer's position. The counters that the law needs exist by now. */
@@ -59,6 +59,11 @@ int64_t rsti_ipc_rate_limit(rsti_ipc_rate_t *state, const rsti_ipc_rate_facts_t 
 /* Each pass with readers. Returns the window, which may be smaller than the last one if it follows
  * the reader. */
 int64_t rsti_ipc_rate_window(rsti_ipc_rate_t *state, const rsti_ipc_rate_facts_t *facts);
+/* Before: whether is_blocked counts. */
+bool rsti_ipc_rate_may_open(const rsti_ipc_rate_t *state, int64_t now_ns);
+/* Then, with the window of the publication: nothing but a publisher that is refused, or a taking,
+ * makes the conductor look at a reader that has stopped. */
+bool rsti_ipc_rate_wants_refusal(const rsti_ipc_rate_t *state, int64_t window);
 /* The last reader has left. */
 void rsti_ipc_rate_on_alone(rsti_ipc_rate_t *state);
 /* The position of a reader from which on the next look is wanted; INT64_MAX: none is. */

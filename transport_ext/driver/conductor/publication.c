@@ -155,6 +155,17 @@ void rsti_publication_fini(rst_driver_t *driver, rsti_publication_t *publication
     rsti_free(publication->name);
 }
 
+bool rsti_publication_tell_refusal(rsti_publication_t *publication)
+{
+    const bool is_told = publication->is_limit_short || publication->is_refusal_wanted;
+    if (is_told == publication->is_refusal_told) {
+        return false;
+    }
+    publication->is_refusal_told = is_told;
+    rsti_store_release_i32(&publication->file.log.metadata->ext.is_limit_short, is_told);
+    return is_told;
+}
+
 int64_t rsti_publication_near_producer(rsti_publication_t *publication, int64_t proposed)
 {
     int64_t near = proposed;
@@ -163,10 +174,8 @@ int64_t rsti_publication_near_producer(rsti_publication_t *publication, int64_t 
             rsti_log_producer_position(&publication->file.log) + RSTI_LIMIT_AHEAD);
     }
     const bool is_short = near < proposed;
-    if (is_short != publication->is_limit_short) {
-        publication->is_limit_short = is_short;
-        rsti_store_release_i32(&publication->file.log.metadata->ext.is_limit_short, is_short);
-    }
+    publication->is_limit_short = is_short;
+    (void)rsti_publication_tell_refusal(publication);
     /* Small steps would cost more wake-ups than they give room. */
     return is_short && near < publication->limit + RSTI_LIMIT_AHEAD / 8 ? publication->limit : near;
 }

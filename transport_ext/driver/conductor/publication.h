@@ -24,6 +24,9 @@ int64_t rsti_publication_start_position(const rsti_publication_t *publication);
  * while the producer has room enough. */
 #define RSTI_LIMIT_AHEAD INT64_C(1048576)
 int64_t rsti_publication_near_producer(rsti_publication_t *publication, int64_t proposed);
+/* Tells producers whether one that is refused wakes the conductor. Returns whether it does so now,
+ * and did not before: one that was refused a moment ago has not woken it. */
+bool rsti_publication_tell_refusal(rsti_publication_t *publication);
 /* How far producers may write that were told of this limit. */
 int64_t rsti_publication_reach(const rsti_publication_t *publication, int64_t limit);
 /* Stores a higher limit and wakes the producers. First reserves memory for the last message that

@@ -105,7 +105,9 @@ struct rsti_image_t {
     struct { /* conductor/image_reader.h */
         bool is_followed; /* before use */
         int64_t first; /* window, bytes; before use */
-        int32_t least; /* likewise, ever; without reader-window=true that of the subscription */
+        int32_t frame; /* the MTU; before use */
+        int32_t stopped; /* likewise, of a reader that has stopped: that of the subscription */
+        int32_t least; /* likewise, ever; with reader-window=false that of the subscription */
         int64_t client_id; /* of the publisher, where this driver has it, or -1; before use */
         rsti_reader_window_t law;
     } reader;

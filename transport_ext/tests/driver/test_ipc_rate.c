@@ -310,7 +310,7 @@ TEST(each_report_is_counted)
 TEST(the_limit_falls_with_the_rate)
 {
     static const int64_t fast = 100 * MB, set_point = 800 * 1000;
-    world_t world = open_world("aeron:ipc?term-length=4m|rs-rate=adaptive");
+    world_t world = open_world("aeron:ipc?term-length=4m|pub-wnd=2m|rs-rate=adaptive");
     run_readers(&world, &fast, 1, SECOND);
     for (int i = 0; i < 100; i++) {
         advance_alive(world.h, MS, MS);
@@ -332,11 +332,12 @@ TEST(the_limit_falls_with_the_rate)
     harness_close(world.h);
 }
 
-/* While nothing moves, no pass of the conductor can change anything. */
+/* While nothing moves, no pass of the conductor can change anything. A window that follows the
+ * reader has looks of its own (test_reader_window.c), so this one is given. */
 TEST(the_conductor_sleeps_when_nothing_moves)
 {
     static const int64_t rate = 2 * MB;
-    world_t world = open_world("aeron:ipc?term-length=1m|rs-rate=adaptive");
+    world_t world = open_world("aeron:ipc?term-length=1m|pub-wnd=512k|rs-rate=adaptive");
     const rsti_ipc_publication_t *publication = (const void *)world.base;
     int64_t deadline;
     become_rstream(world.h); /* Aeron's clients do not wake the conductor, so it checks by itself */
@@ -392,12 +393,11 @@ TEST(the_end_of_a_short_overload_is_seen)
     harness_close(world.h);
 }
 
-/* A reader of another program. Of one's own the whole window can be filled, see above. */
-TEST(a_reader_of_few_items_has_two_of_them_before_it)
+/* A publication, and a reader of another program. Of one's own the whole window can be filled, see
+ * above. */
+static world_t open_with_stranger(void)
 {
-    harness_options = (const char *const[]){"reader-window", "true", NULL};
     harness_t *h = harness_open();
-    harness_options = NULL;
     world_t world = {.h = h};
     world.registration_id = add(h, RSTI_CMD_ADD_PUBLICATION,
         "aeron:ipc?term-length=1m|rs-rate=adaptive", 10);
@@ -410,26 +410,110 @@ TEST(a_reader_of_few_items_has_two_of_them_before_it)
     world.base = h->driver->conductor->ipc_publications.items[0];
     rsti_appender_init(&world.appender, &world.base->file.log, world.base->pub_lmt,
         world.base->session_id, 10, false);
+    return world;
+}
+
+/* Of a publisher that writes what it may. Returns what waits for the reader. */
+static int64_t fill_for_ms(world_t *world, int ms)
+{
+    for (int i = 0; i < ms; i++) {
+        advance_alive(world->h, MS, MS);
+        write_up_to_limit(world);
+    }
+    return world->position - *position_of(world, 0);
+}
+
+TEST(a_reader_of_few_items_has_two_of_them_before_it)
+{
+    world_t world = open_with_stranger();
     write_up_to_limit(&world);
     CHECK(world.position <= 2 * FRAME);
     for (int i = 0; i < 20; i++) {
-        for (int ms = 0; ms < 200; ms++) {
-            advance_alive(h, MS, MS);
-            write_up_to_limit(&world);
-        }
-        CHECK(world.position - *position_of(&world, 0) <= 2 * FRAME);
+        CHECK(fill_for_ms(&world, 200) <= 2 * FRAME);
         *position_of(&world, 0) += FRAME; /* five a second */
     }
     CHECK_EQ(held_by(&world), RSTI_HELD_BY_WINDOW);
     for (int i = 0; i < 1000; i++) { /* and a fast one has all of it soon */
-        advance_alive(h, MS / 10, MS / 10);
+        advance_alive(world.h, MS / 10, MS / 10);
         write_all(&world);
     }
     const int64_t before = world.position;
-    advance_alive(h, MS / 10, MS / 10);
+    advance_alive(world.h, MS / 10, MS / 10);
     write_up_to_limit(&world);
     CHECK(world.position - before > 256 * 1024);
-    harness_close(h);
+    harness_close(world.h);
+}
+
+/* Its program may read when all is sent. */
+TEST(a_reader_that_reads_later_holds_its_publisher_for_a_moment)
+{
+    world_t world = open_with_stranger();
+    CHECK(fill_for_ms(&world, 240) <= 2 * FRAME);
+    CHECK(fill_for_ms(&world, 300) > 500 * 1000);
+    *position_of(&world, 0) = world.position; /* it reads all, and then a few, one by one */
+    CHECK(fill_for_ms(&world, 20) > 500 * 1000);
+    for (int i = 0; i < 20; i++) {
+        *position_of(&world, 0) += FRAME;
+        (void)fill_for_ms(&world, 20);
+    }
+    *position_of(&world, 0) = world.position - FRAME;
+    CHECK(fill_for_ms(&world, 240) > 2 * FRAME); /* it has just caught up */
+    CHECK(fill_for_ms(&world, 4000) > 500 * 1000);
+    harness_close(world.h);
+}
+
+/* The reader is in a chain: its program has a publication whose readers take nothing. */
+TEST(a_reader_whose_program_waits_has_not_stopped)
+{
+    world_t world = open_with_stranger();
+    (void)fill_for_ms(&world, 20);
+    for (int i = 0; i < 20; i++) {
+        *position_of(&world, 0) += FRAME;
+        (void)fill_for_ms(&world, 20);
+    }
+    rsti_command_t publish = {.type = RSTI_CMD_ADD_PUBLICATION,
+        .client_id = CLIENT_ID + 1,
+        .stream_id = 11,
+        .channel = {"aeron:ipc?term-length=64k|pub-wnd=4k", 36}};
+    const int64_t next_id = command_of(world.h, &publish);
+    rsti_command_t subscribe = {.type = RSTI_CMD_ADD_SUBSCRIPTION,
+        .registration_id = -1,
+        .client_id = CLIENT_ID + 2,
+        .stream_id = 11,
+        .channel = {"aeron:ipc", 9}};
+    (void)command_of(world.h, &subscribe);
+    rsti_publication_t *next = world.h->driver->conductor->ipc_publications.items[1];
+    CHECK_EQ(next->registration_id, next_id);
+    next->file.log.metadata->term_tail_counters[0] += 4096; /* it is full */
+    CHECK(fill_for_ms(&world, 4900) <= 2 * FRAME);
+    CHECK(fill_for_ms(&world, 5000) > 500 * 1000); /* perhaps each waits for the other */
+    harness_close(world.h);
+}
+
+/* Nothing else makes the conductor look while the reader takes nothing. */
+TEST(a_publisher_of_a_small_window_that_is_refused_wakes_the_conductor)
+{
+    world_t world = open_with_stranger();
+    const int32_t *word = &world.base->file.log.metadata->ext.is_limit_short;
+    const rsti_ipc_publication_t *publication = (const void *)world.base;
+    CHECK_EQ(*word, 1);
+    /* One that was refused before it was told has not woken it. */
+    CHECK(rsti_ipc_publication_due_ns(publication) <= world.h->manual.now_ns + 10 * MS);
+    advance_alive(world.h, 20 * MS, MS);
+    CHECK_EQ(rsti_ipc_publication_due_ns(publication), INT64_MAX);
+    write_up_to_limit(&world);
+    advance_alive(world.h, MS, MS);
+    CHECK_EQ(*word, 0); /* now the conductor looks by itself */
+    CHECK(rsti_ipc_publication_due_ns(publication) <= world.h->manual.now_ns + 10 * MS);
+    advance_alive(world.h, 20 * MS, MS);
+    const int64_t due_ns = rsti_ipc_publication_due_ns(publication) - world.h->manual.now_ns;
+    CHECK(due_ns > 200 * MS);
+    CHECK(due_ns <= 250 * MS);
+    (void)fill_for_ms(&world, 600);
+    advance_alive(world.h, 20 * MS, MS);
+    CHECK_EQ(*word, 0); /* its window is whole */
+    CHECK_EQ(rsti_ipc_publication_due_ns(publication), INT64_MAX);
+    harness_close(world.h);
 }
 
 CHECK_MAIN(RUN(a_slow_reader_gets_a_queue_of_the_target_delay),
@@ -440,5 +524,8 @@ CHECK_MAIN(RUN(a_slow_reader_gets_a_queue_of_the_target_delay),
     RUN(tether_false_counts_beside_eviction), RUN(only_laws_that_listen_have_counters),
     RUN(the_driver_s_option_is_the_law_of_channels_without_one), RUN(another_law_while_running),
     RUN(each_report_is_counted), RUN(the_end_of_a_short_overload_is_seen),
-    RUN(a_reader_of_few_items_has_two_of_them_before_it), RUN(the_limit_falls_with_the_rate),
-    RUN(the_conductor_sleeps_when_nothing_moves))
+    RUN(a_reader_of_few_items_has_two_of_them_before_it),
+    RUN(a_reader_that_reads_later_holds_its_publisher_for_a_moment),
+    RUN(a_reader_whose_program_waits_has_not_stopped),
+    RUN(a_publisher_of_a_small_window_that_is_refused_wakes_the_conductor),
+    RUN(the_limit_falls_with_the_rate), RUN(the_conductor_sleeps_when_nothing_moves))

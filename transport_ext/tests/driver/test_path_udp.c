@@ -256,9 +256,7 @@ TEST(a_reader_of_few_small_messages_has_two_before_it)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const link_params_t params = {
             .rate_bytes_per_s = 100 * MBIT, .delay_ns = MS / 2, .queue_bytes = 62000};
-        harness_options = (const char *const[]){"reader-window", "true", NULL};
         link_t *l = link_open(&params);
-        harness_options = NULL;
         CHECK(link_stream(l, "rejoin=true", "term-length=1m|cc=path"));
         l->message_length = rows[i].length;
         l->read_bytes_per_s = (rows[i].length + RSTI_DATA_HEADER_LENGTH) * rows[i].per_s;
@@ -459,6 +457,26 @@ TEST(the_publisher_is_told_that_the_path_holds)
     link_close(l);
 }
 
+/* Each datagram waits a moment for its pace, and a look may find one of them. */
+TEST(the_path_does_not_hold_a_publisher_of_short_bursts)
+{
+    const link_params_t params = {
+        .rate_bytes_per_s = 1000 * MBIT, .delay_ns = MS, .queue_bytes = 62000};
+    link_t *l = link_open(&params);
+    CHECK(link_stream(l, "rejoin=true", FOLLOWS "|rs-rate=adaptive"));
+    l->read_bytes_per_s = 16 * MBIT;
+    l->read_ns = l->now_ns;
+    l->message_length = 200;
+    l->offer_gap_ns = 6 * MS;
+    l->offer_burst = 13;
+    link_run(l, 2 * RSTI_NS_PER_S);
+    for (int i = 0; i < 5000; i++) {
+        link_run(l, MS / 7);
+        CHECK(l->publication->base.file.log.metadata->ext.held_by != RSTI_HELD_BY_PATH);
+    }
+    link_close(l);
+}
+
 TEST(tools_see_the_path)
 {
     const link_params_t params = {
@@ -576,6 +594,7 @@ CHECK_MAIN(RUN(a_source_that_follows_the_path_is_told_what_arrives),
     RUN(a_receiver_says_that_it_tells_before_data_comes),
     RUN(a_lost_introduction_costs_no_more_than_128_kib), RUN(the_next_reader_is_followed_too),
     RUN(padding_sent_again_without_room_lingers), RUN(the_publisher_is_told_that_the_path_holds),
-    RUN(tools_see_the_path), RUN(only_a_stream_that_follows_has_counters_of_the_path),
+    RUN(the_path_does_not_hold_a_publisher_of_short_bursts), RUN(tools_see_the_path),
+    RUN(only_a_stream_that_follows_has_counters_of_the_path),
     RUN(cc_path_is_for_publications_with_one_destination),
     RUN(the_driver_s_option_makes_named_streams_follow))

@@ -227,11 +227,13 @@ static bool do_reader(lab_t *lab, const char *word)
         facts.produced = whole();
         facts.consumed = whole();
         facts.window = whole();
+        facts.stopped = whole();
         facts.largest = whole();
         facts.first = whole();
+        facts.frame = whole();
         facts.turn_ns = whole();
         facts.may_fill = whole() != 0;
-        facts.is_stopped = whole() != 0;
+        facts.is_blocked = whole() != 0;
         const int64_t window = rsti_reader_window_update(&lab->reader, &facts);
         printf("%" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 "\n", window, lab->reader.turn,
             rsti_reader_window_wake_position(&lab->reader),

@@ -19,7 +19,7 @@ typedef struct hop_t {
     int64_t window, produced, consumed;
 } hop_t;
 
-static void look(hop_t *hop, int64_t now_ns)
+static void look_at(hop_t *hop, int64_t now_ns, bool is_blocked)
 {
     hop->window = rsti_reader_window_update(&hop->law,
         &(rsti_reader_window_facts_t){
@@ -27,9 +27,16 @@ static void look(hop_t *hop, int64_t now_ns)
             .produced = hop->produced,
             .consumed = hop->consumed,
             .window = W,
+            .stopped = W,
             .largest = ITEM - 32,
             .first = 1408,
+            .is_blocked = is_blocked,
         });
+}
+
+static void look(hop_t *hop, int64_t now_ns)
+{
+    look_at(hop, now_ns, false);
 }
 
 static bool has_room(const hop_t *hop)
@@ -67,6 +74,7 @@ TEST(a_reader_gets_this_taking_and_the_next_one)
         {5 * MS, 1, 3, 7},
         {100 * MS, 1000, 1000, 2400},
         {500 * MS, INT32_MAX, 100, INT32_MAX}, /* it grows with each taking */
+        {900 * MS, 1, 2, 2}, /* its pauses are usual ones */
         {MS, 100, 1800, 2400}, /* W is 2 340 items */
         {STEP_NS, INT32_MAX, 2300, 2400},
     };
@@ -88,7 +96,7 @@ TEST(a_reader_of_one_s_own_gets_all_until_it_takes_and_when_it_has_stopped)
     rsti_reader_window_t law;
     rsti_reader_window_init(&law);
     rsti_reader_window_facts_t facts = {
-        .window = W, .largest = ITEM, .first = 1408, .may_fill = true};
+        .window = W, .stopped = W / 4, .largest = ITEM, .first = 1408, .may_fill = true};
     CHECK_EQ(rsti_reader_window_update(&law, &facts), W);
     facts.produced = W;
     CHECK_EQ(rsti_reader_window_update(&law, &facts), W);
@@ -99,16 +107,77 @@ TEST(a_reader_of_one_s_own_gets_all_until_it_takes_and_when_it_has_stopped)
         (void)rsti_reader_window_update(&law, &facts);
     }
     CHECK_EQ(rsti_reader_window_update(&law, &facts), 2 * ITEM);
-    facts.is_stopped = true;
+    facts.now_ns += 50 * MS; /* 250 ms behind the last taking */
     CHECK_EQ(rsti_reader_window_update(&law, &facts), W);
     facts.may_fill = false;
-    facts.is_stopped = false;
     facts.consumed += ITEM;
     (void)rsti_reader_window_update(&law, &facts);
     facts.now_ns += 20 * MS;
     CHECK_EQ(rsti_reader_window_update(&law, &facts), 2 * ITEM);
-    facts.is_stopped = true;
-    CHECK_EQ(rsti_reader_window_update(&law, &facts), 2 * ITEM);
+}
+
+/* A publisher that writes what it may, to a reader that takes nothing. Returns the window. */
+static int64_t run_without_taking(hop_t *hop, int64_t *now_ns, int64_t for_ns)
+{
+    for (const int64_t end_ns = *now_ns + for_ns; *now_ns < end_ns; *now_ns += STEP_NS) {
+        look(hop, *now_ns);
+        while (has_room(hop)) {
+            hop->produced += ITEM;
+        }
+    }
+    return hop->window;
+}
+
+TEST(a_reader_that_took_nothing_yet_gets_all_after_a_moment)
+{
+    hop_t hop = {0};
+    int64_t now_ns = 0;
+    (void)run_without_taking(&hop, &now_ns, 1000 * MS);
+    hop = (hop_t){0};
+    CHECK_EQ(run_without_taking(&hop, &now_ns, 249 * MS), 1408);
+    CHECK_EQ(rsti_reader_window_due_ns(&hop.law), 1250 * MS + STEP_NS); /* since it saw data */
+    CHECK_EQ(run_without_taking(&hop, &now_ns, 3 * MS), W);
+}
+
+/* Each stop gives twice as much as the one before. */
+TEST(a_reader_that_stops_for_longer_than_usual_gets_more_and_more)
+{
+    static const struct {
+        int64_t gap_ns, stop_ns;
+    } rows[] = {{20 * MS, 250 * MS}, {200 * MS, 800 * MS}, {1000 * MS, 4000 * MS}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        hop_t hop = {0};
+        int64_t now_ns = 0;
+        (void)run_without_taking(&hop, &now_ns, MS);
+        for (int taking = 0; taking < 20; taking++) {
+            hop.consumed += ITEM;
+            (void)run_without_taking(&hop, &now_ns, rows[i].gap_ns);
+        }
+        CHECK_EQ(hop.window, 2 * ITEM);
+        CHECK_EQ(run_without_taking(&hop, &now_ns, rows[i].stop_ns - rows[i].gap_ns - MS),
+            2 * ITEM);
+        CHECK_EQ(run_without_taking(&hop, &now_ns, 2 * MS), 1408);
+        CHECK_EQ(run_without_taking(&hop, &now_ns, rows[i].stop_ns), 2 * 1408);
+        CHECK_EQ(run_without_taking(&hop, &now_ns, 10 * rows[i].stop_ns), W);
+        CHECK_EQ(rsti_reader_window_due_ns(&hop.law), RSTI_NO_DEADLINE);
+        hop.consumed += ITEM;
+        (void)run_without_taking(&hop, &now_ns, 20 * MS);
+        CHECK_EQ(hop.window, 2 * ITEM);
+    }
+}
+
+/* A publisher of few items at a time does not make the window grow. */
+TEST(a_window_with_room_stays_as_it_is)
+{
+    hop_t hop = {.produced = 3 * ITEM};
+    for (int64_t now_ns = 0; now_ns < 5000 * MS; now_ns += MS) {
+        look(&hop, now_ns);
+    }
+    CHECK_EQ(hop.window, 1408);
+    CHECK_EQ(rsti_reader_window_due_ns(&hop.law), RSTI_NO_DEADLINE);
+    hop.produced += ITEM; /* half of it: the next message may not fit */
+    look(&hop, 5000 * MS);
+    CHECK_EQ(hop.window, W);
 }
 
 /* Looks cost passes of the conductor. */
@@ -124,8 +193,12 @@ TEST(it_looks_while_something_moves_and_then_at_the_next_taking)
     CHECK_EQ(rsti_reader_window_due_ns(&hop.law), MS + RSTI_READER_TURN_NS);
     CHECK_EQ(rsti_reader_window_wake_position(&hop.law), INT64_MAX);
     look(&hop, 11 * MS);
-    CHECK_EQ(rsti_reader_window_due_ns(&hop.law), RSTI_NO_DEADLINE);
+    CHECK_EQ(rsti_reader_window_due_ns(&hop.law), 251 * MS); /* it may have stopped */
     CHECK_EQ(rsti_reader_window_wake_position(&hop.law), ITEM + 1);
+    hop.consumed = 4 * ITEM;
+    look(&hop, 12 * MS);
+    look(&hop, 22 * MS);
+    CHECK_EQ(rsti_reader_window_due_ns(&hop.law), RSTI_NO_DEADLINE);
 }
 
 /* Each reader but the last hands on what it takes, at once. What lies between the ends is what an
@@ -140,7 +213,7 @@ TEST(a_chain_does_not_fill_before_its_slowest_reader_is_known)
         int64_t at_ns = 0, most = 0, last = 0;
         for (int64_t now_ns = 0; now_ns < 10000 * MS; now_ns += STEP_NS) {
             for (int hop = HOPS - 1; hop >= 0; hop--) {
-                look(&hops[hop], now_ns);
+                look_at(&hops[hop], now_ns, hop + 1 < HOPS && !has_room(&hops[hop + 1]));
                 const bool has_data = hop == 0 || hops[hop - 1].produced > hops[hop - 1].consumed;
                 for (int n = 0; n < 100 && has_data && has_room(&hops[hop]); n++) {
                     if (hop > 0 && hops[hop - 1].produced == hops[hop - 1].consumed) {
@@ -181,11 +254,12 @@ TEST(any_numbers_give_a_window_within_the_configured_one)
                 .produced = (int64_t)rsti_rng_next(&rng) >> shift,
                 .consumed = (int64_t)rsti_rng_next(&rng) >> shift,
                 .window = (int64_t)rsti_rng_next(&rng) >> shift,
+                .stopped = (int64_t)rsti_rng_next(&rng) >> shift,
                 .largest = (int64_t)rsti_rng_next(&rng) >> shift,
                 .first = (int64_t)rsti_rng_next(&rng) >> shift,
                 .turn_ns = (int64_t)rsti_rng_next(&rng) >> shift,
                 .may_fill = rsti_rng_next(&rng) % 2,
-                .is_stopped = rsti_rng_next(&rng) % 2,
+                .is_blocked = rsti_rng_next(&rng) % 2,
             };
             const int64_t window = rsti_reader_window_update(&law, &facts);
             CHECK(window >= 0);
@@ -196,6 +270,9 @@ TEST(any_numbers_give_a_window_within_the_configured_one)
 
 CHECK_MAIN(RUN(a_reader_gets_this_taking_and_the_next_one),
     RUN(a_reader_of_one_s_own_gets_all_until_it_takes_and_when_it_has_stopped),
+    RUN(a_reader_that_took_nothing_yet_gets_all_after_a_moment),
+    RUN(a_reader_that_stops_for_longer_than_usual_gets_more_and_more),
+    RUN(a_window_with_room_stays_as_it_is),
     RUN(it_looks_while_something_moves_and_then_at_the_next_taking),
     RUN(a_chain_does_not_fill_before_its_slowest_reader_is_known),
     RUN(any_numbers_give_a_window_within_the_configured_one))
