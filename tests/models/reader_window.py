@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from .fill import BUFFER_MAX, COUNT_MAX
 from .numbers import NEVER, NS_PER_MS, TIME_MAX_NS, later
 
-TURN_NS, TURN_MOST_NS, TURNS = 10 * NS_PER_MS, 1000 * NS_PER_MS, 8
+TURN_NS, TURN_MOST_NS, WAITS = 10 * NS_PER_MS, 1000 * NS_PER_MS, 8
+MANY = 8
 STOP_NS, STOP_GAPS, BLOCKED = 250 * NS_PER_MS, 4, 20
 
 
@@ -66,22 +67,20 @@ class ReaderWindow:
         taken = max(consumed - self.consumed, 0)
         self.produced, self.consumed = produced, consumed
         self.note_wait(look, had_data, taken > 0)
-        is_over = self.turn is not None and self.now >= self.turn[0]
-        began_at = self.turn[1] if self.turn else 0
-        if self.turn is None and taken > 0:
-            self.turn = (self.now + length, consumed - taken)
         most = within(look.window, BUFFER_MAX)
         least = 2 * max(1, min(look.largest, BUFFER_MAX))
         window = min(max(self.opened, least), most)
-        if is_over:
-            self.end_turn(consumed - began_at, 2 * window if length > TURN_NS else window)
+        if self.turn is None:
+            self.turn = (self.now + length, consumed - taken) if taken > 0 else None
+        elif self.now >= self.turn[0] or consumed - self.turn[1] >= MANY * window:
+            self.end_turn(consumed - self.turn[1], 2 * window if length > TURN_NS else window)
         self.opened = min(self.opened, most)
         return self.open_if_stopped(look, most)
 
     def note_wait(self, look: Look, had_data: bool, has_taken: bool) -> None:
         if has_taken and had_data and self.has_taken:
             wait = min(self.now - self.since, TIME_MAX_NS // STOP_GAPS // BLOCKED)
-            self.gap = max(wait, self.gap - int((self.gap - wait) / TURNS))
+            self.gap = max(wait, self.gap - int((self.gap - wait) / WAITS))
         self.has_taken = self.has_taken or has_taken
         if has_taken or not had_data:
             self.expect_taking(look)
@@ -107,9 +106,10 @@ class ReaderWindow:
     def end_turn(self, everything: int, most: int) -> None:
         taken, left, self.turn = min(everything, most), self.produced - self.consumed, None
         if left >= everything:
-            self.usual = max(taken, self.usual - int((self.usual - taken) / TURNS))
+            self.usual = max(taken, self.usual // 2)
             self.opened = 2 * self.usual
         else:
+            self.usual = max(taken, self.usual)
             self.opened = max(2 * taken, self.opened + (taken if left <= 0 else 0))
 
     def wake_position(self) -> int:

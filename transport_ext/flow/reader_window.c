@@ -52,10 +52,11 @@ static void end_turn(rsti_reader_window_t *reader, int64_t most)
     const int64_t left = reader->produced - reader->consumed;
     reader->has_turn = false;
     if (left < all) {
+        reader->turn = rsti_max_i64(taken, reader->turn);
         reader->opened = rsti_max_i64(reader->opened + (left <= 0 ? taken : 0), 2 * taken);
         return;
     }
-    reader->turn = rsti_max_i64(taken, reader->turn - (reader->turn - taken) / RSTI_READER_TURNS);
+    reader->turn = rsti_max_i64(taken, reader->turn / 2);
     reader->opened = 2 * reader->turn;
 }
 
@@ -65,7 +66,9 @@ static void note_turn(rsti_reader_window_t *reader, int64_t before, int64_t turn
         reader->has_turn = true;
         reader->turn_ends_ns = reader->now_ns + turn_ns;
         reader->turn_at = before;
-    } else if (reader->has_turn && reader->now_ns >= reader->turn_ends_ns) {
+    } else if (reader->has_turn
+        && (reader->now_ns >= reader->turn_ends_ns
+            || reader->consumed - reader->turn_at >= RSTI_READER_MANY * window)) {
         end_turn(reader, turn_ns > RSTI_READER_TURN_NS ? 2 * window : window);
     }
 }
@@ -78,7 +81,7 @@ static void note_wait(rsti_reader_window_t *reader, bool had_data, bool has_take
         RSTI_TIME_MAX_NS / RSTI_READER_STOP_GAPS / RSTI_READER_BLOCKED);
     if (has_taken && had_data && reader->has_taken) {
         reader->gap_ns = rsti_max_i64(waited_ns,
-            reader->gap_ns - (reader->gap_ns - waited_ns) / RSTI_READER_TURNS);
+            reader->gap_ns - (reader->gap_ns - waited_ns) / RSTI_READER_WAITS);
     }
     reader->has_taken = reader->has_taken || has_taken;
     if (has_taken || !had_data) {

@@ -3,11 +3,11 @@
  * wait minutes for the last of them.
  *
  *     window = clamp(opened, 2 M, W)        opened is F at first
- *     turn     begins with a taking, and lasts L or a little longer
+ *     turn     begins with a taking, and lasts L or a little longer, or until 8 windows were taken
  *     left     what stands at its end
  *     left < turn:     opened = max(opened, 2 turn); if nothing is left, at least opened + turn
- *     left >= turn:    opened = 2 x the usual such turn, which rises at once and falls by an
- *                      eighth: this one and the next
+ *     left >= turn:    opened = 2 x the usual turn: this one and the next. That rises at once, and
+ *                      falls by half in such a turn, because the host may not have run the reader
  *     of a turn no more counts than the window, or two of them where L is longer than
  *     RSTI_READER_TURN_NS, which is the least: so the window doubles, or grows to four times
  *
@@ -25,8 +25,8 @@
  * The time before a taking does not count, because the reader may have been asleep. So a reader
  * that takes all that is there, however rarely, gets twice as much; one that leaves the rest gets
  * what it takes in L or at once, and as much again. A fast reader takes many windows in L, so its
- * window is open after a few turns. A chain of readers, each of which waits for the next one, does
- * not fill before the slowest of them is known.
+ * window is open after a few short turns. A chain of readers, each of which waits for the next one,
+ * does not fill before the slowest of them is known: a reader hands on few windows until then.
  *
  * A reader that has stopped for far longer than usual may wait for its program: one that is to read
  * after another one has sent all. Such a publisher must not wait for ever. A slow reader does not
@@ -55,7 +55,8 @@
 
 #define RSTI_READER_TURN_NS INT64_C(10000000)
 #define RSTI_READER_TURN_MOST_NS INT64_C(1000000000)
-#define RSTI_READER_TURNS 8
+#define RSTI_READER_WAITS 8
+#define RSTI_READER_MANY 8 /* windows in a turn */
 #define RSTI_READER_STOP_NS INT64_C(250000000) /* as the release of flow/fill.h */
 #define RSTI_READER_STOP_GAPS 4
 #define RSTI_READER_BLOCKED 20 /* T of a reader whose program waits for others */
@@ -72,7 +73,7 @@ typedef struct rsti_reader_window_t {
     int64_t gap_ns; /* its usual wait, with data there */
     int64_t stop_ns, opens_ns; /* T; when it is over */
     int64_t turn_ends_ns, turn_at; /* its end; where it began */
-    int64_t turn; /* usual bytes of a turn that left as much or more; 0: not known */
+    int64_t turn; /* usual bytes of one; 0: not known */
 } rsti_reader_window_t;
 
 typedef struct rsti_reader_window_facts_t {
