@@ -8,7 +8,7 @@ from .fill import BUFFER_MAX, COUNT_MAX
 from .numbers import NEVER, NS_PER_MS, TIME_MAX_NS, later
 
 TURN_NS, TURN_MOST_NS, WAITS = 10 * NS_PER_MS, 1000 * NS_PER_MS, 8
-MANY = 8
+MANY, KEPT, QUIET_NS = 8, 32, 1000 * NS_PER_MS
 STOP_NS, STOP_GAPS, BLOCKED = 250 * NS_PER_MS, 4, 20
 
 
@@ -42,7 +42,7 @@ class ReaderWindow:
         self.consumed = within(look.consumed, COUNT_MAX)
         self.turn: tuple[int, int] | None = None  # its end, position where it began
         self.usual = 0
-        self.gap = 0
+        self.gap = self.kept = 0
         self.has_taken = self.holds = False
         self.expect_taking(look)
 
@@ -56,10 +56,7 @@ class ReaderWindow:
         produced, consumed = within(look.produced, COUNT_MAX), within(look.consumed, COUNT_MAX)
         self.now = later(self.now, look.now)
         length = min(max(look.turn, TURN_NS), TURN_MOST_NS)
-        if (produced, consumed) != (self.produced, self.consumed):
-            self.due = self.now + length
-        elif self.now >= self.due:
-            self.due = NEVER
+        has_moved = (produced, consumed) != (self.produced, self.consumed)
         had_data = self.produced > self.consumed
         if consumed < self.consumed:  # another reader
             self.turn, self.usual, self.gap = None, 0, 0
@@ -73,8 +70,14 @@ class ReaderWindow:
         if self.turn is None:
             self.turn = (self.now + length, consumed - taken) if taken > 0 else None
         elif self.now >= self.turn[0] or consumed - self.turn[1] >= MANY * window:
-            self.end_turn(consumed - self.turn[1], 2 * window if length > TURN_NS else window)
+            counts = 2 * window if length > TURN_NS else window
+            self.end_turn(consumed - self.turn[1], counts, within(look.stopped, BUFFER_MAX))
         self.opened = min(self.opened, most)
+        if has_moved:
+            is_quiet = produced <= consumed and self.opened >= look.stopped
+            self.due = self.now + (QUIET_NS if is_quiet else length)
+        elif self.now >= self.due:
+            self.due = NEVER
         return self.open_if_stopped(look, most)
 
     def note_wait(self, look: Look, had_data: bool, has_taken: bool) -> None:
@@ -103,14 +106,18 @@ class ReaderWindow:
         self.holds = left >= self.opened // 2 and self.opened < end
         return min(max(self.opened, least), most)
 
-    def end_turn(self, everything: int, most: int) -> None:
+    def end_turn(self, everything: int, most: int, whole: int) -> None:
         taken, left, self.turn = min(everything, most), self.produced - self.consumed, None
         if left >= everything:
+            self.kept = 0
             self.usual = max(taken, self.usual // 2)
             self.opened = 2 * self.usual
         else:
             self.usual = max(taken, self.usual)
             self.opened = max(2 * taken, self.opened + (taken if left <= 0 else 0))
+            self.kept = min(self.kept + 1, KEPT) if left <= 0 else 0
+            if self.kept == KEPT:
+                self.opened = max(self.opened, whole)
 
     def wake_position(self) -> int:
         return NEVER if self.due < NEVER else self.consumed + 1

@@ -45,7 +45,7 @@ static int64_t window_of(const rsti_reader_window_t *reader,
 }
 
 /* most: what counts as taken, so that a window grows by steps. */
-static void end_turn(rsti_reader_window_t *reader, int64_t most)
+static void end_turn(rsti_reader_window_t *reader, int64_t most, int64_t whole)
 {
     const int64_t all = reader->consumed - reader->turn_at;
     const int64_t taken = rsti_min_i64(all, rsti_min_i64(most, RSTI_BUFFER_MAX));
@@ -54,13 +54,19 @@ static void end_turn(rsti_reader_window_t *reader, int64_t most)
     if (left < all) {
         reader->turn = rsti_max_i64(taken, reader->turn);
         reader->opened = rsti_max_i64(reader->opened + (left <= 0 ? taken : 0), 2 * taken);
+        reader->kept = left <= 0 ? rsti_min_i32(reader->kept + 1, RSTI_READER_KEPT) : 0;
+        if (reader->kept == RSTI_READER_KEPT) {
+            reader->opened = rsti_max_i64(reader->opened, whole);
+        }
         return;
     }
+    reader->kept = 0;
     reader->turn = rsti_max_i64(taken, reader->turn / 2);
     reader->opened = 2 * reader->turn;
 }
 
-static void note_turn(rsti_reader_window_t *reader, int64_t before, int64_t turn_ns, int64_t window)
+static void note_turn(rsti_reader_window_t *reader, const rsti_reader_window_facts_t *facts,
+    int64_t before, int64_t turn_ns, int64_t window)
 {
     if (!reader->has_turn && reader->consumed > before) {
         reader->has_turn = true;
@@ -69,7 +75,8 @@ static void note_turn(rsti_reader_window_t *reader, int64_t before, int64_t turn
     } else if (reader->has_turn
         && (reader->now_ns >= reader->turn_ends_ns
             || reader->consumed - reader->turn_at >= RSTI_READER_MANY * window)) {
-        end_turn(reader, turn_ns > RSTI_READER_TURN_NS ? 2 * window : window);
+        end_turn(reader, turn_ns > RSTI_READER_TURN_NS ? 2 * window : window,
+            rsti_clamp_i64(facts->stopped, 0, RSTI_BUFFER_MAX));
     }
 }
 
@@ -133,16 +140,18 @@ int64_t rsti_reader_window_update(rsti_reader_window_t *reader,
     const int64_t before = rsti_min_i64(reader->consumed, consumed);
     const bool had_data = reader->produced > reader->consumed && !is_another;
     reader->now_ns = rsti_later_ns(reader->now_ns, facts->now_ns);
-    if (consumed != reader->consumed || produced != reader->produced) {
-        reader->due_ns = reader->now_ns + turn_ns;
-    } else if (reader->now_ns >= reader->due_ns) {
-        reader->due_ns = RSTI_NO_DEADLINE;
-    }
+    const bool has_moved = consumed != reader->consumed || produced != reader->produced;
     reader->produced = produced;
     reader->consumed = consumed;
     note_wait(reader, had_data, consumed > before, facts->may_fill);
-    note_turn(reader, before, turn_ns, window_of(reader, facts, most));
+    note_turn(reader, facts, before, turn_ns, window_of(reader, facts, most));
     reader->opened = rsti_min_i64(reader->opened, most);
+    if (has_moved) {
+        const bool is_quiet = produced <= consumed && reader->opened >= facts->stopped;
+        reader->due_ns = reader->now_ns + (is_quiet ? RSTI_READER_QUIET_NS : turn_ns);
+    } else if (reader->now_ns >= reader->due_ns) {
+        reader->due_ns = RSTI_NO_DEADLINE;
+    }
     return open_if_stopped(reader, facts, most);
 }
 

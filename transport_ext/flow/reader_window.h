@@ -11,6 +11,8 @@
  *     of a turn no more counts than the window, or two of them where L is longer than
  *     RSTI_READER_TURN_NS, which is the least: so the window doubles, or grows to four times
  *
+ *     32 turns in a row that left nothing:  opened = max(opened, S)
+ *
  *     stop     data waits, and nothing was taken for T = max(250 ms, 4 x the usual wait before a
  *              taking, which rises at once and falls by an eighth)
  *     after T, if the window holds the publisher:
@@ -44,7 +46,9 @@
  * times rate x round trip, which is what a path needs that loses 2 %.
  *
  * Looks: each L while something moves, then at the next taking, and when a reader that holds the
- * publisher has stopped. A publisher that is refused makes the driver look, too.
+ * publisher has stopped. A publisher that is refused makes the driver look, too. A reader that has
+ * left nothing and has S is looked at each second: of many slow streams each taking would cost a
+ * look at all of them.
  *
  * Pure; all input is clamped. Owner: conductor. */
 #ifndef RSTI_FLOW_READER_WINDOW_H
@@ -57,6 +61,8 @@
 #define RSTI_READER_TURN_MOST_NS INT64_C(1000000000)
 #define RSTI_READER_WAITS 8
 #define RSTI_READER_MANY 8 /* windows in a turn */
+#define RSTI_READER_KEPT 32 /* turns */
+#define RSTI_READER_QUIET_NS INT64_C(1000000000)
 #define RSTI_READER_STOP_NS INT64_C(250000000) /* as the release of flow/fill.h */
 #define RSTI_READER_STOP_GAPS 4
 #define RSTI_READER_BLOCKED 20 /* T of a reader whose program waits for others */
@@ -74,6 +80,7 @@ typedef struct rsti_reader_window_t {
     int64_t stop_ns, opens_ns; /* T; when it is over */
     int64_t turn_ends_ns, turn_at; /* its end; where it began */
     int64_t turn; /* usual bytes of one; 0: not known */
+    int32_t kept; /* turns in a row that left nothing; at most RSTI_READER_KEPT */
 } rsti_reader_window_t;
 
 typedef struct rsti_reader_window_facts_t {

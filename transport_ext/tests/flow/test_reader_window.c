@@ -201,6 +201,33 @@ TEST(it_looks_while_something_moves_and_then_at_the_next_taking)
     CHECK_EQ(rsti_reader_window_due_ns(&hop.law), RSTI_NO_DEADLINE);
 }
 
+/* Of many slow streams each look would cost a pass over all of them. */
+TEST(a_reader_that_always_keeps_up_has_all_and_is_seldom_looked_at)
+{
+    hop_t hop = {0};
+    int64_t now_ns = 0;
+    for (int i = 0; i < 33; i++) {
+        CHECK(hop.window < W);
+        now_ns += 50 * MS;
+        hop.produced += ITEM;
+        hop.consumed += ITEM;
+        look(&hop, now_ns);
+        look(&hop, now_ns + 10 * MS);
+    }
+    CHECK_EQ(hop.window, W);
+    now_ns += 50 * MS;
+    hop.produced = hop.consumed += ITEM;
+    look(&hop, now_ns);
+    CHECK_EQ(rsti_reader_window_due_ns(&hop.law), now_ns + 1000 * MS);
+    CHECK_EQ(rsti_reader_window_wake_position(&hop.law), INT64_MAX);
+    hop.produced += 20 * ITEM; /* in the next second it takes one of twenty */
+    hop.consumed += ITEM;
+    look(&hop, now_ns + 1000 * MS);
+    hop.consumed += ITEM;
+    look(&hop, now_ns + 1010 * MS);
+    CHECK(hop.window < 32 * ITEM);
+}
+
 /* Each reader but the last hands on what it takes, at once. What lies between the ends is what an
  * item waits for. */
 #define HOPS 4
@@ -273,6 +300,7 @@ CHECK_MAIN(RUN(a_reader_gets_this_taking_and_the_next_one),
     RUN(a_reader_that_took_nothing_yet_gets_all_after_a_moment),
     RUN(a_reader_that_stops_for_longer_than_usual_gets_more_and_more),
     RUN(a_window_with_room_stays_as_it_is),
+    RUN(a_reader_that_always_keeps_up_has_all_and_is_seldom_looked_at),
     RUN(it_looks_while_something_moves_and_then_at_the_next_taking),
     RUN(a_chain_does_not_fill_before_its_slowest_reader_is_known),
     RUN(any_numbers_give_a_window_within_the_configured_one))
