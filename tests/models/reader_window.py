@@ -31,6 +31,7 @@ class Look:
     turn: int = 0
     may_fill: bool = False
     is_blocked: bool = False
+    has_read: bool = False
 
 
 class ReaderWindow:
@@ -98,8 +99,11 @@ class ReaderWindow:
         if not self.holds or self.now < self.opens:
             return window
         self.opens = later(self.now, self.now + self.stop)
-        grows = self.has_taken and not look.may_fill
-        if look.is_blocked and grows and self.now - self.since < BLOCKED * self.stop:
+        grows = (self.has_taken or look.has_read) and not look.may_fill
+        patience = 1
+        if grows:
+            patience = (BLOCKED if look.is_blocked else 1) if self.has_taken else STOP_GAPS
+        if self.now - self.since < patience * self.stop:
             return window
         more = max(2 * window, within(look.first, BUFFER_MAX))
         self.opened = min(more, end) if grows else end

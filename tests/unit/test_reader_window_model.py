@@ -27,6 +27,7 @@ def asked(laws: Laws, look: Look) -> list[float | int]:
         look.turn,
         look.may_fill,
         look.is_blocked,
+        look.has_read,
     )
 
 
@@ -69,19 +70,8 @@ def test_it_matches_the_model_and_lets_two_messages_in(
         now += passing
         produced = max(produced, produced + int((consumed + room - produced) * written))
         consumed += int((produced - consumed) * taken)
-        look = Look(
-            now,
-            produced,
-            consumed,
-            window,
-            stopped,
-            largest,
-            1408,
-            frame,
-            turn,
-            may_fill,
-            is_blocked,
-        )
+        facts = (produced, consumed, window, stopped, largest, 1408, frame, turn)
+        look = Look(now, *facts, may_fill, is_blocked, has_read=consumed > 0 or is_blocked)
         expected = model.update(look)
         answer = asked(laws, look)
         assert answer == [expected, model.usual, model.wake_position(), model.look_due()]
@@ -93,7 +83,7 @@ def test_it_matches_the_model_and_lets_two_messages_in(
 @given(
     looks=st.lists(
         st.builds(
-            Look, I64, I64, I64, I64, I64, I64, I64, I64, I64, st.booleans(), st.booleans()
+            Look, *[I64] * 9, st.booleans(), st.booleans(), st.booleans()
         ),
         min_size=1,
         max_size=30,

@@ -39,12 +39,34 @@ int64_t rsti_demand_spend_told(rst_subscription_t *subscription, int64_t count)
     return covered;
 }
 
+/* What a reader without a demand tells is valid too. */
+static void begin_telling(rsti_position_ext_t *ext)
+{
+    if (rsti_load_relaxed_i32(&ext->magic) != RSTI_EXT_MAGIC) {
+        rsti_store_relaxed_i64(&ext->demand, INT64_MAX);
+        rsti_store_release_i32(&ext->magic, RSTI_EXT_MAGIC);
+    }
+}
+
+void rsti_demand_tell_reading(rst_image_t *image)
+{
+    if (image->is_reading_told || image->state != RSTI_IMAGE_ACTIVE
+        || !rsti_image_has_counter(image)) {
+        return;
+    }
+    image->is_reading_told = true;
+    rsti_position_ext_t *ext = (rsti_position_ext_t *)(void *)image->counter->spare;
+    rsti_store_relaxed_i32(&ext->has_read, 1);
+    begin_telling(ext);
+}
+
 /* The conductor looks at once: the publisher may wait for the window of a slow reader. */
 static void tell_aside(rst_subscription_t *subscription, const rst_image_t *image)
 {
     rsti_position_ext_t *ext = (rsti_position_ext_t *)(void *)image->counter->spare;
     if (subscription->sets_aside && rsti_load_relaxed_i32(&ext->sets_aside) == 0) {
         rsti_store_release_i32(&ext->sets_aside, 1);
+        begin_telling(ext);
         rsti_client_wake_agent(subscription->client, RSTI_AGENT_CONDUCTOR);
     }
 }

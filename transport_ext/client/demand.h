@@ -28,6 +28,9 @@ void rsti_demand_spend(rst_subscription_t *subscription, int64_t count);
  * Returns how many of them the demand covered; 0 without such a demand or without a limit. The
  * caller holds subscription->lock. */
 int64_t rsti_demand_spend_told(rst_subscription_t *subscription, int64_t count);
+/* Tells the driver, once, that this reader was given a message. The caller holds
+ * subscription->lock. */
+void rsti_demand_tell_reading(rst_image_t *image);
 /* Tells the driver that this reader has set messages aside, and how far it has read. The caller
  * holds subscription->lock. */
 void rsti_demand_set_aside(rst_subscription_t *subscription);

@@ -56,6 +56,7 @@ struct rst_image_t {
     int64_t correlation_id;
     int32_t session_id;
     bool is_corrupt;
+    bool is_reading_told; /* rsti_demand_tell_reading */
     int64_t evicted_ms; /* when the driver evicted this reader; 0: it did not */
     int64_t goes_on_at; /* where the stream goes on after an overrun; 0: it was not overrun */
     bool is_let_go;     /* ends after the message handed out last, whatever the log still holds */

@@ -63,7 +63,9 @@ static void poll_images(rst_subscription_t *subscription, rsti_poll_t *poll, boo
         }
     }
     for (int32_t i = 0; i < poll->batch->lease_count; i++) {
-        poll->batch->leases[i].image->lease_index = -1;
+        rst_image_t *image = poll->batch->leases[i].image;
+        image->lease_index = -1;
+        rsti_demand_tell_reading(image);
     }
 }
 

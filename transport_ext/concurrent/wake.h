@@ -176,7 +176,7 @@ typedef struct rsti_position_ext_t {
     int64_t noop_answered; /* written by: client. The newest NOOP that it saw in a poll */
     int32_t sets_aside; /* written by: client. Its reader has set messages aside, which it reads
                             * on behind although they are not consumed */
-    uint8_t pad[4];
+    int32_t has_read; /* written by: client. Its reader was given a message */
     int64_t read_position; /* written by: client, when it sets messages aside: behind the last of
                               them; 0: it does not tell */
 } rsti_position_ext_t;

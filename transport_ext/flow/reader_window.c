@@ -109,9 +109,12 @@ static int64_t open_if_stopped(rsti_reader_window_t *reader,
         return window;
     }
     reader->opens_ns = rsti_later_ns(reader->now_ns, reader->now_ns + reader->stop_ns);
-    const bool doubles = reader->has_taken && !facts->may_fill;
-    if (facts->is_blocked && doubles
-        && reader->now_ns - reader->waits_since_ns < RSTI_READER_BLOCKED * reader->stop_ns) {
+    const bool doubles = (reader->has_taken || facts->has_read) && !facts->may_fill;
+    const int64_t patience = !doubles ? 1
+        : !reader->has_taken          ? RSTI_READER_STOP_GAPS
+        : facts->is_blocked           ? RSTI_READER_BLOCKED
+                                      : 1;
+    if (reader->now_ns - reader->waits_since_ns < patience * reader->stop_ns) {
         return window;
     }
     const int64_t more = rsti_max_i64(2 * window, rsti_clamp_i64(facts->first, 0, RSTI_BUFFER_MAX));

@@ -16,7 +16,7 @@
  *     stop     data waits, and nothing was taken for T = max(250 ms, 4 x the usual wait before a
  *              taking, which rises at once and falls by an eighth)
  *     after T, if the window holds the publisher:
- *              opened = S, if nothing was ever taken
+ *              opened = S, if the reader was given nothing yet
  *              else max(2 x window, F) up to S, again after each further T
  *
  *   W   the window of the publication       M   largest recent message
@@ -33,6 +33,9 @@
  * A reader that has stopped for far longer than usual may wait for its program: one that is to read
  * after another one has sent all. Such a publisher must not wait for ever. A slow reader does not
  * stop: it takes before four of its usual waits have passed.
+ *
+ * has_read: what a reader was given counts as taken when it asks for more, so one that is at work
+ * on its first item looks like one that has not begun. Its first stop is 4 T.
  *
  * is_blocked: the reader's program waits for readers of its own. A reader in the middle of a chain
  * takes nothing for long while the windows behind it shrink. So a stop is 20 T there, and not for
@@ -94,6 +97,7 @@ typedef struct rsti_reader_window_facts_t {
     int64_t turn_ns;            /* L */
     bool may_fill;              /* see above */
     bool is_blocked;            /* see above */
+    bool has_read;              /* it was given something, and may be at work on that */
 } rsti_reader_window_facts_t;
 
 void rsti_reader_window_init(rsti_reader_window_t *reader);

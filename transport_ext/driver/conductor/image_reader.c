@@ -88,6 +88,7 @@ void rsti_image_reader_look(const rst_driver_t *driver, rsti_image_t *image,
             .may_fill = may_fill(image),
             .is_blocked = rsti_reader_window_may_open(&image->reader.law, facts->now_ns)
                 && rsti_readers_are_blocked(driver, &image->subscribers),
+            .has_read = rsti_readers_have_read(&image->subscribers),
         });
     congestion->window = rsti_max_i32((int32_t)window, image->reader.least);
 }

@@ -123,6 +123,7 @@ int64_t rsti_ipc_rate_window(rsti_ipc_rate_t *state, const rsti_ipc_rate_facts_t
             .turn_ns = state->fill.target_delay_ns,
             .may_fill = facts->may_fill,
             .is_blocked = facts->is_blocked,
+            .has_read = rsti_readers_have_read(facts->subscribers),
         });
 }
 

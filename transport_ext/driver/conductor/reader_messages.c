@@ -16,6 +16,19 @@ static const rsti_position_ext_t *told_by(const rsti_subscriber_t *subscriber)
         : NULL;
 }
 
+bool rsti_readers_have_read(const rsti_subscribers_t *subscribers)
+{
+    for (int32_t i = 0; i < subscribers->count; i++) {
+        const rsti_subscriber_t *subscriber = &subscribers->items[i];
+        const rsti_position_ext_t *ext = told_by(subscriber);
+        if (rsti_tether_is_working(&subscriber->tether)
+            && (ext == NULL || rsti_load_relaxed_i32(&ext->has_read) == 0)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 bool rsti_readers_set_aside(const rsti_subscribers_t *subscribers)
 {
     for (int32_t i = 0; i < subscribers->count; i++) {

@@ -15,6 +15,8 @@
 int64_t rsti_readers_read(const rsti_subscribers_t *subscribers);
 /* The largest mean size of a message. 0: none of them tells it. */
 int64_t rsti_readers_message_bytes(const rsti_subscribers_t *subscribers);
+/* Whether each of them was given a message, which it may not have consumed yet. */
+bool rsti_readers_have_read(const rsti_subscribers_t *subscribers);
 /* Whether one of them reads on behind messages that wait in a queue of its program: these are not
  * consumed, and still no sign that it is slow. */
 bool rsti_readers_set_aside(const rsti_subscribers_t *subscribers);

@@ -44,7 +44,10 @@ TEST(told_demand)
     rst_subscription_tell_demand(subscription, 5);
     CHECK_EQ(told->requested, 11);
     CHECK_EQ(told->remaining, 5);
-    CHECK_EQ(told->magic, 0); /* the law of the driver goes by the window, not by this demand */
+    /* The law of the driver goes by the window, not by this demand. */
+    CHECK_EQ(told->demand, INT64_MAX);
+    CHECK_EQ(told->mean_bytes, 0);
+    CHECK_EQ(told->has_read, 1);
     end();
 }
 

@@ -234,6 +234,7 @@ static bool do_reader(lab_t *lab, const char *word)
         facts.turn_ns = whole();
         facts.may_fill = whole() != 0;
         facts.is_blocked = whole() != 0;
+        facts.has_read = whole() != 0;
         const int64_t window = rsti_reader_window_update(&lab->reader, &facts);
         printf("%" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 "\n", window, lab->reader.turn,
             rsti_reader_window_wake_position(&lab->reader),

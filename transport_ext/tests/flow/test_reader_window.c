@@ -139,6 +139,25 @@ TEST(a_reader_that_took_nothing_yet_gets_all_after_a_moment)
     CHECK_EQ(run_without_taking(&hop, &now_ns, 3 * MS), W);
 }
 
+/* What it was given counts as taken when it asks for more. */
+TEST(a_reader_at_work_on_its_first_item_has_not_stopped_soon)
+{
+    rsti_reader_window_t law;
+    rsti_reader_window_init(&law);
+    rsti_reader_window_facts_t facts = {.window = W,
+        .stopped = W,
+        .largest = ITEM,
+        .first = 1408,
+        .produced = 1408,
+        .has_read = true};
+    CHECK_EQ(rsti_reader_window_update(&law, &facts), 1408);
+    for (; facts.now_ns < 999 * MS; facts.now_ns += MS) {
+        CHECK_EQ(rsti_reader_window_update(&law, &facts), 1408);
+    }
+    facts.now_ns += 260 * MS;
+    CHECK_EQ(rsti_reader_window_update(&law, &facts), 2 * 1408);
+}
+
 /* Each stop gives twice as much as the one before. */
 TEST(a_reader_that_stops_for_longer_than_usual_gets_more_and_more)
 {
@@ -298,6 +317,7 @@ TEST(any_numbers_give_a_window_within_the_configured_one)
 CHECK_MAIN(RUN(a_reader_gets_this_taking_and_the_next_one),
     RUN(a_reader_of_one_s_own_gets_all_until_it_takes_and_when_it_has_stopped),
     RUN(a_reader_that_took_nothing_yet_gets_all_after_a_moment),
+    RUN(a_reader_at_work_on_its_first_item_has_not_stopped_soon),
     RUN(a_reader_that_stops_for_longer_than_usual_gets_more_and_more),
     RUN(a_window_with_room_stays_as_it_is),
     RUN(a_reader_that_always_keeps_up_has_all_and_is_seldom_looked_at),
