@@ -56,6 +56,9 @@ class Loop:
 
     def __init__(self, rng):
         self.loop = asyncio.new_event_loop()
+        # asyncio logs what nobody awaited with its traceback, and CPython 3.11 parses its lines. An
+        # interrupt in there leaves a wrong count of the parser's depth: SystemError ever after.
+        self.loop.set_exception_handler(lambda *_: None)
         self.interrupts = 0
         self.was_cancelled = False
         self._rng = rng
