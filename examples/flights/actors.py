@@ -48,6 +48,7 @@ class FlightActor:
         index: int,
         term_length: int,
         cost_per_row_s: float,
+        window: str | None,
         results: rstream.ray.StreamHandle,
     ) -> None:
         self.index = index
@@ -63,6 +64,7 @@ class FlightActor:
             codec="arrow",
             host="127.0.0.1",
             term_length=term_length,
+            rcv_wnd=window,
         )
         self.results = results.publisher()
         self.lock = threading.Lock()  # the pipeline and the reporter share the publisher

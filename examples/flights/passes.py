@@ -114,7 +114,9 @@ def run_pass(stage: Stage, plan: Plan) -> Outcome:
         results = rstream.ray.reader("flights-results", host="127.0.0.1")
         stack.callback(results.close)
         cost_s = 0.0 if plan.delivery == "committed" else stage.cost_s
-        actors = _start_actors(stage, cost_s, results.handle)
+        # A window that follows its reader would do the work of the law.
+        window = "128k" if plan is WINDOW else None
+        actors = _start_actors(stage, cost_s, window, results.handle)
         stack.callback(lambda: [stage.ray.kill(actor) for actor in actors])
         handles = stage.ray.get([actor.handle.remote() for actor in actors])
         monitor = Monitor(stage.driver_dir, [handle.stream_id for handle in handles])
@@ -142,7 +144,7 @@ def run_pass(stage: Stage, plan: Plan) -> Outcome:
     return Outcome(plan, monitor, counts, progress, begin, end, last)
 
 
-def _start_actors(stage: Stage, cost_s: float, results: Any) -> list[Any]:
+def _start_actors(stage: Stage, cost_s: float, window: str | None, results: Any) -> list[Any]:
     """Start the actors; one gets the environment of another host, with a driver of its own."""
     from examples.flights.actors import FlightActor
 
@@ -151,7 +153,7 @@ def _start_actors(stage: Stage, cost_s: float, results: Any) -> list[Any]:
     remote = stage.ray.remote(num_cpus=0)(FlightActor)
     actors = [
         remote.options(runtime_env={"env_vars": far if index == FAR else here}).remote(
-            index, TERM_LENGTH, cost_s, results
+            index, TERM_LENGTH, cost_s, window, results
         )
         for index in range(ACTORS)
     ]
