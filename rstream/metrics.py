@@ -273,7 +273,9 @@ def _held_by(driver_dir: str, state: PublicationState) -> dict[str, Any]:
         return {"is_ended": True, "held_by": None}
     if held_by in (HeldBy.RATE, HeldBy.PATH) and _is_idle(state):
         return {}
-    is_full = state.position >= state.limit or (held_by is HeldBy.WINDOW and _is_short(state))
+    is_full = state.position >= state.limit or (
+        held_by is HeldBy.WINDOW and _fills_short_window(state)
+    )
     if held_by is HeldBy.WINDOW and is_full and (reader := state.slowest) is not None:
         held_by = HeldBy.PATH if reader.waits_for_path(state.sent) else held_by
     if held_by in (HeldBy.WINDOW, HeldBy.DEMAND, HeldBy.STORAGE) and not is_full:
@@ -289,8 +291,8 @@ def _left(driver_dir: str, state: PublicationState) -> dict[str, Any]:
     return dict(zip(names, last_reader(driver_dir, state.registration_id), strict=True))
 
 
-def _is_short(state: PublicationState) -> bool:
-    """Whether the window is short, and half full.
+def _fills_short_window(state: PublicationState) -> bool:
+    """Whether the window is short, and at least half full.
 
     Before a reader of few items it is two of its takings (flow/reader_window.h): the publisher
     waits for most of the time, and has room for a moment after each taking.

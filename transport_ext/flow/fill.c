@@ -128,7 +128,8 @@ static double going_on(const rsti_fill_t *fill)
     return 1.0 - rsti_clamp_double(waited_ns / (stall_ns(fill) - fill->gap_ns), 0.0, 1.0);
 }
 
-bool rsti_fill_has_stopped(const rsti_fill_t *fill)
+/* Nothing was taken for the time after which a stopped reader's window may be filled. */
+static bool has_stopped(const rsti_fill_t *fill)
 {
     return fill->is_stalled && fill->now_ns - fill->moved_ns >= RELEASE_NS;
 }
@@ -138,9 +139,8 @@ static double allowed_at(const rsti_fill_t *fill, double drain)
     const int64_t set_point = rsti_fill_set_point(fill, drain, fill->buffer_bytes);
     const double tau_ns = (double)rsti_max_i64(TAU_LEAST_NS, TAU_ROUND_TRIPS * fill->rtt_ns);
     const double correction = (double)(set_point - fill->standing) / tau_ns * 1e9;
-    const double least = rsti_fill_has_stopped(fill)
-        ? (double)fill->window_bytes / (double)RELEASE_NS * 1e9
-        : 0.0;
+    const double least = has_stopped(fill) ? (double)fill->window_bytes / (double)RELEASE_NS * 1e9
+                                           : 0.0;
     return rsti_clamp_double(drain * going_on(fill) + correction, least, RSTI_RATE_MAX);
 }
 

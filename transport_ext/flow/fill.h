@@ -124,9 +124,6 @@ void rsti_fill_on_sent(rsti_fill_t *fill);
 /* Another receiver of the group has asked for no more than this one would; it counts as told. */
 void rsti_fill_on_heard(rsti_fill_t *fill);
 
-/* Nothing was taken for the time after which a stopped reader's window may be filled. */
-bool rsti_fill_has_stopped(const rsti_fill_t *fill);
-
 /* When a report may become due even if nothing arrives and nothing is taken. */
 int64_t rsti_fill_due_ns(const rsti_fill_t *fill);
 
