@@ -182,7 +182,8 @@ async def test_a_budget_holds_a_publisher_and_is_reported(tmp_path):
     with (
         Driver(dir=str(tmp_path / "here"), config=DriverConfig(threading="shared")) as writes,
         Driver(dir=str(tmp_path / "there"), config=there) as reads,
-        stream.subscriber("held", bytes, channel=channel, dir=reads.dir) as sub,
+        # A window that followed the reader would at first be less than the budget.
+        stream.subscriber("held", bytes, channel=channel, dir=reads.dir, rcv_wnd="128k") as sub,
     ):
         async with aio.publisher("held", bytes, channel=channel, dir=writes.dir, linger_s=0) as pub:
             await pub.send(payload, timeout_s=LONG_S)

@@ -211,4 +211,4 @@ def test_the_start_of_an_actor_does_not_count_as_its_silence(
         answer_of(actor, actor.fail.remote(), 60)
     ray_session.kill(actor)
     with pytest.raises(ray_session.exceptions.RayActorError):
-        answer_of(actor, actor.answer.remote(0), 60)
+        answer_of(actor, actor.answer.remote(60), 90)  # the kill takes a moment
