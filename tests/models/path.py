@@ -15,7 +15,8 @@ NEVER = (1 << 63) - 1
 #: Of the receiver, and of what the sender remembers.
 PERIOD_NS = (NS_PER_MS // 4, 20 * NS_PER_MS)
 SILENCE_NS, SILENT_ROUND_TRIPS = 20 * NS_PER_MS, 3
-MARKS, PAUSE_NS = 128, NS_PER_MS // 2
+MARKS, PAUSES = 128, 8
+PAUSE_NS = (NS_PER_MS // 50, NS_PER_MS // 2)
 MEMORY_NS = 10 * NS_PER_S
 #: Of the law.
 REFERENCE = 12.5e6
@@ -79,11 +80,12 @@ class Track:
         received = None if self.is_first else self.item.received
         self.marks.append(Mark(self.position, sent_ns, self.sent, received, self.item.clock))
 
-    def on_sent(self, position: int, amount: int, most: int, now: int) -> None:
+    def on_sent(self, position: int, amount: int, most: int, least: int, now: int) -> None:
         self.now = later(self.now, now)
         if self.under_way() == 0:
             self.heard = self.now
-        is_resend, is_pause = position <= self.position, self.now - self.sent_ns >= PAUSE_NS
+        pause = max(PAUSE_NS[0], min(least // PAUSES, PAUSE_NS[1]))
+        is_resend, is_pause = position <= self.position, self.now - self.sent_ns >= pause
         if (is_pause or is_resend != self.was_resend) and self.marks[-1].sent < self.sent:
             self.mark(self.sent_ns)
         if is_pause:
@@ -296,7 +298,7 @@ class Path:
     # Events.
 
     def on_sent(self, position: int, amount: int, now: int) -> None:
-        self.track.on_sent(position, amount, self.limit(now), now)
+        self.track.on_sent(position, amount, self.limit(now), to_ns(self.least * 1e9), now)
         self.round.is_held |= self.track.under_way() + self.datagram >= self.window
 
     def on_item(self, item: Item, now: int) -> bool:

@@ -157,7 +157,13 @@ int64_t rsti_path_run(const rsti_path_t *path)
 
 void rsti_path_on_sent(rsti_path_t *path, int64_t position, int64_t bytes, int64_t now_ns)
 {
-    rsti_path_track_on_sent(&path->track, position, bytes, rsti_path_limit(path, now_ns), now_ns);
+    const rsti_path_sent_t sent = {
+        .position = position,
+        .bytes = bytes,
+        .most = rsti_path_limit(path, now_ns),
+        .least_ns = nanoseconds(path->least_s),
+    };
+    rsti_path_track_on_sent(&path->track, &sent, now_ns);
     path->round.is_held = path->round.is_held
         || (double)rsti_path_under_way(&path->track) + path->datagram >= path->window;
 }

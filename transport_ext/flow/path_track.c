@@ -8,7 +8,7 @@
 #include "util/error.h"
 
 #define MARKS_UNDER_WAY 4 /* RSTI_PATH_MARKS over it: the most that may be under way */
-#define PAUSE_NS INT64_C(500000)
+#define PAUSES_IN_ROUND_TRIP 8
 #define SILENT_ROUND_TRIPS 3
 #define UNKNOWN INT64_C(-1) /* received of a mark before the first item */
 
@@ -57,15 +57,16 @@ static void set_mark(rsti_path_track_t *track, int64_t sent_ns)
         .has_moved = is_full};
 }
 
-void rsti_path_track_on_sent(rsti_path_track_t *track, int64_t position, int64_t bytes,
-    int64_t most, int64_t now_ns)
+void rsti_path_track_on_sent(rsti_path_track_t *track, const rsti_path_sent_t *sent, int64_t now_ns)
 {
+    const int64_t pause_ns = rsti_clamp_i64(sent->least_ns / PAUSES_IN_ROUND_TRIP,
+        RSTI_PATH_PAUSE_LEAST_NS, RSTI_PATH_PAUSE_MOST_NS);
     track->now_ns = rsti_later_ns(track->now_ns, now_ns);
     if (rsti_path_under_way(track) == 0) {
         track->heard_ns = track->now_ns;
     }
-    const bool is_resend = position <= track->position;
-    const bool is_after_pause = track->now_ns - track->sent_ns >= PAUSE_NS;
+    const bool is_resend = sent->position <= track->position;
+    const bool is_after_pause = track->now_ns - track->sent_ns >= pause_ns;
     if ((is_after_pause || is_resend != track->was_resend)
         && mark_at(track, track->tail - 1)->sent_bytes < track->sent_bytes) {
         set_mark(track, track->sent_ns);
@@ -75,12 +76,13 @@ void rsti_path_track_on_sent(rsti_path_track_t *track, int64_t position, int64_t
     }
     track->was_resend = is_resend;
     track->sent_bytes = rsti_min_i64(rsti_saturating_add_i64(track->sent_bytes,
-                                         rsti_max_i64(bytes, 0)),
+                                         rsti_max_i64(sent->bytes, 0)),
         RSTI_COUNT_MAX);
-    track->position = rsti_max_i64(track->position, position);
-    track->resent_to = is_resend ? rsti_max_i64(track->resent_to, position) : track->resent_to;
+    track->position = rsti_max_i64(track->position, sent->position);
+    track->resent_to = is_resend ? rsti_max_i64(track->resent_to, sent->position)
+                                 : track->resent_to;
     track->sent_ns = track->now_ns;
-    const int64_t step = most / (RSTI_PATH_MARKS / MARKS_UNDER_WAY);
+    const int64_t step = sent->most / (RSTI_PATH_MARKS / MARKS_UNDER_WAY);
     if (track->sent_bytes - mark_at(track, track->tail - 1)->sent_bytes >= step) {
         set_mark(track, track->now_ns);
     }

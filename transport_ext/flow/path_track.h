@@ -16,8 +16,13 @@
  *
  * Marks are kept in a ring, allocated once. A mark is set for each run, but at most
  * RSTI_PATH_MARKS / 4 in what may be under way; between two marks the time is interpolated. A pause
- * ends with a mark, and so does a row of resends or of new data. A full ring keeps its first marks,
- * and the last one moves: what was sent between the two last ones gives no round trip.
+ * begins and ends with a mark, and so does a row of resends or of new data: interpolated over a
+ * pause, a round trip may be too short by all of it, and the least one is kept for 10 s. A pause is
+ *
+ *     no sending for clamp(least RTT / 8, RSTI_PATH_PAUSE_LEAST_NS, RSTI_PATH_PAUSE_MOST_NS)
+ *
+ * A full ring keeps its first marks, and the last one moves: what was sent between the two last
+ * ones gives no round trip.
  *
  * When the end of the data was lost, resends move highest. Which of the sendings arrived is unknown
  * then, so it counts as a resend: what was received has left the network, and no more.
@@ -34,6 +39,8 @@
 
 #define RSTI_PATH_MARKS 512 /* a power of two; 24 KiB */
 #define RSTI_PATH_SILENCE_NS INT64_C(20000000)
+#define RSTI_PATH_PAUSE_LEAST_NS INT64_C(20000)
+#define RSTI_PATH_PAUSE_MOST_NS INT64_C(500000)
 #define RSTI_PATH_RTT_MAX_NS INT64_C(10000000000)
 #define RSTI_PATH_BANDWIDTH_MAX INT64_C(1000000000000)
 
@@ -76,10 +83,14 @@ typedef struct rsti_path_sample_t {
 int rsti_path_track_init(rsti_path_track_t *track, int64_t position, int64_t now_ns);
 void rsti_path_track_fini(rsti_path_track_t *track);
 
-/* bytes were sent, and new data now ends at position; a resend leaves that where it was. most: what
- * may be under way. */
-void rsti_path_track_on_sent(rsti_path_track_t *track, int64_t position, int64_t bytes,
-    int64_t most, int64_t now_ns);
+typedef struct rsti_path_sent_t {
+    int64_t position; /* new data now ends there; a resend leaves that where it was */
+    int64_t bytes;
+    int64_t most;     /* bytes that may be under way */
+    int64_t least_ns; /* round trip; 0: unknown */
+} rsti_path_sent_t;
+void rsti_path_track_on_sent(rsti_path_track_t *track, const rsti_path_sent_t *sent,
+    int64_t now_ns);
 /* False: old or refused, and nothing changes but the count. */
 bool rsti_path_track_on_item(rsti_path_track_t *track, const rsti_path_item_t *told, int64_t now_ns,
     rsti_path_sample_t *sample);
