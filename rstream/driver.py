@@ -82,6 +82,13 @@ _LOSER_S: Final = 1.0
 _RAISE_LIMITS: Final = (
     'for limit in n f t v; do ulimit -S -$limit "$(ulimit -H -$limit)" || :; done 2>/dev/null; '
 )
+#: A lower priority, such as that of Ray's workers, becomes the usual one where the system lets it.
+_RAISE_PRIORITY: Final = (
+    '{ own=; n=$(nice) && [ "$n" -gt 0 ] && [ "$(nice -n -$n nice)" = 0 ] && own="nice -n -$n"; } '
+    "2>/dev/null; "
+)
+#: Runs the arguments, and prints their process id.
+_RUN: Final = '$own "$@" >&2 & echo $!'
 #: One of these stands in the text of a driver that found the directory in use.
 _IN_USE: Final = ("has directory", "made and removed again")
 
@@ -254,7 +261,7 @@ def _spawn(arguments: list[str], write_fd: int, log: str | os.PathLike[str] | No
             name: value for name, value in os.environ.items() if name.startswith("RSTREAM_")
         }
         shell = subprocess.run(
-            ["/bin/sh", "-c", _RAISE_LIMITS + '"$@" >&2 & echo $!', "sh", *arguments],
+            ["/bin/sh", "-c", _RAISE_LIMITS + _RAISE_PRIORITY + _RUN, "sh", *arguments],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=output,

@@ -207,7 +207,7 @@ def test_aeron_variables_do_not_reach_the_shared_driver(driver_dir: str) -> None
 
 def test_shared_driver_does_not_depend_on_its_first_user(driver_dir: str) -> None:
     code = (
-        "import resource, sys, rstream;"
+        "import os, resource, sys, rstream; os.nice(5);"
         "hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1];"
         "resource.setrlimit(resource.RLIMIT_NOFILE, (200, hard));"
         "rstream.driver.ensure_driver(sys.argv[1], timeout_s=30); print(hard)"
@@ -230,6 +230,8 @@ def test_shared_driver_does_not_depend_on_its_first_user(driver_dir: str) -> Non
         assert files == [[done.stdout.strip()] * 2]
         assert b"swordfish" not in Path(f"/proc/{pid}/environ").read_bytes()
         assert os.readlink(f"/proc/{pid}/cwd") == "/"
+        may_raise = os.geteuid() == 0
+        assert os.getpriority(os.PRIO_PROCESS, pid) == (0 if may_raise else 5)
     finally:
         os.kill(pid, signal.SIGTERM)
 
