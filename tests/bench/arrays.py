@@ -156,7 +156,9 @@ def main() -> None:
         return
     parser = argparse.ArgumentParser(prog="python -m tests.bench.arrays", description=__doc__)
     parser.add_argument("--mib", type=int, nargs="+", default=[1, 64])
-    parser.add_argument("--readers", type=int, nargs="+", default=[1, 8])
+    parser.add_argument(
+        "--readers", type=int, nargs="+", help="1 and 8; by UDP, where a channel has one reader, 1"
+    )
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS))
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument(
@@ -168,7 +170,11 @@ def main() -> None:
         help="what is sent; given both they alternate",
     )  # fmt: skip
     parser.add_argument("--medium", choices=("ipc", "udp"), default="ipc")
-    measure(parser.parse_args())
+    arguments = parser.parse_args()
+    arguments.readers = arguments.readers or ([1, 8] if arguments.medium == "ipc" else [1])
+    if arguments.medium == "udp" and max(arguments.readers) > 1:
+        parser.error("--readers: a unicast channel has one reader; give --medium ipc for more")
+    measure(arguments)
 
 
 if __name__ == "__main__":

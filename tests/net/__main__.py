@@ -110,7 +110,9 @@ def write_page(options: argparse.Namespace) -> None:
     if not results or not options.tracks.exists():
         print(f"net: no page: {options.results} or {options.tracks} is missing")
         return
-    options.page.write_text(page.text(cells.table(), results))
+    files = [options.results.with_name(name) for name, _, _ in page.BESIDE]
+    beside = {path.name: path.read_text() for path in files if path.exists()}
+    options.page.write_text(page.text(cells.table(), results, beside))
     picture.draw(options.page.with_name(page.PICTURE), json.loads(options.tracks.read_text()))
     print(f"net: {options.page}")
 

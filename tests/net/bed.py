@@ -22,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -116,13 +117,32 @@ def _must(*command: str) -> None:
         raise OSError(wrong)
 
 
+def _add_namespace(name: str) -> None:
+    _must("ip", "netns", "add", name)
+    _must("ip", "-n", name, "link", "set", "lo", "up")
+    for setting in SETTINGS:  # a kernel may have no IPv6
+        _run("ip", "netns", "exec", name, "sysctl", "-q", "-w", setting)
+
+
+def join_by_veth(addresses: Mapping[str, str]) -> None:
+    """Make two namespaces of these names that a veth pair joins, whose ends have the addresses."""
+    for name in addresses:
+        _add_namespace(name)
+    left, right = addresses
+    pair = ("type", "veth", "peer", "name", DEVICE, "netns", right)
+    _must("ip", "-n", left, "link", "add", DEVICE, *pair)
+    for name, address in addresses.items():
+        _must("ip", "-n", name, "addr", "add", f"{address}/24", "dev", DEVICE)
+        _must("ip", "-n", name, "link", "set", DEVICE, "up")
+
+
 def sweep() -> None:
     """Remove what runs have left whose process was killed."""
     listed = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=False)
     names = [line.split()[0] for line in listed.stdout.splitlines() if line.strip()]
     for name in names:
         if _is_orphan(name):
-            _remove_namespace(name)
+            remove_namespace(name)
     for path in SHARED_MEMORY.glob(f"{PREFIX}-*"):
         if _is_orphan(path.name):
             shutil.rmtree(path, ignore_errors=True)
@@ -141,7 +161,7 @@ def _pids(namespace: str) -> list[int]:
     return [int(pid) for pid in told.stdout.split()]
 
 
-def _remove_namespace(name: str) -> None:
+def remove_namespace(name: str) -> None:
     """End what runs in it, and remove it."""
     deadline_s = time.monotonic() + END_S
     while (pids := _pids(name)) and time.monotonic() < deadline_s:
@@ -187,10 +207,7 @@ class Bed:
     def _build(self) -> None:
         self._folder.mkdir()
         for name in self._names:
-            _must("ip", "netns", "add", name)
-            _must("ip", "-n", name, "link", "set", "lo", "up")
-            for setting in SETTINGS:  # a kernel may have no IPv6
-                _run("ip", "netns", "exec", name, "sysctl", "-q", "-w", setting)
+            _add_namespace(name)
         command = [
             *(str(self._program), "--left", ",".join(self._names[: self._left])),
             *("--right", ",".join(self._names[self._left :])),
@@ -288,5 +305,5 @@ class Bed:
         self._started.clear()
         self._end_link()
         for name in self._names:
-            _remove_namespace(name)
+            remove_namespace(name)
         shutil.rmtree(self._folder, ignore_errors=True)

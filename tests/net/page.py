@@ -175,8 +175,32 @@ def times(results: Mapping[str, Runs]) -> str:
     return f"{count} run{'s' if most > 1 else ''}"
 
 
-def text(table: Sequence[Cell], results: Mapping[str, Runs]) -> str:
-    """The whole page."""
+#: File beside the results, title, what to know: tables that other commands have written.
+BESIDE = (
+    (
+        "ray_nodes.md",
+        "Between two Ray nodes",
+        "Two nodes in namespaces that a veth pair joins, tbf with a burst of 2 ms as the "
+        "bottleneck, no delay of its own, arrays of 1 MB; dropped from the fifth second on, in "
+        "brackets before. 64 MB arrays: without a bottleneck (`python -m tests.net.ray_nodes`).",
+    ),
+    (
+        "arrays.md",
+        "Arrays without a bottleneck",
+        "A veth pair with its offloads, two cores for all processes of both ends. TCP hands on "
+        "segments of 64 kB, raw UDP sends 64 kB a call (`python -m tests.net.arrays`).",
+    ),
+)
+
+
+def text(table: Sequence[Cell], results: Mapping[str, Runs], beside: Mapping[str, str]) -> str:
+    """The whole page.
+
+    Args:
+        table: all cells.
+        results: of those that have run.
+        beside: the tables that other commands have written, by the name of their file.
+    """
     lines = [
         HEAD.format(
             picture=PICTURE,
@@ -203,6 +227,9 @@ def text(table: Sequence[Cell], results: Mapping[str, Runs]) -> str:
         ]
         if cells:
             lines += [f"## {title}\n", *([f"{note}\n"] if note else []), *part(cells), ""]
+    for name, title, note in BESIDE:
+        if name in beside:
+            lines += [f"## {title}\n", f"{wrapped(note)}\n", beside[name].strip(), ""]
     found = checks(table, results)
     missed = sum(not check.holds for check in found)
     lines.append(f"## Verdict: {missed} of {len(found)} limits missed\n")

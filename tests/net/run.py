@@ -122,7 +122,7 @@ class Run:
         return max(0, missing) / max(outcome.sent, 1)
 
 
-def _line(process: subprocess.Popen[str]) -> str:
+def line_of(process: subprocess.Popen[str]) -> str:
     assert process.stdout is not None
     line = process.stdout.readline().strip()
     if not line:
@@ -130,13 +130,13 @@ def _line(process: subprocess.Popen[str]) -> str:
     return line
 
 
-def _write(process: subprocess.Popen[str], text: str) -> None:
+def write_to(process: subprocess.Popen[str], text: str) -> None:
     assert process.stdin is not None
     process.stdin.write(text)
     process.stdin.flush()
 
 
-def _end(process: subprocess.Popen[str]) -> dict[str, Any]:
+def end_of(process: subprocess.Popen[str]) -> dict[str, Any]:
     """What an end tells when its standard input ends."""
     output, _ = process.communicate(timeout=60)
     if not output:
@@ -156,10 +156,10 @@ def _end_all(
     Readers of rstream end first, for they would call it an error that their publisher dies; those
     of datagrams end when all have come.
     """
-    told = {n: _end(readers[n]) for n, flow in enumerate(flows) if flow.kind in OURS}
-    sent = [_end(sender)["messages"] for sender in senders]
+    told = {n: end_of(readers[n]) for n, flow in enumerate(flows) if flow.kind in OURS}
+    sent = [end_of(sender)["messages"] for sender in senders]
     time.sleep(settle_s)
-    told |= {n: _end(reader) for n, reader in enumerate(readers) if n not in told}
+    told |= {n: end_of(reader) for n, reader in enumerate(readers) if n not in told}
     return [told[n] for n in range(len(flows))], sent
 
 
@@ -195,10 +195,10 @@ def _start(bed: Bed, flows: Sequence[Flow]) -> tuple[list[Any], list[Any]]:
             return bed.start(host, "tests.net.flow", task, driver=driver)
 
         readers.append(start(bed.right(flow.right), "read"))
-        _line(readers[-1])
+        line_of(readers[-1])
         senders.append(start(bed.left(flow.left), "send"))
     for sender in senders:
-        _line(sender)
+        line_of(sender)
     return readers, senders
 
 
@@ -209,10 +209,10 @@ def _run(bed: Bed, flows: Sequence[Flow], seconds: float) -> Run:
     for at_s, rate_mbit in link.steps:
         bed.step(began_ns + round(at_s * 1e9), rate_mbit)
     for flow, sender in sorted(zip(flows, senders, strict=True), key=lambda one: one[0].start_s):
-        _sleep_until(began_ns + round(flow.start_s * 1e9))
-        _write(sender, "go\n")
+        sleep_until(began_ns + round(flow.start_s * 1e9))
+        write_to(sender, "go\n")
     ended_ns = began_ns + round(seconds * 1e9)
-    _sleep_until(ended_ns)
+    sleep_until(ended_ns)
     told, sent = _end_all(flows, readers, senders, SETTLE_S + link.rtt_ms / 1000)
     report = bed.finish()
     outcomes = tuple(
@@ -225,5 +225,5 @@ def _run(bed: Bed, flows: Sequence[Flow], seconds: float) -> Run:
     return Run(link, began_ns, ended_ns, outcomes, report)
 
 
-def _sleep_until(at_ns: int) -> None:
+def sleep_until(at_ns: int) -> None:
     time.sleep(max(0.0, (at_ns - time.monotonic_ns()) / 1e9))

@@ -94,10 +94,12 @@ def test_without_results_nothing_is_judged() -> None:
 def test_the_page_has_every_cell() -> None:
     results = good()
     results[TABLE[0].name]["control"][0]["bed_loss"] = 0.01
-    written = page.text(TABLE, results)
+    written = page.text(TABLE, results, {"arrays.md": "| a table |\n"})
     rows = [line for line in written.splitlines() if line[:3] in ("| 1", "| 2", "| 3", "| 4")]
     assert len(rows) == len(TABLE) + 2 * 2  # a changing link has a row for each flow
     assert written.count("1.0: virtual time decides") == 1
+    assert "## Arrays without a bottleneck" in written
+    assert "| a table |" in written
     assert "median of 3 runs" in written
     assert "## Verdict: 0 of" in written
     assert max(len(line) for line in written.splitlines() if not line.startswith("|")) <= 100
@@ -105,7 +107,7 @@ def test_the_page_has_every_cell() -> None:
 
 def test_a_page_of_some_cells_can_be_written() -> None:
     some = {cell.name: good_runs(cell) for cell in TABLE[7:9]}
-    written = page.text(TABLE, some)
+    written = page.text(TABLE, some, {})
     assert "## Beside TCP" not in written
     assert f"2 of {len(TABLE)} cells have results." in written
 
