@@ -10,7 +10,7 @@ RUN = MPLCONFIGDIR="$(CURDIR)/build/matplotlib" PYTEST_DEBUG_TEMPROOT="$(CURDIR)
   JAVA_HOME="$$([ -x build/java/bin/java ] && echo "$(CURDIR)/build/java" || echo "$$JAVA_HOME")"
 
 SECONDS ?= 60
-# Seconds of fuzz for each of the twelve targets of check-ci.
+# Seconds of fuzz for each of the thirteen targets of check-ci.
 FUZZ_SECONDS ?= 4
 
 .PHONY: demo test check-ci check-all lint format docs wheel bench prove sanitize fuzz sim sim-build

@@ -20,6 +20,7 @@ FLOORS = {
     "concurrent": 1,
     "protocol": 1,
     "channel": 1,
+    "seal": 2,
     "logbuffer": 2,
     "flow": 3,
     "loss": 3,

@@ -45,6 +45,7 @@ typedef struct rsti_socket_params_t {
     bool has_arrival_times; /* the system notes when each datagram arrives */
     bool use_segmentation; /* let the kernel cut runs of equal datagrams, when connected */
     bool use_coalescing; /* receive runs of equal datagrams at once; not with has_arrival_times */
+    const struct rsti_keyring_t *keys; /* media/sealing.h; NULL: plain */
 } rsti_socket_params_t;
 
 typedef struct rsti_socket_t rsti_socket_t; /* opaque to callers */

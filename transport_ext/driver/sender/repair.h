@@ -1,5 +1,5 @@
-/* repair.h: when all receivers are rstream, the sender knows their round-trip times. It then answers
- * a repeated NAK again after one round trip (docs/reference/wire.md, "Repair"). */
+/* repair.h: when all receivers are rstream, the sender knows their round-trip times. It then
+ * answers a repeated NAK again after one round trip (docs/reference/wire.md, "Repair"). */
 #ifndef RSTI_DRIVER_SENDER_REPAIR_H
 #define RSTI_DRIVER_SENDER_REPAIR_H
 

@@ -248,6 +248,5 @@ CHECK_MAIN(RUN(an_endpoint_stays_until_the_last_words_of_its_agent_are_read),
     RUN(a_tag_waits_for_the_closing_socket_that_has_it),
     RUN(a_publication_with_another_buffer_waits_for_the_closing_socket),
     RUN(a_closing_endpoint_gets_no_command_about_its_destinations),
-    RUN(commands_do_not_wait_long_for_room),
-    RUN(a_publication_that_lingers_for_a_spy_sleeps),
+    RUN(commands_do_not_wait_long_for_room), RUN(a_publication_that_lingers_for_a_spy_sleeps),
     RUN(readers_beyond_the_last_destination_are_one_error))
