@@ -155,7 +155,8 @@ def test_failed_task_sends_its_rows_again_under_another_attempt(
             offerTimeout="2",
             delivery="eager",
         )
-        time.sleep(5)
+        assert reader.has_any.wait(60)
+        time.sleep(5)  # more than offerTimeout; how long Spark needs to begin does not count
         gate.set()
         query.awaitTermination()
         reader.end.finish()
@@ -168,9 +169,11 @@ def test_failed_task_sends_its_rows_again_under_another_attempt(
 class _Gated(Collector):
     def __init__(self, name: str, directory: str, gate: threading.Event) -> None:
         self.gate = gate
+        self.has_any = threading.Event()
         super().__init__(name, directory)
 
     def _add(self, batch: Any) -> None:
+        self.has_any.set()
         self.gate.wait(60)
         super()._add(batch)
 
