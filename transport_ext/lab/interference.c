@@ -15,7 +15,7 @@
 
 typedef struct items_t {
     bool has_fill, is_clear;
-    int64_t allowed, rtt_ns;
+    int64_t allowed, rtt_ns, arrival_rate;
 } items_t;
 
 static bool is_within(int64_t now_ns, double from_ns, double to_ns)
@@ -53,6 +53,8 @@ static void on_item(void *arg, uint8_t type, const uint8_t *value, uint8_t lengt
     items_t *items = arg;
     if (type == RSTI_SM_ITEM_ROUND_TRIP && length >= sizeof items->rtt_ns) {
         items->rtt_ns = rsti_get_i64(value);
+    } else if (type == RSTI_SM_ITEM_ARRIVAL_RATE && length >= sizeof items->arrival_rate) {
+        items->arrival_rate = rsti_get_i64(value);
     } else if (type == RSTI_SM_ITEM_FILL && length >= RSTI_SM_FILL_LENGTH) {
         rsti_sm_fill_t fill;
         rsti_sm_fill_decode(&fill, value);
@@ -111,6 +113,7 @@ static bool on_passing(void *arg, const rsti_lab_passing_t *passing)
     (void)rsti_sm_items_read(passing->data + RSTI_SM_ITEMS_OFFSET,
         (size_t)status.frame.frame_length - RSTI_SM_ITEMS_OFFSET, on_item, &items);
     heard->rtt_ns = items.rtt_ns;
+    heard->arrival_rate = items.arrival_rate;
     if (!items.has_fill) {
         return true;
     }
@@ -153,6 +156,8 @@ static size_t encode(const rsti_lab_overheard_t *heard, const rsti_sm_t *status,
     rsti_sm_items_begin(&writer, frame + RSTI_SM_ITEMS_OFFSET, RSTI_SM_ITEMS_MAX);
     (void)rsti_sm_items_add(&writer, RSTI_SM_ITEM_TAG_PRESENT, &has_tag, sizeof has_tag);
     (void)rsti_sm_items_add(&writer, RSTI_SM_ITEM_ROUND_TRIP, &heard->rtt_ns, sizeof(int64_t));
+    (void)rsti_sm_items_add(&writer, RSTI_SM_ITEM_ARRIVAL_RATE, &heard->arrival_rate,
+        sizeof(int64_t));
     (void)rsti_sm_items_add(&writer, RSTI_SM_ITEM_FILL, value, sizeof value);
     const size_t length = RSTI_SM_ITEMS_OFFSET + rsti_sm_items_end(&writer);
     rsti_sm_t sm = *status;

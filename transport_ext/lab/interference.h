@@ -27,8 +27,8 @@
 typedef struct rsti_lab_overheard_t {
     bool is_known; /* a plain status message went by */
     struct sockaddr_storage source, target;
-    rsti_sm_t status; /* the newest plain one */
-    int64_t rtt_ns;   /* of the newest items */
+    rsti_sm_t status;             /* the newest plain one */
+    int64_t rtt_ns, arrival_rate; /* of the newest items */
     int64_t lie_due_ns;
 } rsti_lab_overheard_t;
 

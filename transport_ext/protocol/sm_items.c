@@ -76,6 +76,7 @@ static uint8_t value_length_min(uint8_t type)
     case RSTI_SM_ITEM_PATH:
         return RSTI_SM_PATH_LENGTH;
     case RSTI_SM_ITEM_ROUND_TRIP:
+    case RSTI_SM_ITEM_ARRIVAL_RATE:
         return sizeof(int64_t);
     default:
         return 0;
@@ -131,6 +132,9 @@ static void decode_item(void *arg, uint8_t type, const uint8_t *value, uint8_t l
     switch (type) {
     case RSTI_SM_ITEM_ROUND_TRIP:
         items->rtt_ns = rsti_get_i64(value);
+        break;
+    case RSTI_SM_ITEM_ARRIVAL_RATE:
+        items->arrival_rate = rsti_get_i64(value);
         break;
     case RSTI_SM_ITEM_FILL:
         rsti_sm_fill_decode(&items->fill, value);

@@ -27,7 +27,8 @@ enum {
     /* the budget of unacknowledged bytes, and the consumed position: sm_budget.h */
     RSTI_SM_ITEM_BUDGET = 4,
     RSTI_SM_ITEM_ROUND_TRIP = 5, /* i64 ns, the least of the recent ones */
-    RSTI_SM_ITEM_NOOP = 7, /* NOOPs received and answered: sm_noop.h. 6 was a pace */
+    RSTI_SM_ITEM_ARRIVAL_RATE = 6, /* i64 bytes per second, requested by the receiver; 0: any */
+    RSTI_SM_ITEM_NOOP = 7, /* NOOPs received and answered: sm_noop.h */
     RSTI_SM_ITEM_TARGET_DELAY = 8, /* i64 ns, from sender to receivers: L of flow/fill.h */
     /* 1 to RSTI_SM_WHY_MAX bytes of text: the error with which its last reader left. In a status
      * message with EOS, which goes before the plain one */
@@ -61,6 +62,7 @@ bool rsti_sm_items_read(const uint8_t *tail, size_t length,
 /* The items of one status message, decoded. A number that was not told is 0. */
 typedef struct rsti_sm_items_t {
     int64_t rtt_ns;
+    int64_t arrival_rate; /* bytes per second */
     int64_t target_ns;
     bool has_fill, has_demand, has_budget, has_noop, has_path;
     rsti_sm_fill_t fill;

@@ -215,6 +215,7 @@ int rsti_network_publication_create(rst_driver_t *driver, rsti_network_publicati
     rsti_bucket_init(&made->resend_bytes, driver->conductor->now_ns);
     rsti_bucket_set(&made->resend_bytes, RSTI_RESEND_BYTES_PER_S, facts->options->term_length, 0);
     made->tail_error_due_ns = driver->conductor->now_ns;
+    rsti_pacer_init(&made->pacer);
     rsti_send_rate_init(&made->send_rate, facts->options->mtu, driver->params.fill_detect_ns);
     made->send_rate.is_group = made->is_group;
     rsti_rate_counters_init(&made->send_rate.made);

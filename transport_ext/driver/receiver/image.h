@@ -17,6 +17,7 @@
 #include "driver/receiver/image_window.h"
 #include "driver/receiver/receive_endpoint.h"
 #include "flow/congestion.h"
+#include "flow/pace.h"
 #include "flow/reader_window.h"
 #include "flow/rtt.h"
 #include "flow/sm_repeat.h"
@@ -165,6 +166,7 @@ struct rsti_image_t {
     /* Atomic: all sources are rstream, so the receiver finds and repairs gaps. */
     int32_t is_repaired;
     rsti_repair_t repair;
+    rsti_arrival_t arrival;
     bool has_news; /* an additional status message is due */
     rsti_image_fill_t fill;
     rsti_image_demand_t demand;

@@ -7,6 +7,7 @@
 void rsti_image_repair_init(rsti_image_t *image, bool may_repair, int64_t delay_ns)
 {
     image->is_repaired = may_repair;
+    rsti_arrival_init(&image->arrival);
     rsti_repair_init(&image->repair, image->join_position, image->file.log.term_length, delay_ns);
 }
 
@@ -14,6 +15,9 @@ void rsti_image_repair_on_data(rsti_image_t *image, int64_t begin, int64_t end, 
 {
     if (rsti_load_relaxed_i32(&image->is_repaired)) {
         (void)rsti_repair_on_data(&image->repair, begin, end, now_ns);
+        if (image->rtt.smoothed_ns >= RSTI_PACE_RTT_MIN_NS) {
+            rsti_arrival_on_data(&image->arrival, end - begin, image->rtt.smoothed_ns, now_ns);
+        }
     }
 }
 

@@ -105,10 +105,13 @@ void rsti_image_send_items(rsti_receiver_t *receiver, rsti_image_t *image, const
     uint8_t frame[RSTI_SM_ITEMS_OFFSET + RSTI_SM_ITEMS_MAX];
     const uint8_t has_tag = endpoint->has_group_tag;
     const int64_t rtt_ns = image->rtt.least_ns;
+    const int64_t rate = rsti_arrival_wanted(&image->arrival, image->rtt.smoothed_ns,
+        image->rtt.least_ns);
     rsti_sm_items_writer_t writer;
     rsti_sm_items_begin(&writer, frame + RSTI_SM_ITEMS_OFFSET, RSTI_SM_ITEMS_MAX);
     (void)rsti_sm_items_add(&writer, RSTI_SM_ITEM_TAG_PRESENT, &has_tag, sizeof has_tag);
     (void)rsti_sm_items_add(&writer, RSTI_SM_ITEM_ROUND_TRIP, &rtt_ns, sizeof rtt_ns);
+    (void)rsti_sm_items_add(&writer, RSTI_SM_ITEM_ARRIVAL_RATE, &rate, sizeof rate);
     if (fill != NULL) {
         (void)rsti_sm_items_add(&writer, RSTI_SM_ITEM_FILL, fill, RSTI_SM_FILL_LENGTH);
     }

@@ -12,6 +12,7 @@
 #include "flow/bucket.h"
 #include "flow/flow_control.h"
 #include "flow/noop.h"
+#include "flow/pace.h"
 #include "loss/retransmit_handler.h"
 #include "util/clock.h"
 #include "util/netaddr.h"
@@ -35,6 +36,7 @@ typedef struct rsti_live_receiver_t {
     int64_t last_sm_ns;
     int64_t position; /* consumed, as the last status message said */
     int32_t window;   /* of that message */
+    int64_t arrival_rate; /* bytes per second, 0: unknown */
     int64_t rtt_ns;   /* as an rstream receiver measured it; 0: unknown, or an Aeron receiver */
     int64_t rtt_position; /* sent position when rtt_ns was told */
     int64_t rtt_moved_ns; /* data sent later was consumed from this time on; 0: not yet */
@@ -78,6 +80,7 @@ typedef struct rsti_network_publication_t {
     int64_t last_send_ns; /* data or heartbeat */
     int64_t last_data_ns; /* or the creation */
     int64_t rtt_ns;       /* the longest of the receivers', when all are rstream; else 0 */
+    rsti_pacer_t pacer;
     rsti_send_path_t send_path;
     rsti_send_rate_t send_rate;
     rsti_stream_budget_t budget;

@@ -129,6 +129,7 @@ static int resend(void *arg, int32_t term_id, int32_t term_offset, int32_t lengt
     }
     if (bytes > 0) {
         rsti_bucket_spend(&publication->resend_bytes, (double)bytes);
+        rsti_pacer_on_sent(&publication->pacer, bytes);
         rsti_send_path_on_sent(&publication->send_path, position, bytes, context->now_ns);
         rsti_send_rate_on_sent(&publication->send_rate, bytes, datagrams, context->now_ns);
         rsti_driver_count(sender->driver, RSTI_SYSTEM_RETRANSMITS_SENT, 1);
@@ -177,6 +178,7 @@ void rsti_network_publication_on_nak(rsti_sender_t *sender, rsti_network_publica
     rsti_slowest_on_nak(publication,
         rsti_position(nak->term_id, nak->term_offset, log->position_bits, log->initial_term_id),
         now_ns);
+    rsti_pacer_on_loss(&publication->pacer, now_ns);
     const int32_t length = rsti_retransmit_length(&publication->flow, term_length, nak->term_offset,
         nak->length);
     resend_t context = {.sender = sender, .publication = publication, .now_ns = now_ns};

@@ -1,5 +1,5 @@
 /* send_path.h: the law of the path (flow/path.h) at work, for a unicast publication that follows
- * the path.
+ * the path. It takes the place of the pacer of flow/pace.h.
  *
  *     under way     <= limit of the law                      new data and resends alike
  *     sent in t     <= pace of the law x t + its run

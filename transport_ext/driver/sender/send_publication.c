@@ -106,6 +106,24 @@ static void count_blocked(rsti_sender_t *sender, rsti_network_publication_t *pub
     }
 }
 
+/* Returns the limit of the pacer: a whole number of mtus, or snd_pos until one datagram has room.
+ */
+static int64_t paced_limit(rsti_network_publication_t *publication, int64_t snd_pos, int64_t limit,
+    int64_t now_ns, int64_t *next_deadline_ns)
+{
+    const int64_t room = rsti_pacer_room(&publication->pacer, now_ns);
+    const int32_t mtu = publication->base.options.mtu;
+    if (room >= limit - snd_pos) {
+        return limit;
+    }
+    if (room >= mtu) {
+        return snd_pos + room - room % mtu; /* the next pass asks for more */
+    }
+    rsti_lower_deadline(next_deadline_ns,
+        rsti_pacer_due_ns(&publication->pacer, rsti_max_i64(mtu, RSTI_PACE_BURST_MIN / 2), now_ns));
+    return snd_pos;
+}
+
 /* Tells the publisher the cause of its limit. Under a law of rate that limit is near the sender. */
 static void tell_holder(const rsti_network_publication_t *publication, int32_t holder)
 {
@@ -237,7 +255,7 @@ static int64_t send_data(rsti_sender_t *sender, rsti_network_publication_t *publ
     const bool has_path = rsti_send_path_holds(&publication->send_path);
     const int64_t paced = has_path
         ? path_limit(publication, snd_pos, granted, now_ns, next_deadline_ns)
-        : granted;
+        : paced_limit(publication, snd_pos, granted, now_ns, next_deadline_ns);
     const int64_t limit = rated_limit(publication, snd_pos, paced, now_ns, next_deadline_ns);
     if (publication->send_path.is_wanted) {
         const int64_t pending = rsti_log_producer_position(&publication->base.file.log) - snd_pos;
@@ -275,6 +293,7 @@ static int64_t send_data(rsti_sender_t *sender, rsti_network_publication_t *publ
     publication->last_send_ns = now_ns;
     publication->last_data_ns = now_ns;
     rsti_network_publication_on_tail(publication, true);
+    rsti_pacer_on_sent(&publication->pacer, bytes);
     rsti_send_path_on_sent(&publication->send_path, position, bytes, now_ns);
     rsti_send_rate_on_sent(&publication->send_rate, bytes, sent, now_ns);
     rsti_send_budget_on_sent(publication, position - snd_pos);

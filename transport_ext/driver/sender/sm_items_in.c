@@ -29,6 +29,7 @@ static void on_round_trip(rsti_network_publication_t *publication, rsti_live_rec
     const rsti_sm_items_t *items)
 {
     receiver->rtt_ns = items->rtt_ns;
+    receiver->arrival_rate = items->arrival_rate;
     receiver->rtt_position = rsti_load_relaxed_i64(&publication->position);
     receiver->rtt_moved_ns = 0;
     rsti_network_publication_update_repair(publication);
@@ -46,6 +47,7 @@ static void check_round_trip(rsti_network_publication_t *publication,
         receiver->rtt_moved_ns = now_ns;
     } else if (now_ns > receiver->rtt_moved_ns + RSTI_ITEM_NS) {
         receiver->rtt_ns = 0;
+        receiver->arrival_rate = 0;
         rsti_network_publication_update_repair(publication);
     }
 }

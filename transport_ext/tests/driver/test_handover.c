@@ -158,6 +158,29 @@ static int64_t next_wake_ns(harness_t *h)
     return work > 0 ? 0 : deadline_ns - h->manual.now_ns;
 }
 
+TEST(a_paced_publication_without_data_sleeps)
+{
+    harness_t *h = harness_open();
+    (void)add(h, RSTI_CMD_ADD_PUBLICATION, WRITER "|init-term-id=5|term-id=5|term-offset=0",
+        STREAM);
+    rsti_network_publication_t *publication = h->driver->conductor->publications.items[0];
+    const rsti_sm_t sm = {
+        .frame = {RSTI_SM_LENGTH, 0, 0, RSTI_FRAME_SM},
+        .session_id = publication->base.session_id,
+        .stream_id = STREAM,
+        .consumption_term_id = 5,
+        .receiver_window = 32 * 1024,
+        .receiver_id = 7,
+    };
+    inject(h, publication->endpoint->socket, "127.0.0.1:24600", &sm, sizeof sm);
+    advance_alive(h, 20 * MS, MS);
+    rsti_pacer_set(&publication->pacer, 1000000, 100 * MS);
+    rsti_pacer_on_loss(&publication->pacer, h->manual.now_ns);
+    (void)next_wake_ns(h);
+    CHECK(next_wake_ns(h) > MS);
+    harness_close(h);
+}
+
 /* Commands wait because the sender is behind: the sender does not wake the conductor when it
  * catches up. */
 TEST(commands_do_not_wait_long_for_room)
@@ -248,5 +271,6 @@ CHECK_MAIN(RUN(an_endpoint_stays_until_the_last_words_of_its_agent_are_read),
     RUN(a_tag_waits_for_the_closing_socket_that_has_it),
     RUN(a_publication_with_another_buffer_waits_for_the_closing_socket),
     RUN(a_closing_endpoint_gets_no_command_about_its_destinations),
-    RUN(commands_do_not_wait_long_for_room), RUN(a_publication_that_lingers_for_a_spy_sleeps),
+    RUN(a_paced_publication_without_data_sleeps), RUN(commands_do_not_wait_long_for_room),
+    RUN(a_publication_that_lingers_for_a_spy_sleeps),
     RUN(readers_beyond_the_last_destination_are_one_error))

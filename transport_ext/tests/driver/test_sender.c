@@ -265,12 +265,19 @@ TEST(nak_without_an_answer_takes_no_place)
     send_nak(&p, 1408, 1408);
     pass(p.h);
     forget_frames(p.h);
+    const rsti_pacer_t before = p.publication->pacer;
     send_nak(&p, 40 * 128, 1408);  /* not sent yet */
     send_nak(&p, 60000 & ~31, 32); /* far from the sent position */
     send_nak(&p, 1408, 1408);
     pass(p.h);
     CHECK_EQ(p.h->sent_count, 0); /* still lingers */
     CHECK_EQ(*p.publication->snd_naks, 4);
+    const rsti_pacer_t *pacer = &p.publication->pacer; /* and reports no loss */
+    CHECK_EQ(pacer->last_loss_ns, before.last_loss_ns);
+    CHECK_EQ(pacer->rate, before.rate);
+    CHECK_EQ(pacer->rtt_ns, before.rtt_ns);
+    CHECK_EQ(pacer->bytes.filled_ns, before.bytes.filled_ns);
+    CHECK(pacer->bytes.level == before.bytes.level);
     harness_close(p.h);
 }
 

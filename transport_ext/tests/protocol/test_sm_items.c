@@ -138,7 +138,7 @@ TEST(all_items_are_decoded_at_once)
 {
     _Alignas(8) uint8_t frame[RSTI_SM_ITEMS_OFFSET + RSTI_SM_ITEMS_MAX] = {0};
     uint8_t value[RSTI_SM_FILL_LENGTH];
-    const int64_t rtt_ns = 1000, target_ns = 3000;
+    const int64_t rtt_ns = 1000, rate = 2000, target_ns = 3000;
     const rsti_sm_demand_t demand = {4, 5};
     const rsti_sm_noop_t first = {6, 5}, noop = {8, 7};
     rsti_sm_items_writer_t writer;
@@ -146,6 +146,7 @@ TEST(all_items_are_decoded_at_once)
     rsti_sm_t *sm = (void *)frame;
     rsti_sm_items_begin(&writer, frame + RSTI_SM_ITEMS_OFFSET, RSTI_SM_ITEMS_MAX);
     CHECK(rsti_sm_items_add(&writer, RSTI_SM_ITEM_ROUND_TRIP, &rtt_ns, 8));
+    CHECK(rsti_sm_items_add(&writer, RSTI_SM_ITEM_ARRIVAL_RATE, &rate, 8));
     CHECK(rsti_sm_items_add(&writer, RSTI_SM_ITEM_TARGET_DELAY, &target_ns, 8));
     rsti_sm_demand_encode(&demand, value);
     CHECK(rsti_sm_items_add(&writer, RSTI_SM_ITEM_DEMAND, value, RSTI_SM_DEMAND_LENGTH));
@@ -157,6 +158,7 @@ TEST(all_items_are_decoded_at_once)
     sm->frame.frame_length = (int32_t)(RSTI_SM_ITEMS_OFFSET + rsti_sm_items_end(&writer));
     CHECK(rsti_sm_items_decode(&items, sm));
     CHECK_EQ(items.rtt_ns, rtt_ns);
+    CHECK_EQ(items.arrival_rate, rate);
     CHECK_EQ(items.target_ns, target_ns);
     CHECK(items.has_demand && items.has_noop && !items.has_fill && !items.has_budget);
     CHECK_EQ(items.demand.position, 4);

@@ -60,8 +60,8 @@ TEST(all_items_fit_together)
     const struct {
         uint8_t type, length;
     } items[] = {{RSTI_SM_ITEM_TAG_PRESENT, 1}, {RSTI_SM_ITEM_ROUND_TRIP, 8},
-        {RSTI_SM_ITEM_FILL, 32}, {RSTI_SM_ITEM_DEMAND, 16}, {RSTI_SM_ITEM_BUDGET, 24},
-        {RSTI_SM_ITEM_NOOP, RSTI_SM_NOOP_LENGTH}};
+        {RSTI_SM_ITEM_ARRIVAL_RATE, 8}, {RSTI_SM_ITEM_FILL, 32}, {RSTI_SM_ITEM_DEMAND, 16},
+        {RSTI_SM_ITEM_BUDGET, 24}, {RSTI_SM_ITEM_NOOP, RSTI_SM_NOOP_LENGTH}};
     uint8_t tail[RSTI_SM_ITEMS_MAX];
     const uint8_t value[64] = {0};
     rsti_sm_items_writer_t writer;

@@ -224,8 +224,8 @@ static void send_item(const heard_t *stream)
     static const struct {
         uint8_t type, length;
     } items[] = {{RSTI_SM_ITEM_BUDGET, 24}, {RSTI_SM_ITEM_DEMAND, 16}, {RSTI_SM_ITEM_ROUND_TRIP, 8},
-        {RSTI_SM_ITEM_NOOP, 16}};
-    const int64_t kind = pick(0, 3);
+        {RSTI_SM_ITEM_ARRIVAL_RATE, 8}, {RSTI_SM_ITEM_NOOP, 16}};
+    const int64_t kind = pick(0, 4);
     rsti_sm_t sm = status_of(stream, 0);
     rsti_sm_items_writer_t writer;
     rsti_sm_items_begin(&writer, frame + RSTI_SM_ITEMS_OFFSET, RSTI_SM_ITEMS_MAX);
