@@ -35,7 +35,7 @@ import numpy as np
 from tests.net import bed as beds
 from tests.net import flow, run
 from tests.net.bed import PREFIX, ROOT, SHARED_MEMORY, Bed
-from tests.net.flow import BUFFER_BYTES, CONNECT_S, Notes, say
+from tests.net.flow import CONNECT_S, SOL_UDP, Notes, say
 from tests.net.verdict import Check
 from tests.support import free_port
 
@@ -44,8 +44,8 @@ MIB, STREAM = 1 << 20, "net-arrays"
 PAGE = ROOT / "build" / "net" / "arrays.md"
 OWNED, VIEWS, TCP, FRESH, UDP = "rstream", "rstream, views", "TCP", "TCP, fresh", "raw UDP"
 KINDS = (OWNED, VIEWS, TCP, FRESH, UDP)
-#: Linux's; Python 3.11 has no names for them.
-SOL_UDP, UDP_SEGMENT, UDP_GRO = 17, 103, 104
+#: Linux's; Python 3.11 has no name for it.
+UDP_SEGMENT = 103
 #: Datagrams as long as rstream's, and as many of them in a call as fit 64 KB.
 SEGMENT_BYTES, SEGMENTS = 1408, 46
 #: What rstream must have of the others through the veth pair.
@@ -152,17 +152,6 @@ def send_tcp(task: dict[str, Any], notes: Notes, wait_for_go: Callable[[], objec
             notes.take(array.nbytes)
 
 
-def read_udp(task: dict[str, Any], notes: Notes) -> None:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as reader:
-        reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER_BYTES)
-        reader.setsockopt(SOL_UDP, UDP_GRO, 1)
-        reader.bind((task["address"], task["port"]))
-        say("ready")
-        buffer = bytearray(1 << 16)
-        while True:
-            notes.take(reader.recv_into(buffer))
-
-
 def send_udp(task: dict[str, Any], notes: Notes, wait_for_go: Callable[[], object]) -> None:
     message = b"\x01" * (SEGMENTS * SEGMENT_BYTES)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
@@ -184,7 +173,7 @@ class Figure(NamedTuple):
 
 def measure(kind: str, size: int, options: argparse.Namespace, hosts: Hosts) -> Figure:
     address, port = hosts.address(hosts.right(0)), hosts.port
-    task = {"kind": kind, "size": size, "address": address, "port": port}
+    task = {"kind": kind, "size": size, "address": address, "port": port, "is_coalesced": True}
     task["channel"] = f"aeron:udp?endpoint={address}:{port}"
     ends: dict[str, subprocess.Popen[str]] = {}
     for role, host in (("read", hosts.right(0)), ("send", hosts.left(0))):
@@ -266,7 +255,7 @@ def measure_all(cases: Sequence[tuple[str, int]], options: argparse.Namespace) -
 
 def main() -> None:
     if sys.argv[1:] and sys.argv[1].startswith("{"):  # the task of an end
-        readers = (read_rstream, read_rstream, read_tcp, read_tcp, read_udp)
+        readers = (read_rstream, read_rstream, read_tcp, read_tcp, flow.read_udp)
         senders = (send_rstream, send_rstream, send_tcp, send_tcp, send_udp)
         flow.READERS.update(zip(KINDS, readers, strict=True))
         flow.SENDERS.update(zip(KINDS, senders, strict=True))

@@ -28,6 +28,8 @@ BURST_BYTES = 16_000
 UDP_HEADERS = 28
 #: Datagrams may wait for their reader: the link must be what drops them.
 BUFFER_BYTES = 4 << 20
+#: Linux's; Python 3.11 has no names for them.
+SOL_UDP, UDP_GRO = 17, 104
 CONNECT_S = 20.0
 
 
@@ -125,6 +127,8 @@ def read_udp(task: dict[str, Any], notes: Notes) -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as reader:
         with contextlib.suppress(OSError):  # SO_RCVBUFFORCE
             reader.setsockopt(socket.SOL_SOCKET, 33, BUFFER_BYTES)
+        if task.get("is_coalesced"):
+            reader.setsockopt(SOL_UDP, UDP_GRO, 1)
         reader.bind((task["address"], task["port"]))
         say("ready")
         buffer = bytearray(1 << 16)

@@ -22,8 +22,9 @@ void rsti_sealer_fini(rsti_sealer_t *sealer)
 
 int rsti_sealer_set_key(rsti_sealer_t *sealer, const rsti_key_t *key)
 {
-    sealer->key_id = key->id;
-    return rsti_sealed_key(&sealer->aead, key, sealer->salt);
+    const int result = rsti_sealed_key(&sealer->aead, key, sealer->salt);
+    sealer->key_id = result == 0 ? key->id : sealer->key_id; /* never an id that did not seal */
+    return result;
 }
 
 size_t rsti_sealer_seal(rsti_sealer_t *sealer, const uint8_t *frame, size_t length, uint8_t *out)
