@@ -42,7 +42,7 @@ from rstream.errors import PublisherLost, RStreamError
 if TYPE_CHECKING:
     # "as" exports a name that __all__ leaves out: `from rstream import *` must not load the extras.
     from rstream import aio as aio
-    from rstream import codecs, ledger, metrics, service, stages, stream, work
+    from rstream import codecs, keys, ledger, metrics, service, stages, stream, work
     from rstream import prometheus as prometheus
     from rstream import ray as ray
     from rstream import rx as rx
@@ -77,6 +77,7 @@ __all__ = (
     "abc",
     "codecs",
     "errors",
+    "keys",
     "ledger",
     "metrics",
     "policy",
@@ -103,6 +104,7 @@ _LAZY_MODULES = frozenset(
         "codecs",
         "config",
         "driver",
+        "keys",
         "ledger",
         "metrics",
         "prometheus",

@@ -17,6 +17,7 @@ _TERM_MAX: Final = 1 << 30
 _MTU_MIN: Final = 64
 _FRAME_ALIGNMENT: Final = 32
 _URI_MAX: Final = 4095
+_KEY: Final = re.compile(r"file:/.{1,249}|id:[0-9a-f]{8}")
 _PORT: Final = re.compile(r".*:(\d{1,5})")
 _TAG_LIMITS: Final = (-(2**63) + 1, 2**63 - 1)
 
@@ -36,6 +37,7 @@ def check(channel: Channel) -> None:
     _check_tags(channel)
     _check_start(channel)
     _check_texts(channel)
+    _check_key(channel)
 
 
 def _check_texts(channel: Channel) -> None:
@@ -56,6 +58,18 @@ def _check_texts(channel: Channel) -> None:
             raise ChannelError(f"key {key!r}: must not be empty, nor contain '=' or '|'")
     if len(str(channel).encode()) > _URI_MAX:
         raise ChannelError(f"channel of more than {_URI_MAX} bytes")
+
+
+def _check_key(channel: Channel) -> None:
+    if channel.key is None or channel.key == "none":
+        return
+    if _KEY.fullmatch(channel.key) is None:  # it may be the key itself: do not repeat it
+        raise ChannelError(
+            'key: must be "file:/PATH", "id:" and eight hex digits, or "none"; a channel never has '
+            "the key itself, because channels are printed"
+        )
+    if channel.media == "ipc":
+        raise ChannelError(f"key={channel.key!r}: an IPC channel has none: memory is not encrypted")
 
 
 def _check_address(channel: Channel) -> None:

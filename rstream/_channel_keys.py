@@ -80,6 +80,7 @@ KEYS: Final[tuple[Key, ...]] = (
     Key("rs-evict", "evict_s", "duration", 0.01, _DAY_S),
     Key("rs-budget", "budget_bytes", "size", 0, 2**63 - 1),
     Key("rs-fill-window", "fill_window", "bool"),
+    Key("rs-key", "key", "text"),
     Key("alias", "alias", "text"),
 )
 

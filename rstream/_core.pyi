@@ -292,6 +292,9 @@ class Publication:
     def channel_status(self) -> int:
         """-1 errored, 0 initialising, 1 active, 2 closing; CLOSED after the end."""
     @property
+    def channel_status_id(self) -> int:
+        """Counter of the state of its socket; -1: shared memory."""
+    @property
     def segment_bytes(self) -> int:
         """Bytes of memory of its shared segments."""
     @property
@@ -388,6 +391,9 @@ class Subscription:
     def local_addresses(self) -> list[str]: ...
     @property
     def channel_status(self) -> int: ...
+    @property
+    def channel_status_id(self) -> int:
+        """Counter of the state of its socket; -1: shared memory or a spy."""
     @property
     def demand(self) -> int: ...
     @property

@@ -1,7 +1,8 @@
-"""The options of a UDP link by name: ``rcv_wnd``, ``cc`` and ``mtu``, as every face takes them.
+"""The options of a UDP link by name: ``rcv_wnd``, ``cc``, ``mtu`` and ``key``, as every face takes
+them.
 
 Each belongs to one side: the window to the reader, the length of datagrams to the publisher. ``cc``
-is the law of the reader's window there, and of the sender here.
+is the law of the reader's window there, and of the sender here. The key belongs to both.
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ from typing import TYPE_CHECKING, Final
 from rstream._channel_keys import KEYS, Key, check_value, value_of
 from rstream._channel_uri import ChannelUri
 from rstream.errors import ChannelError, ConfigError
+from rstream.keys import reference
 
 if TYPE_CHECKING:
     from rstream.channel import Channel
+    from rstream.keys import KeyLike
 
 __all__ = ("READER_LAWS", "SENDER_LAWS", "with_link_options")
 
@@ -30,6 +33,7 @@ def with_link_options(
     rcv_wnd: int | str | None = None,
     cc: str | None = None,
     mtu: int | str | None = None,
+    key: KeyLike = "default",
 ) -> Channel | str | None:
     """The channel with these parameters; itself if all are None.
 
@@ -37,6 +41,7 @@ def with_link_options(
         ConfigError: a value cannot be used, the channel says another one, or has no network.
     """
     given = {"rcv-wnd": rcv_wnd, "cc": cc, "mtu": mtu}
+    channel = _with_key(channel, key)
     wanted = {key: value for key, value in given.items() if value is not None}
     if not wanted:
         return channel
@@ -57,6 +62,27 @@ def with_link_options(
             )
         uri = uri.with_value(key, text)
     return str(uri)
+
+
+def _with_key(channel: Channel | str | None, key: KeyLike) -> Channel | str | None:
+    wanted = reference(key)
+    if wanted is None:
+        return channel
+    uri = ChannelUri.parse("aeron:ipc" if channel is None else str(channel))
+    if key is None and uri.media == "ipc":
+        return channel
+    if uri.media != "udp":
+        raise ConfigError(
+            f"key={key!r} on {uri}: only UDP has it, and shared memory is not encrypted",
+            hint='leave key out, or give channel="aeron:udp?endpoint=HOST:PORT"',
+        )
+    other = uri.get("rs-key")
+    if other is not None and other != wanted:
+        raise ConfigError(
+            f"key={key!r}: the channel {uri} says rs-key={other}",
+            hint="give the key once: beside the channel, or in it",
+        )
+    return str(uri.with_value("rs-key", wanted))
 
 
 def _checked(key: str, value: int | str, is_publisher: bool) -> str:

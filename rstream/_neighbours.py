@@ -26,12 +26,14 @@ __all__ = (
     "last_reader",
     "tell_last_reader",
     "why_quiet",
+    "why_refused",
     "work_stream_id",
 )
 
 TYPE_SUBSCRIBER_POSITION: Final = 4
 TYPE_PUBLISHER_POSITION: Final = 12
 TYPE_SUBSCRIPTION: Final = 7313
+TYPE_KEY_REFUSED: Final = 7321
 #: How alike two names must be, 0 to 1: "tick" and "ticks" are 0.89.
 LIKENESS_LEAST: Final = 0.75
 _NUMBER: Final = re.compile(r"\d+")
@@ -119,6 +121,21 @@ def why_quiet(driver_dir: str, name: str, *channels: str, stream_id: int = 0) ->
     neighbour = hint_for_reader(driver_dir, name, *channels, stream_id=stream_id) if name else ""
     told = (hint, "no publisher is here", neighbour, tell_others(driver_dir))
     return "; ".join(text for text in told if text)
+
+
+def why_refused(driver_dir: str, channel_status_ids: Iterable[int]) -> list[str]:
+    """A text for each peer of these sockets that had another key, or none, within the last 5 s.
+
+    Args:
+        channel_status_ids: of publications and subscriptions; below 0: shared memory.
+    """
+    wanted = {one for one in channel_status_ids if one >= 0}
+    try:
+        rows = _core.read_counters(driver_dir) if wanted else []
+    except RStreamError:
+        return []  # the driver has gone
+    labels = [row[6] for row in rows if row[1] == TYPE_KEY_REFUSED and row[3] in wanted]
+    return [label.partition(": ")[2].rpartition(": ")[0] for label in labels]
 
 
 def _hint_for_reader(found: list[Party], own: Party, channels: tuple[str, ...]) -> str:

@@ -61,6 +61,8 @@ class Channel:
         name: name of the stream (key ``rs-name``); rstream peers compare it.
         rate: publication: how fast it may send, a law of :mod:`rstream.rate` (key ``rs-rate``);
             None: the driver's option ``rate``.
+        key: UDP: where the key is that seals the datagrams, ``"file:/PATH"`` or ``"id:..."``;
+            ``"none"``: they are plain (:mod:`rstream.keys`, key ``rs-key``).
         alias: a label for people.
         spy: subscription: read what a publication of the same driver sends (``aeron-spy:``).
         ttl: multicast hops, 0 to 255; 0: the system's.
@@ -115,6 +117,7 @@ class Channel:
     sparse: bool | None = None
     name: str | None = None
     rate: RateLimit | None = None
+    key: str | None = None
     alias: str | None = None
     spy: bool = False
     ttl: int | None = None

@@ -54,7 +54,8 @@ from rstream.driver import (
     unwatch,
     watch_exit,
 )
-from rstream.errors import DriverNotFound
+from rstream.errors import ConfigError, DriverNotFound
+from rstream.keys import hand_over
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -199,7 +200,7 @@ class Client:
         timeout_s: float | None = None,
     ) -> Publication:
         """The same for callers under a lock, which no thread may keep when it parks at the exit."""
-        uri = str(channel)
+        uri = self._with_its_key(channel)
         with explained(uri, is_reader=False):
             core = self.core.add_publication(
                 uri, _stream_id(stream_id), exclusive, self._timeout_s(timeout_s)
@@ -232,12 +233,28 @@ class Client:
         timeout_s: float | None = None,
     ) -> Subscription:
         """The same for callers under a lock; as :meth:`_add_publication`."""
-        uri = str(channel)
+        uri = self._with_its_key(channel)
         with explained(uri, is_reader=True):
             core = self.core.add_subscription(
                 uri, _stream_id(stream_id), on_demand, self._timeout_s(timeout_s)
             )
         return Subscription(core, registration_timeout_s=self.config.registration_timeout_s)
+
+    def _with_its_key(self, channel: str | Channel) -> str:
+        """The channel's URI; its driver has its key then.
+
+        Raises:
+            ConfigError: no key has that id, or the driver is Aeron's and would send plainly.
+        """
+        uri = str(channel)
+        if "rs-key=" in uri and "rs-key=none" not in uri:
+            if self.is_aeron_driver:
+                raise ConfigError(
+                    f"channel {uri}: the driver in {self.dir} is Aeron's, which has no keys",
+                    hint="start rstream's driver, or leave the key out",
+                )
+            hand_over(uri, self.dir)
+        return uri
 
     @quiet_at_exit
     def next_session_id(self, stream_id: int, *, timeout_s: float | None = None) -> int:

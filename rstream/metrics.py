@@ -92,6 +92,7 @@ TYPE_PATH_RTT = 7317
 TYPE_PATH_LOSS = 7318
 TYPE_PATH_UNDER_WAY = 7319
 TYPE_WINDOW_BOUND = 7320
+TYPE_KEY_REFUSED = 7321
 #: Half of the least burst of a rate in shared memory: four frames.
 IDLE_BYTES = 2 * 1408
 SHORT_WINDOW_BYTES = 64 * 1408

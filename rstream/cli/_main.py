@@ -13,6 +13,7 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 from rstream import _core
+from rstream.cli._key import add_key
 from rstream.cli._live_options import add_metrics, add_stat, add_top, add_watch
 from rstream.errors import RStreamError
 
@@ -26,6 +27,7 @@ _FILES: Final = {
     "doctor": "_doctor",
     "driver": "_driver",
     "errors": "_driver",
+    "key": "_key",
     "lab": "_lab",
     "loss": "_driver",
     "metrics": "_metrics",
@@ -119,6 +121,14 @@ def parser() -> argparse.ArgumentParser:
         "Print how many bytes the readers of a driver lost.",
         "Print one line for each lossy session: how many gaps its readers saw, and how many bytes "
         "were lost in them. Lost bytes are sent again; each counts once.",
+    )
+    add_key(
+        commands.add_parser(
+            "key",
+            help="Make and rotate the keys that seal datagrams between hosts.",
+            description="Make, show and rotate files of keys. key='file:FILE' of publishers and "
+            "readers uses one, and RSTREAM_KEY_FILE makes it the default.",
+        )
     )
     _add_bench(
         commands.add_parser(

@@ -183,7 +183,9 @@ def _holder_lines(state: metrics.PublicationState) -> list[str]:
 
 
 def destination_lines(counters: list[metrics.Counter]) -> list[str]:
-    """A line for each destination to which the system refuses to send."""
+    """A line for each destination to which the system refuses to send, and for each peer with
+    another key.
+    """
     lines: list[str] = []
     for counter in counters:
         if counter.type_id == metrics.TYPE_DESTINATION_FAILED:
@@ -192,6 +194,8 @@ def destination_lines(counters: list[metrics.Counter]) -> list[str]:
                 f"  destination {where} cannot be reached: {counter.value:,} datagrams were not "
                 f"sent to it; the error log says why (channel {channel})"
             )
+        elif counter.type_id == metrics.TYPE_KEY_REFUSED:
+            lines.append(f"  refused: {counter.label.partition(': ')[2]}")
     return lines
 
 

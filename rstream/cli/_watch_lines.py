@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from rstream import _core
 from rstream.codecs import Limits, describe_codec, named
 from rstream.stream._names import (
-    FLAG_ENCRYPTED,
+    FLAGS_KNOWN,
     KIND_COMPLETE,
     KIND_ERROR,
     KIND_PART,
@@ -51,7 +51,7 @@ def line_of(seen: Seen, shown: Shown) -> str:
     """The line, without its end."""
     header = _core.decode_header(seen.header)
     kind, flags, codec_id = (KIND_PLAIN, 0, 0) if header is None else header[:3]
-    is_plain = kind == KIND_PLAIN and not flags & FLAG_ENCRYPTED
+    is_plain = kind == KIND_PLAIN and not flags & ~FLAGS_KNOWN
     value: Any = seen.payload
     problem = ""
     if is_plain and not shown.is_raw:
@@ -67,7 +67,7 @@ def line_of(seen: Seen, shown: Shown) -> str:
 def _line(seen: Seen, shown: Shown, value: Any, problem: str) -> str:
     header = _core.decode_header(seen.header)
     kind, flags, codec_id = (KIND_PLAIN, 0, 0) if header is None else header[:3]
-    is_plain = kind == KIND_PLAIN and not flags & FLAG_ENCRYPTED
+    is_plain = kind == KIND_PLAIN and not flags & ~FLAGS_KNOWN
     if shown.is_json:
         return _json_line(seen, kind, codec_id, value, problem)
     words = [str(seen.session_id), str(seen.position)]

@@ -15,7 +15,7 @@ from rstream.errors import CodecError, NameMismatch
 from rstream.stream._blocks import map_block
 from rstream.stream._events import Completed, Failed, Refused
 from rstream.stream._names import (
-    FLAG_ENCRYPTED,
+    FLAGS_KNOWN,
     KIND_BLOCK,
     KIND_COMPLETE,
     KIND_ERROR,
@@ -167,7 +167,7 @@ class Decoder(Generic[T]):
 
     def _unreadable(self, kind: int, flags: int, codec_id: int) -> str:
         """Why a message cannot be decoded; empty: it can."""
-        if kind != KIND_PLAIN or flags & FLAG_ENCRYPTED:
+        if kind != KIND_PLAIN or flags & ~FLAGS_KNOWN:
             return (
                 f"a message of kind {kind} with flags {flags}, which this release cannot read; "
                 "the publisher runs a newer one"

@@ -243,6 +243,26 @@ class Rejected:
     process: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyRefused:
+    """A peer has another key than this end, or none, so its datagrams are refused: nothing flows
+    until both have the same key (:mod:`rstream.keys`). ``events`` tells each peer once.
+
+    Attributes:
+        reason: the peer's ``ip:port``, its key's id and the one that is asked for, for people.
+    """
+
+    reason: str
+
+
+def note_refusals(reasons: list[str], told: set[str]) -> list[KeyRefused]:
+    """Events for the reasons that were not told before; of those that are over, none is kept."""
+    news = [KeyRefused(reason=reason) for reason in reasons if reason not in told]
+    told.intersection_update(reasons)
+    told.update(reasons)
+    return news
+
+
 StreamEvent: TypeAlias = (
     Available
     | Unavailable
@@ -256,6 +276,7 @@ StreamEvent: TypeAlias = (
     | Connected
     | Disconnected
     | Rejected
+    | KeyRefused
 )
 
 #: Most events kept for ``events()``; older ones are dropped and counted.

@@ -11,6 +11,7 @@ from rstream._channel_hints import warn_of_unknown_keys
 from rstream._channel_uri import ChannelUri, name_of
 from rstream._checks import check_stream_id, short
 from rstream.errors import ConfigError
+from rstream.keys import default_reference
 
 if TYPE_CHECKING:
     from rstream.channel import Channel
@@ -24,7 +25,7 @@ KIND_COMPLETE: Final = 3
 KIND_ERROR: Final = 4
 KIND_SCHEMA: Final = 5
 KIND_BLOCK: Final = 7  # 6 is a segment, which the core takes out
-FLAG_ENCRYPTED: Final = 2
+FLAGS_KNOWN: Final = 1
 
 NAME_BYTES_MAX: Final = 200
 _FORBIDDEN: Final = frozenset("|=?")
@@ -96,6 +97,7 @@ def resolve_address(
         check_stream_id(stream_id)
     if isinstance(name_or_id, bool):
         raise _no_name(name_or_id)
+    channel = _with_default_key(channel)
     if isinstance(name_or_id, int):
         check_stream_id(name_or_id)
         if stream_id is not None and stream_id != name_or_id:
@@ -104,6 +106,18 @@ def resolve_address(
     name = check_name(name_or_id)
     uri = named_channel(name, channel)
     return name, uri, stream_id_of(name) if stream_id is None else stream_id
+
+
+def _with_default_key(channel: Channel | str | None) -> Channel | str | None:
+    """The channel with the key of ``$RSTREAM_KEY_FILE``, if it opens a socket and names no key."""
+    if channel is None:
+        return None
+    uri = ChannelUri.parse(str(channel))
+    has_address = uri.get("endpoint") is not None or uri.get("control") is not None
+    if uri.media != "udp" or uri.is_spy or not has_address or uri.get("rs-key") is not None:
+        return channel
+    key = default_reference()
+    return channel if key is None else str(uri.with_value("rs-key", key))
 
 
 def _refuse_reserved(channel: Channel | str | None) -> None:

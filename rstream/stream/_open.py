@@ -94,7 +94,7 @@ def publisher(
         type: the type of the objects; it chooses the codec (:func:`rstream.codecs.codec_for`).
         codec: overrides ``type``: a codec, its name (``"raw"``, ``"msgpack"``, ``"numpy"``,
             ``"arrow"``), or a type.
-        options: ``channel``, ``stream_id``, ``cc``, ``mtu``, ``dir``, ``client``,
+        options: ``channel``, ``stream_id``, ``cc``, ``mtu``, ``key``, ``dir``, ``client``,
             ``connect_timeout_s``, ``wait_for``, ``linger_s``, ``rate`` and ``max_message_length``,
             as :class:`rstream.stream.PublisherOptions` explains them.
     Raises:
@@ -119,7 +119,9 @@ def publisher_address(
     Raises:
         ConfigError: an argument cannot be used.
     """
-    channel = with_link_options(chosen.channel, is_publisher=True, cc=chosen.cc, mtu=chosen.mtu)
+    channel = with_link_options(
+        chosen.channel, is_publisher=True, cc=chosen.cc, mtu=chosen.mtu, key=chosen.key
+    )
     stream, uri, number = resolve_address(name, channel, chosen.stream_id)
     _check_waits(chosen, uri)
     return {
@@ -200,9 +202,9 @@ def subscriber(
         type: the type of the objects; it chooses the codec (:func:`rstream.codecs.codec_for`).
         codec: overrides ``type``: a codec, its name (``"raw"``, ``"msgpack"``, ``"numpy"``,
             ``"arrow"``), or a type.
-        options: ``channel``, ``stream_id``, ``rcv_wnd``, ``cc``, ``prefetch``, ``on_slow``,
-            ``on_lost``, ``on_gap``, ``stays``, ``max_message_length``, ``limits``, ``dir`` and
-            ``client``, as :class:`rstream.stream.SubscriberOptions` explains them.
+        options: ``channel``, ``stream_id``, ``rcv_wnd``, ``cc``, ``key``, ``prefetch``,
+            ``on_slow``, ``on_lost``, ``on_gap``, ``stays``, ``max_message_length``, ``limits``,
+            ``dir`` and ``client``, as :class:`rstream.stream.SubscriberOptions` explains them.
     Raises:
         ConfigError: an argument cannot be used, or this release does not serve it.
         DriverError: there is no driver, or it refused the channel.
@@ -231,7 +233,11 @@ def reader_opener(
         ConfigError: an argument cannot be used.
     """
     channel = with_link_options(
-        chosen.channel, is_publisher=False, rcv_wnd=chosen.rcv_wnd, cc=chosen.cc
+        chosen.channel,
+        is_publisher=False,
+        rcv_wnd=chosen.rcv_wnd,
+        cc=chosen.cc,
+        key=chosen.key,
     )
     stream, uri, number = resolve_address(name, channel, chosen.stream_id)
     has_queue = queue_of(chosen.on_slow) is not None

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from rstream.channel import Channel
     from rstream.client import Client
     from rstream.codecs import Limits
+    from rstream.keys import KeyLike
     from rstream.rate import RateLimit
     from rstream.stream._gaps import OnGap
     from rstream.stream._report import OnLost
@@ -76,6 +77,9 @@ class PublisherOptions(SendOptions, total=False):
             channel says, else as the driver's option ``follow-path`` says: it follows.
         mtu: longest datagram over UDP, in bytes, 64 to 65504, or a text such as ``"8k"``. None
             (default): as the channel says, else as the driver's option ``mtu-length`` says.
+        key: what seals the datagrams over UDP (:mod:`rstream.keys`): a ``GroupKey``,
+            ``"file:PATH"``, ``"env:NAME"``, or None: they are plain. ``"default"``: as the channel
+            says, else ``$RSTREAM_KEY_FILE``, else plain.
         dir: driver directory. None (default): ``$RSTREAM_DIR``, else
             ``/dev/shm/rstream-<user>``.
         client: use this client instead of the process's own. Then a lost driver is an error, and
@@ -86,6 +90,7 @@ class PublisherOptions(SendOptions, total=False):
     stream_id: int | None
     cc: str | None
     mtu: int | str | None
+    key: KeyLike
     dir: str | None
     client: Client | None
 
@@ -104,6 +109,7 @@ class SubscriberOptions(TypedDict, total=False):
             not follow the path.
         cc: the law of that window over UDP: ``"static"``, ``"cubic"`` or ``"auto"``. None
             (default): as the channel says, else as the driver's option ``congestion-control`` says.
+        key: as for :func:`rstream.publisher`: what seals the datagrams over UDP.
         prefetch: most messages that publishers are asked for ahead of what this reader has
             consumed, and that are handed over at once; 1 to 65536. ``"auto"`` (default) asks for
             512 to 65536, as the drain and the round trip need it, and hands over 256 at once.
@@ -147,6 +153,7 @@ class SubscriberOptions(TypedDict, total=False):
     stream_id: int | None
     rcv_wnd: int | str | None
     cc: str | None
+    key: KeyLike
     prefetch: Prefetch
     on_slow: policy.SlowPolicy
     on_lost: OnLost
@@ -171,6 +178,7 @@ class PublisherSettings:
     stream_id: int | None = None
     cc: str | None = None
     mtu: int | str | None = None
+    key: KeyLike = "default"
     dir: str | None = None
     client: Client | None = None
 
@@ -186,6 +194,7 @@ class SubscriberSettings:
     stream_id: int | None = None
     rcv_wnd: int | str | None = None
     cc: str | None = None
+    key: KeyLike = "default"
     prefetch: Prefetch = "auto"
     on_slow: policy.SlowPolicy = policy.Block()
     on_lost: OnLost = "raise"

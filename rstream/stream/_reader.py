@@ -59,7 +59,7 @@ from rstream import _core
 from rstream._checks import check_timeout
 from rstream._facts import COPIED_MAX, fullest
 from rstream._greenlets import check_may_wait
-from rstream._neighbours import hint_for_reader, why_quiet
+from rstream._neighbours import hint_for_reader, why_quiet, why_refused
 from rstream._other_drivers import tell_others
 from rstream._process import before_exit, park_at_exit, quiet_when_torn_down
 from rstream._unclosed import call_site
@@ -74,6 +74,7 @@ from rstream.errors import (
 from rstream.stream import _session
 from rstream.stream._cut import Cut
 from rstream.stream._decoding import Decoder
+from rstream.stream._events import note_refusals
 from rstream.stream._eviction import evicted, slow_consumer
 from rstream.stream._gaps import EVICTED, Gaps, OnGap
 from rstream.stream._images import Images
@@ -173,6 +174,7 @@ class Reader(Subscriber[T], Generic[T]):
         self.made_at: str = call_site()
         self._pid = os.getpid()
         self._has_told_others = False
+        self._told_refusals: set[str] = set()
         self._alone_since_s: float | None = time.monotonic()  # None: nothing to notice any more
         self._notice_after_s = NOTICE_EVERY_S
         self._joins: list[Callable[[], None]] = []  # for join_again
@@ -254,6 +256,7 @@ class Reader(Subscriber[T], Generic[T]):
         with suppress(ConcurrentUseError), self._turn:  # else the reading thread collects them
             if not self._closed:
                 self._collect_events()
+                self._report.events += note_refusals(self._refusals(), self._told_refusals)
         return self.taken_events()
 
     def taken_events(self) -> list[StreamEvent]:
@@ -756,9 +759,16 @@ class Reader(Subscriber[T], Generic[T]):
         """What to look at when no message came; of a short wait only the directory is told."""
         channels = () if self.is_connected or timeout_s < 0.5 else self._inputs.channels
         quiet = why_quiet(self._inputs.link.directory, self.name, *channels)
+        if not self.is_connected:
+            quiet = "; ".join((*self._refusals(), quiet))
         if refused := self._report.refused:
             quiet = f"it could not use {refused} messages: events() has a Refused of each; {quiet}"
         return quiet
+
+    def _refusals(self) -> list[str]:
+        """A text for each publisher that has another key than this reader."""
+        sockets = (source.core.channel_status_id for source in self._inputs.joined)
+        return why_refused(self._inputs.link.directory, sockets)
 
     def wake(self) -> None:
         if not self._closed:

@@ -19,6 +19,7 @@ typedef enum param_kind_t {
     PARAM_TEXT,     /* refused when it does not fit */
     PARAM_LABEL,    /* cut when it does not fit */
     PARAM_ADDRESS,  /* text of the form host:port */
+    PARAM_KEY,      /* text that says where a key is */
     PARAM_NUMBER,
     PARAM_SIZE,
     PARAM_DURATION,
@@ -97,6 +98,7 @@ static const param_t params[] = {
     TEXT_ROW("rs-rate", TEXT, rate),
     NUMBER_ROW("rs-budget", SIZE, budget_bytes, 0, INT64_MAX),
     BOOL_ROW("rs-fill-window", fill_window, AT(is_fill_window_set)),
+    TEXT_ROW("rs-key", KEY, key),
 };
 
 #define PARAM_COUNT (sizeof params / sizeof params[0])
@@ -109,9 +111,26 @@ static int refuse(const char *key, const char *value, const char *must)
 
 /* --- values ----------------------------------------------------------------------------------- */
 
+static bool is_key_reference(const char *value)
+{
+    static const char hex[] = "0123456789abcdef";
+    const size_t digits = strncmp(value, "id:", 3) == 0 ? strspn(value + 3, hex) : 0;
+    return strncmp(value, "file:/", 6) == 0 || (digits == 8 && value[3 + 8] == '\0');
+}
+
 static int set_text(char *field, const param_t *param, const char *value)
 {
     size_t length = strlen(value);
+    if (param->kind == PARAM_KEY && strcmp(value, "none") == 0) {
+        return 0;
+    }
+    if (param->kind == PARAM_KEY && !is_key_reference(value)) {
+        /* The value may be a key, so no text repeats it. */
+        return RST_SET_ERR(RST_ECHANNEL,
+            "channel parameter %s: must be file:/PATH of a file with keys, id: and the eight hex"
+            " digits of a key's id, or none: a channel never has the key itself",
+            param->key);
+    }
     if (length >= param->text_size) {
         if (param->kind != PARAM_LABEL) {
             return RST_SET_ERR(RST_ECHANNEL, "channel parameter %s=%s: longer than %zu bytes",
@@ -271,6 +290,7 @@ static int set_param(rsti_channel_t *channel, const param_t *param, const char *
     case PARAM_TEXT:
     case PARAM_LABEL:
     case PARAM_ADDRESS:
+    case PARAM_KEY:
         return set_text(field, param, value);
     case PARAM_NUMBER:
     case PARAM_SIZE:
@@ -430,7 +450,11 @@ static int check_together(const rsti_channel_t *channel)
         return -rst_last_error_code();
     }
     if (channel->media == RSTI_MEDIA_IPC) {
-        return 0;
+        return channel->key[0] == '\0'
+            ? 0
+            : RST_SET_ERR(RST_ECHANNEL,
+                  "channel parameter rs-key=%s: shared memory is not encrypted: take rs-key out",
+                  channel->key);
     }
     bool has_control = channel->control[0] != '\0';
     if (channel->control_mode == RSTI_CONTROL_DYNAMIC && !has_control) {

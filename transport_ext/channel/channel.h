@@ -51,6 +51,7 @@ typedef struct rsti_channel_t {
     char fc[RSTI_CHANNEL_HOST_MAX];
     char cc[32];
     char name[RSTI_CHANNEL_HOST_MAX];          /* rs-name: the stream's name */
+    char key[RSTI_CHANNEL_HOST_MAX];  /* rs-key: where the group's key is; "": plain */
     char rate[RSTI_CHANNEL_HOST_MAX]; /* rs-rate: read by flow/rate_text.h, a floor above */
     rsti_control_mode_t control_mode;
     int64_t session_id; /* int32 range; UNSET = any / driver chosen */
@@ -107,6 +108,7 @@ typedef struct rsti_udp_channel_t {
     bool has_explicit_control;
     rsti_control_mode_t control_mode;
     int64_t channel_tag; /* RSTI_CHANNEL_UNSET */
+    char key[RSTI_CHANNEL_HOST_MAX]; /* rs-key; "": plain, or with a tag that of its socket */
     /* Wire reference 19.2, with "#<tag>" where it is needed and there is a tag. When is_unique is
      * false the driver appends its "-<counter>". */
     bool is_unique;
@@ -124,6 +126,9 @@ int rsti_udp_channel_resolve_with(rsti_udp_channel_t *udp, const rsti_channel_t 
  * but an address or the control-mode of the channel differs. */
 int rsti_udp_channel_matches_tag(const rsti_udp_channel_t *udp, const rsti_udp_channel_t *existing);
 bool rsti_udp_channel_matches_form(const rsti_udp_channel_t *udp,
+    const rsti_udp_channel_t *existing);
+/* Whether rs-key is the same. A channel that names a socket by its tag alone need not repeat it. */
+bool rsti_udp_channel_has_same_key(const rsti_udp_channel_t *udp,
     const rsti_udp_channel_t *existing);
 /* Neither endpoint nor control: only a tag or destinations can name the address. */
 bool rsti_udp_channel_has_address(const rsti_udp_channel_t *udp);

@@ -50,6 +50,12 @@ int rsti_channel_check_destination(const rsti_channel_t *channel)
             " not to a destination",
             channel->rate);
     }
+    if (channel->key[0] != '\0') {
+        return RST_SET_ERR(RST_ECHANNEL,
+            "channel parameter rs-key=%s: belongs to the publication or subscription, not to a"
+            " destination",
+            channel->key);
+    }
     if (channel->control_mode == RSTI_CONTROL_RESPONSE
         || channel->control_mode == RSTI_CONTROL_MANUAL) {
         return RST_SET_ERR(RST_ECHANNEL, "channel parameter control-mode=%s: not for a destination",

@@ -154,6 +154,7 @@ int rsti_udp_channel_resolve_with(rsti_udp_channel_t *udp, const rsti_channel_t 
     udp->has_explicit_control = channel->control[0] != '\0';
     udp->control_mode = channel->control_mode;
     udp->channel_tag = channel->channel_tag;
+    memcpy(udp->key, channel->key, sizeof udp->key);
     int result = resolve_remotes(udp, channel, resolver, &control, &family);
     if (result == 0) {
         result = resolve_interface(udp, channel, resolver, family);
@@ -222,4 +223,11 @@ bool rsti_udp_channel_matches_form(const rsti_udp_channel_t *udp,
     return strcmp(udp->canonical, existing->canonical) == 0
         && (udp->channel_tag == RSTI_CHANNEL_UNSET || existing->channel_tag == RSTI_CHANNEL_UNSET
             || udp->channel_tag == existing->channel_tag);
+}
+
+bool rsti_udp_channel_has_same_key(const rsti_udp_channel_t *udp,
+    const rsti_udp_channel_t *existing)
+{
+    return strcmp(udp->key, existing->key) == 0
+        || (udp->key[0] == '\0' && !rsti_udp_channel_has_address(udp));
 }

@@ -19,7 +19,8 @@
 #define ERROR_LOG_SAVED_MAX (16 * 1024 * 1024)
 
 static const char *const driver_files[] = {RSTI_CNC_FILE_NAME, RSTI_LOSS_REPORT_NAME};
-static const char *const driver_subdirs[] = {RSTI_PUBLICATIONS_DIR, RSTI_IMAGES_DIR, RSTI_WAKE_DIR};
+static const char *const driver_subdirs[] = {
+    RSTI_PUBLICATIONS_DIR, RSTI_IMAGES_DIR, RSTI_WAKE_DIR, RSTI_KEYS_DIR};
 
 #define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
 
@@ -62,8 +63,8 @@ bool rsti_dir_is_drivers(int dir_fd, char *stranger, size_t size)
     return has_marker || !has_stranger;
 }
 
-/* "<number>.logbuffer", "<number>.<number>" or "<number>.life": logs, their segments and the FIFOs
- * that wake a client, and FIFOs that a client holds while it lives. */
+/* "<number>.logbuffer", "<number>.<number>", "<number>.life" or "<number>.key": logs, their
+ * segments and the FIFOs that wake a client, FIFOs that a client holds while it lives, and keys. */
 static bool is_made_name(const char *name)
 {
     const size_t digits = strspn(name, "0123456789");
@@ -72,7 +73,7 @@ static bool is_made_name(const char *name)
         return false;
     }
     rest++;
-    return strcmp(rest, "logbuffer") == 0 || strcmp(rest, "life") == 0
+    return strcmp(rest, "logbuffer") == 0 || strcmp(rest, "life") == 0 || strcmp(rest, "key") == 0
         || (rest[0] != '\0' && rest[strspn(rest, "0123456789")] == '\0');
 }
 

@@ -8,6 +8,7 @@
 #include "driver/receiver/receiver.h"
 #include "driver/sender/sender.h"
 #include "driver/threads.h"
+#include "media/sealing.h"
 #include "util/alloc.h"
 #include "util/error.h"
 #include "util/rng.h"
@@ -44,9 +45,13 @@ static int open_media(rst_driver_t *driver, const rsti_media_t *media)
         }
         driver->owns_udp_media = true;
         driver->media = driver->udp_media;
-        if (open_frame_log(driver) < 0) {
+        /* The fault injection below looks at frames, so it is above the seals. */
+        if (open_frame_log(driver) < 0
+            || rsti_media_sealing_create(&driver->media, &driver->udp_media, &driver->clock) < 0) {
             return -rst_last_error_code();
         }
+        driver->owns_udp_media = false; /* the sealing took it over */
+        driver->has_sealing = true;
     }
     rsti_fault_params_t fault = driver->params.fault;
     if (driver->params.interceptors[0] != '\0') {
@@ -65,7 +70,7 @@ static int open_media(rst_driver_t *driver, const rsti_media_t *media)
         return -rst_last_error_code();
     }
     driver->has_interceptor = true;
-    driver->owns_udp_media = false; /* the interceptor took it over */
+    driver->has_sealing = false; /* the interceptor took it over */
     return 0;
 }
 
@@ -304,6 +309,8 @@ void rst_driver_close(rst_driver_t *driver)
     }
     if (driver->has_interceptor) {
         rsti_media_interceptor_destroy(&driver->media);
+    } else if (driver->has_sealing) {
+        rsti_media_sealing_destroy(&driver->media);
     } else if (driver->owns_udp_media) {
         rsti_media_udp_destroy(&driver->udp_media);
     }

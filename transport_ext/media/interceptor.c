@@ -292,6 +292,7 @@ static bool copy_in(rsti_datagram_t *slot, size_t capacity, const rsti_datagram_
         slot->address = from->address;
         slot->arrived_ns = from->arrived_ns;
     }
+    slot->refusal = from->refusal;
     slot->length = from->length;
     return true;
 }
@@ -330,6 +331,9 @@ static bool admit(interceptor_t *interceptor, faulty_socket_t *socket,
 {
     flow_t *flow = &socket->in;
     rsti_hold_queue_t *queue = &flow->queue;
+    if (datagram->refusal.why != RSTI_REFUSED_NOT) {
+        return true; /* what could not be opened has no fate */
+    }
     const int64_t delay_ns = interceptor->params.delay_ns;
     const fate_t fate = roll(flow,
         is_data(datagram->data, datagram->length) ? &interceptor->params.receive_data

@@ -3,6 +3,7 @@
 #ifndef RSTI_MEDIA_MEDIA_H
 #define RSTI_MEDIA_MEDIA_H
 
+#include "seal/refusal.h"
 #include "util/clock.h"
 #include "util/rng.h"
 
@@ -20,6 +21,7 @@ typedef struct rsti_datagram_t {
     size_t segment; /* recv, with use_coalescing: data holds several datagrams of so many bytes, of
                      * which the last one may be shorter; 0: one datagram */
     struct sockaddr_storage address; /* recv: source; send: destination when !connected */
+    rsti_refusal_t refusal; /* recv: why one of them was left out; media/sealing.h alone sets it */
     int64_t arrived_ns; /* recv: when the system got it, since 1970; 0: not known */
 } rsti_datagram_t;
 
@@ -59,8 +61,8 @@ typedef struct rsti_media_table_t {
      * interrupted datagram counts as taken. Other errors: -RST_ESYS with a trail. */
     int (*send)(void *media, rsti_socket_t *socket, const rsti_datagram_t *datagrams, int count);
     /* Returns how many entries were received; 0: none is there. A datagram that was cut, or comes
-     * from port 0, where no answer can be sent, has length 0: the receiving agent counts it as
-     * invalid. */
+     * from port 0, where no answer can be sent, or cannot be opened, has length 0: the receiving
+     * agent counts it as invalid. */
     int (*receive)(void *media, rsti_socket_t *socket, rsti_datagram_t *datagrams, int capacity);
     void (*local_address)(void *media, rsti_socket_t *socket, struct sockaddr_storage *address);
     int (*fd)(void *media, rsti_socket_t *socket); /* for a poller; -1 when it has none */

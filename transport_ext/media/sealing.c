@@ -5,6 +5,7 @@
 #include "seal/sealer.h"
 #include "util/alloc.h"
 #include "util/error.h"
+#include "util/netaddr.h"
 #include "util/rng.h"
 
 #include <string.h>
@@ -19,7 +20,8 @@ typedef struct sealing_t {
 
 typedef struct sealed_socket_t {
     rsti_socket_t *inner;
-    const rsti_keyring_t *ring; /* NULL: plain, and the fields below are unused */
+    const rsti_keyring_t *ring; /* NULL: plain, and the fields behind refusal_due_ns are unused */
+    int64_t refusal_due_ns; /* no answer to a refused datagram before */
     int64_t version; /* of the ring's keys that are in use */
     rsti_sealer_t sealer;
     rsti_opener_t opener;
@@ -175,17 +177,76 @@ static int sealing_send(void *media, rsti_socket_t *socket, const rsti_datagram_
 
 /* ---- in ---- */
 
+/* Tells the source which key this socket has. Nothing waits for the answer, so an error is none. */
+static void answer(const sealing_t *sealing, sealed_socket_t *socket,
+    const rsti_datagram_t *refused, size_t length, int64_t now_ns)
+{
+    uint8_t data[RSTI_REFUSAL_BYTES];
+    if (length < sizeof data || now_ns < socket->refusal_due_ns) {
+        return;
+    }
+    socket->refusal_due_ns = now_ns + RSTI_REFUSAL_INTERVAL_NS;
+    rsti_refusal_encode(socket->ring == NULL ? 0 : socket->sealer.key_id, data);
+    rsti_datagram_t datagram = {.data = data, .length = sizeof data};
+    datagram.address = refused->address;
+    if (sealing->inner.table->send(sealing->inner.arg, socket->inner, &datagram, 1) < 0) {
+        rsti_error_clear();
+    }
+}
+
+/* A datagram that a socket with keys did not open. */
+static rsti_refusal_t refusal_of(const sealed_socket_t *socket, rsti_opened_t opened,
+    const uint8_t *data, size_t length)
+{
+    rsti_refusal_t refusal = {.why = RSTI_REFUSED_NOT};
+    if (rsti_refusal_decode(&refusal.key_id, data, length)) {
+        refusal.why = RSTI_REFUSED_BY_PEER;
+    } else if (opened == RSTI_OPENED_PLAIN) {
+        refusal.why = RSTI_REFUSED_PLAIN;
+    } else if (opened == RSTI_OPENED_UNKNOWN_KEY) {
+        refusal = (rsti_refusal_t){RSTI_REFUSED_KEY, socket->opener.refused_id};
+    } else if (opened == RSTI_OPENED_FORGED || opened == RSTI_OPENED_MALFORMED) {
+        refusal.why = RSTI_REFUSED_FORGED;
+    }
+    return refusal;
+}
+
+/* Whether a datagram is authentic, and of the sender of those before it in the run. */
+static bool open_one(sealing_t *sealing, sealed_socket_t *socket, rsti_datagram_t *datagram,
+    size_t at, int64_t now_ns)
+{
+    const size_t length = rsti_datagram_length_at(datagram, at);
+    uint8_t *data = datagram->data + at;
+    rsti_opened_t opened = rsti_opener_open(&socket->opener, data, length, now_ns);
+    if (opened == RSTI_OPENED) {
+        const uint64_t before = rsti_netaddr_sealer(&datagram->address);
+        const uint64_t sender = rsti_opener_sender(&socket->opener);
+        if (before == 0) {
+            rsti_netaddr_set_sealer(&datagram->address, sender);
+        } else if (before != sender) {
+            opened = RSTI_OPENED_REPLAY;
+        }
+    } else {
+        const rsti_refusal_t refusal = refusal_of(socket, opened, data, length);
+        datagram->refusal = refusal.why != RSTI_REFUSED_NOT ? refusal : datagram->refusal;
+        if (refusal.why == RSTI_REFUSED_PLAIN || refusal.why == RSTI_REFUSED_KEY) {
+            answer(sealing, socket, datagram, length, now_ns);
+        }
+    }
+    (void)rsti_fetch_add_i64(&sealing->counts[opened], 1);
+    return opened == RSTI_OPENED;
+}
+
 /* Opens a datagram, or each of a run of them. What is opened moves to the front. */
 static void open_all(sealing_t *sealing, sealed_socket_t *socket, rsti_datagram_t *datagram,
     int64_t now_ns)
 {
     size_t kept = 0;
+    rsti_netaddr_set_sealer(&datagram->address, 0);
     for (size_t at = 0; at < datagram->length;) {
         const size_t length = rsti_datagram_length_at(datagram, at);
-        uint8_t *data = datagram->data + at;
-        const rsti_opened_t opened = rsti_opener_open(&socket->opener, data, length, now_ns);
-        (void)rsti_fetch_add_i64(&sealing->counts[opened], 1);
-        if (opened == RSTI_OPENED) {
+        const uint8_t *data = datagram->data + at;
+        if (open_one(sealing, socket, datagram, at, now_ns)) {
             memmove(datagram->data + kept, data + RSTI_SEALED_HEADER,
                 length - RSTI_SEALED_OVERHEAD);
             kept += length - RSTI_SEALED_OVERHEAD;
@@ -198,6 +259,27 @@ static void open_all(sealing_t *sealing, sealed_socket_t *socket, rsti_datagram_
     }
 }
 
+/* A plain socket takes all but what is sealed, and refusals. */
+static void look_at_plain(sealing_t *sealing, sealed_socket_t *socket, rsti_datagram_t *datagram)
+{
+    const size_t length = rsti_datagram_length_at(datagram, 0);
+    rsti_refusal_t refusal = {.why = RSTI_REFUSED_SEALED};
+    rsti_sealed_t sealed;
+    rsti_netaddr_set_sealer(&datagram->address, 0);
+    datagram->refusal = (rsti_refusal_t){RSTI_REFUSED_NOT, 0};
+    if (length == 0 || !rsti_sealed_is_claimed(datagram->data, length)) {
+        return;
+    }
+    if (rsti_refusal_decode(&refusal.key_id, datagram->data, length)) {
+        refusal.why = RSTI_REFUSED_BY_PEER;
+    } else if (rsti_sealed_decode(&sealed, datagram->data, length)) {
+        refusal.key_id = sealed.key_id;
+        answer(sealing, socket, datagram, length, rsti_clock_nano_time(&sealing->clock));
+    }
+    datagram->refusal = refusal;
+    datagram->length = 0;
+}
+
 static int sealing_receive(void *media, rsti_socket_t *socket, rsti_datagram_t *datagrams,
     int capacity)
 {
@@ -205,10 +287,14 @@ static int sealing_receive(void *media, rsti_socket_t *socket, rsti_datagram_t *
     sealed_socket_t *to = sealed(socket);
     const int count = sealing->inner.table->receive(sealing->inner.arg, to->inner, datagrams,
         capacity);
+    for (int i = 0; to->ring == NULL && i < count; i++) {
+        look_at_plain(sealing, to, &datagrams[i]);
+    }
     if (to->ring != NULL && count > 0) {
         const int64_t now_ns = rsti_clock_nano_time(&sealing->clock);
         (void)take_keys(to); /* without the new key the old ones still open */
         for (int i = 0; i < count; i++) {
+            datagrams[i].refusal = (rsti_refusal_t){RSTI_REFUSED_NOT, 0};
             open_all(sealing, to, &datagrams[i], now_ns);
         }
     }

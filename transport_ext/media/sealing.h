@@ -3,8 +3,10 @@
  *
  * Each datagram is RSTI_SEALED_OVERHEAD bytes longer on the wire. The wrapped table gets runs of
  * equal datagrams, as before, so segmentation and coalescing work. What cannot be opened has length
- * 0, as a datagram that was cut; in a run it is left out. A datagram that the wrapped table does
- * not take is sealed anew the next time, with another counter. */
+ * 0, as a datagram that was cut; in a run it is left out. Either way the reason stands beside it
+ * (seal/refusal.h), and its source gets an answer. So do sealed datagrams to a socket without keys.
+ * The address of what was opened notes its sealer (util/netaddr.h). A datagram that the wrapped
+ * table does not take is sealed anew the next time, with another counter. */
 #ifndef RSTI_MEDIA_SEALING_H
 #define RSTI_MEDIA_SEALING_H
 

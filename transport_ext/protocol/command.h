@@ -190,7 +190,12 @@ enum {
     RSTI_COUNTER_PATH_UNDER_WAY = 7319,
     /* "rs-window-bound": of a subscription whose window the socket's receive buffer bounds: the
      * window that it wants, bytes; stream key with session 0, registration id = its own. */
-    RSTI_COUNTER_WINDOW_BOUND = 7320
+    RSTI_COUNTER_WINDOW_BOUND = 7320,
+    /* "rs-key-refused": a peer of a socket has another key, or none where the socket has one, or
+     * has one where the socket has none; channel key; the text says which. The value is the id of
+     * the peer's key, 0: none; registration id = the channel status counter of the socket. It is
+     * there until 5 s after the last such datagram. */
+    RSTI_COUNTER_KEY_REFUSED = 7321
 };
 
 /* System counter ids = position in the table (docs/reference/aeron/memory.md 17). */

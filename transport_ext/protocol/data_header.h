@@ -4,7 +4,7 @@
  *   bits  0-15  name hash   FNV-1a folded to 16 bits, never 0 for a named stream; 0 = unnamed
  *   bits 16-31  target      node of an ad hoc unicast; 0 = everybody
  *   bits 32-39  codec id    RSTI_CODEC_…
- *   bits 40-47  flags       1 unordered, 2 encrypted
+ *   bits 40-47  flags       1 unordered
  *   bits 48-55  kind        RSTI_KIND_…
  *   bits 56-63  version     1
  */

@@ -12,6 +12,7 @@ typedef struct rsti_py_batch_t rsti_py_batch_t;
 typedef struct rsti_py_subscription_t {
     rsti_py_handle_t handle;
     rst_subscription_t *subscription;
+    int32_t channel_status_id;
     rst_batch_t *batch; /* used again by each poll; NULL: its views keep the last one */
     rst_batch_t *spare; /* one that its views have kept, of the same capacity; or NULL */
     int32_t capacity;

@@ -1,6 +1,8 @@
 /* module.c: rstream._core, multi-phase init. */
 #include "types.h"
 
+#include "seal/aead.h"
+
 #ifndef RST_BUILD_ID
 #define RST_BUILD_ID "unknown"
 #endif
@@ -22,9 +24,10 @@ static PyObject *build_config(PyObject *module, PyObject *unused)
 {
     (void)module;
     (void)unused;
-    return Py_BuildValue("{s:s,s:s,s:s,s:s,s:s,s:s,s:s}", "version", CORE_VERSION, "build_id",
+    return Py_BuildValue("{s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:s}", "version", CORE_VERSION, "build_id",
         RST_BUILD_ID, "build_type", RST_BUILD_TYPE, "sanitize", RST_BUILD_SANITIZE, "flags",
-        RST_BUILD_FLAGS, "compiler", __VERSION__, "limited_api", TEXT(Py_LIMITED_API));
+        RST_BUILD_FLAGS, "compiler", __VERSION__, "limited_api", TEXT(Py_LIMITED_API), "crypto",
+        rsti_aead_is_built() ? "libcrypto" : "none");
 }
 
 static PyMethodDef module_methods[] = {

@@ -301,6 +301,7 @@ PUBLICATION_INFO(position_bits, PyLong_FromLong)
 PUBLICATION_INFO(max_position, PyLong_FromLongLong)
 PUBLICATION_INFO(is_exclusive, PyBool_FromLong)
 PUBLICATION_INFO(is_ipc, PyBool_FromLong)
+PUBLICATION_INFO(channel_status_id, PyLong_FromLong)
 
 #define PUBLICATION_POSITION(name, function)                                                       \
     static PyObject *publication_get_##name(PyObject *object, void *closure)                       \
@@ -460,6 +461,8 @@ static PyGetSetDef publication_getset[] = {
         "(bytes that the log's next term needs, bytes usable); (0, 0): none are missing.", NULL},
     {"channel_status", publication_get_channel_status, NULL,
         "-1 errored, 0 initialising, 1 active, 2 closing.", NULL},
+    {"channel_status_id", publication_get_channel_status_id, NULL,
+        "Counter of the state of its socket; -1: shared memory.", NULL},
     {"segment_bytes", rsti_py_publication_get_segment_bytes, NULL,
         "Bytes of memory of its shared segments.", NULL},
     {"unread_bytes", rsti_py_publication_get_unread_bytes, NULL,

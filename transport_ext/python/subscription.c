@@ -91,6 +91,7 @@ PyObject *rsti_py_subscription_make(rsti_py_client_t *client, rst_subscription_t
     self->handle.ops = &subscription_ops;
     rst_subscription_info(subscription, &info);
     self->handle.registration_id = info.registration_id;
+    self->channel_status_id = info.channel_status_id;
     self->handle.stream_id = info.stream_id;
     rsti_py_handle_link(&self->handle, client);
     self->handle.channel = PyUnicode_FromString(info.channel);

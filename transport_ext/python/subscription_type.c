@@ -314,6 +314,12 @@ static PyObject *subscription_get_channel_status(PyObject *object, void *closure
             : rst_subscription_channel_status(self->subscription));
 }
 
+static PyObject *subscription_get_channel_status_id(PyObject *object, void *closure)
+{
+    (void)closure;
+    return PyLong_FromLong(((rsti_py_subscription_t *)object)->channel_status_id);
+}
+
 static PyObject *subscription_get_demand(PyObject *object, void *closure)
 {
     rsti_py_subscription_t *self = (rsti_py_subscription_t *)object;
@@ -456,6 +462,8 @@ static PyGetSetDef subscription_getset[] = {
     {"local_addresses", rsti_py_handle_get_local_addresses, NULL, "Bound UDP addresses.", NULL},
     {"channel_status", subscription_get_channel_status, NULL,
         "-1 errored, 0 initialising, 1 active, 2 closing.", NULL},
+    {"channel_status_id", subscription_get_channel_status_id, NULL,
+        "Counter of the state of its socket; -1: shared memory or a spy.", NULL},
     {"demand", subscription_get_demand, NULL, "Requested and not yet delivered.", NULL},
     {"is_taken", subscription_get_is_taken, NULL, "The lease of the last take() is open.", NULL},
     {"held", subscription_get_held, NULL,

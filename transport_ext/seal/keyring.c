@@ -42,3 +42,15 @@ bool rsti_keyring_take(const rsti_keyring_t *ring, int64_t *seen, rsti_keys_t *k
     *seen = version;
     return true;
 }
+
+uint32_t rsti_keyring_id(const rsti_keyring_t *ring)
+{
+    int64_t seen = -1;
+    rsti_keys_t keys;
+    if (ring == NULL || !rsti_keyring_take(ring, &seen, &keys)) {
+        return 0;
+    }
+    const uint32_t id = keys.keys[0].id;
+    explicit_bzero(&keys, sizeof keys);
+    return id;
+}

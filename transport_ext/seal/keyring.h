@@ -22,5 +22,7 @@ typedef struct rsti_keyring_t {
 void rsti_keyring_set(rsti_keyring_t *ring, const rsti_keys_t *keys);
 /* Any agent. True: they are not of version *seen any more, and *keys and *seen are new. */
 bool rsti_keyring_take(const rsti_keyring_t *ring, int64_t *seen, rsti_keys_t *keys);
+/* Any agent. The id of the key that seals; 0: ring is NULL. */
+uint32_t rsti_keyring_id(const rsti_keyring_t *ring);
 
 #endif

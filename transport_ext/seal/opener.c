@@ -2,6 +2,8 @@
 #include "seal/opener.h"
 
 #include "util/alloc.h"
+#include "util/assert.h"
+#include "util/bits.h"
 #include "util/error.h"
 
 #include <string.h>
@@ -139,6 +141,7 @@ static rsti_opened_t open_sealed(rsti_opener_t *opener, const rsti_sealed_t *sea
 {
     const rsti_key_t *key = find_key(opener, sealed->key_id);
     if (key == NULL) {
+        opener->refused_id = sealed->key_id;
         return RSTI_OPENED_UNKNOWN_KEY;
     }
     if (memcmp(sealed->salt, opener->own_salt, sizeof opener->own_salt) == 0) {
@@ -169,4 +172,11 @@ rsti_opened_t rsti_opener_open(rsti_opener_t *opener, uint8_t *data, size_t leng
         : open_sealed(opener, &sealed, data, length, now_ns);
     opener->counts[opened]++;
     return opened;
+}
+
+uint64_t rsti_opener_sender(const rsti_opener_t *opener)
+{
+    RST_ASSERT(opener->sender_count > 0);
+    const uint64_t salt = (uint64_t)rsti_get_i64(opener->senders[opener->newest]->salt);
+    return salt == 0 ? 1 : salt;
 }

@@ -45,6 +45,7 @@ typedef struct rsti_opener_t {
     int32_t sender_count;
     int32_t newest; /* index of the one that was heard last */
     int64_t counts[RSTI_OPENED_COUNT];
+    uint32_t refused_id; /* of the last datagram with an unknown key */
 } rsti_opener_t;
 
 /* own_salt: of the sealer of the same socket. */
@@ -55,5 +56,8 @@ void rsti_opener_set_keys(rsti_opener_t *opener, const rsti_keys_t *keys);
 /* Opens a datagram in place. RSTI_OPENED: the frame has length - RSTI_SEALED_OVERHEAD bytes, and
  * begins at data + RSTI_SEALED_HEADER. Else data is undefined from there on. */
 rsti_opened_t rsti_opener_open(rsti_opener_t *opener, uint8_t *data, size_t length, int64_t now_ns);
+/* A number for the sender of the datagram that was opened last, never 0. Only a holder of the key
+ * can make datagrams of a sender. Of two senders it is the same by chance alone: 64 random bits. */
+uint64_t rsti_opener_sender(const rsti_opener_t *opener);
 
 #endif

@@ -153,6 +153,26 @@ bool rsti_netaddr_equal(const struct sockaddr_storage *a, const struct sockaddr_
     return a->ss_family == AF_UNSPEC;
 }
 
+#define SEALER_AT (sizeof(struct sockaddr_storage) - sizeof(uint64_t))
+_Static_assert(SEALER_AT >= sizeof(struct sockaddr_in6), "no address has bytes there");
+
+uint64_t rsti_netaddr_sealer(const struct sockaddr_storage *address)
+{
+    uint64_t sealer;
+    memcpy(&sealer, (const uint8_t *)address + SEALER_AT, sizeof sealer);
+    return sealer;
+}
+
+void rsti_netaddr_set_sealer(struct sockaddr_storage *address, uint64_t sealer)
+{
+    memcpy((uint8_t *)address + SEALER_AT, &sealer, sizeof sealer);
+}
+
+bool rsti_netaddr_is_same_source(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
+{
+    return rsti_netaddr_equal(a, b) && rsti_netaddr_sealer(a) == rsti_netaddr_sealer(b);
+}
+
 bool rsti_netaddr_is_multicast(const struct sockaddr_storage *address)
 {
     if (address->ss_family == AF_INET) {

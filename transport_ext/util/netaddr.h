@@ -26,6 +26,13 @@ bool rsti_netaddr_has_name(const char *text);
 /* "a.b.c.d:port" or "[v6]:port"; always terminated. Returns text. */
 const char *rsti_netaddr_format(const struct sockaddr_storage *address, char *text, size_t size);
 bool rsti_netaddr_equal(const struct sockaddr_storage *a, const struct sockaddr_storage *b);
+/* A source may be more than its address: media/sealing.h notes which sender sealed what came from
+ * there, in bytes of the storage that no address uses. 0: the datagram was plain. */
+uint64_t rsti_netaddr_sealer(const struct sockaddr_storage *address);
+void rsti_netaddr_set_sealer(struct sockaddr_storage *address, uint64_t sealer);
+/* The same address, and the same sealer. */
+bool rsti_netaddr_is_same_source(const struct sockaddr_storage *a,
+    const struct sockaddr_storage *b);
 bool rsti_netaddr_is_multicast(const struct sockaddr_storage *address);
 bool rsti_netaddr_is_loopback(const struct sockaddr_storage *address);
 uint16_t rsti_netaddr_port(const struct sockaddr_storage *address);

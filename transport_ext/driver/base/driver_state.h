@@ -99,6 +99,7 @@ struct rst_driver_t {
     rsti_name_lookup_t *lookup; /* NULL: names are looked up while the conductor waits */
     rsti_media_t udp_media; /* ours to destroy when owns_udp_media */
     bool owns_udp_media;
+    bool has_sealing; /* ours to destroy; it owns the table below */
     bool has_interceptor;
     rsti_loss_interceptors_t losses;
     rsti_frame_log_t frame_log;

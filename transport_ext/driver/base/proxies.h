@@ -39,20 +39,21 @@ typedef enum rsti_agent_command_type_t {
     RSTI_AGENT_PUBLICATION_ERROR,
     RSTI_AGENT_READER_WHY, /* to the conductor: the last reader left with the error text */
     RSTI_AGENT_RESPONSE_SETUP,
-    RSTI_AGENT_DESTINATION_FAILED /* to the conductor: count datagrams were not sent to address */
+    RSTI_AGENT_DESTINATION_FAILED, /* to the conductor: count datagrams were not sent to address */
+    RSTI_AGENT_KEY_REFUSED /* to the conductor: address has another key; base/key_refusals.h */
 } rsti_agent_command_type_t;
 
 typedef struct rsti_agent_command_t {
     void *endpoint; /* send or receive endpoint */
-    void *object;   /* publication, image, interest, transport */
+    void *object; /* publication, image, interest, transport */
     int64_t registration_id;
     int32_t stream_id;
     int32_t session_id;
     int64_t count;
     struct sockaddr_storage address; /* of a destination, or the source of a SETUP or ERR */
-    int64_t destination_id;          /* of the manual destination that sent an ERR; -1: none */
-    bool has_name;                   /* of a destination: its address may change */
-    bool is_proven;                  /* of the source of a SETUP (receiver/admission.h) */
+    int64_t destination_id; /* of the manual destination that sent an ERR; -1: none */
+    bool has_name; /* of a destination: its address may change */
+    bool is_proven; /* of the source of a SETUP (receiver/admission.h) */
     rsti_setup_t setup;
     rsti_err_t err;
     rsti_rate_choice_t rate;

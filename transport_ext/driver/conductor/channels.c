@@ -181,3 +181,13 @@ int64_t rsti_response_id_of(const rsti_channel_t *channel)
         ? RSTI_PROTOTYPE_RESPONSE_ID
         : channel->response_correlation_id;
 }
+
+int rsti_channel_check_key(const rsti_udp_channel_t *udp, const rsti_udp_channel_t *existing)
+{
+    if (rsti_udp_channel_has_same_key(udp, existing)) {
+        return 0;
+    }
+    return RST_SET_ERR(RST_ECHANNEL, "channel %s: rs-key=%s: its existing socket has %s",
+        udp->canonical, udp->key[0] == '\0' ? "(none)" : udp->key,
+        existing->key[0] == '\0' ? "no key" : existing->key);
+}

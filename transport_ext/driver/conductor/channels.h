@@ -17,6 +17,8 @@ int rsti_channel_check_supported(const rsti_channel_t *channel, bool is_publicat
 /* Refuses a name when another name is in use on the same IPC stream id. The error text has both
  * names. */
 int rsti_channel_check_name(rst_driver_t *driver, const rsti_channel_t *channel, int32_t stream_id);
+/* The sockets of one address, or with one tag, have one key. */
+int rsti_channel_check_key(const rsti_udp_channel_t *udp, const rsti_udp_channel_t *existing);
 /* A time-stamp offset must be that of the channel's existing socket, because all its streams are
  * stamped alike. A channel that names the socket by its tag alone agrees. 0 or -RST_ECHANNEL. */
 int rsti_channel_check_timestamp(const char *name, int64_t asked, int64_t existing,

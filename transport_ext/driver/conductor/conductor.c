@@ -12,7 +12,7 @@
 #include "driver/conductor/damaged_files.h"
 #include "driver/conductor/destinations.h"
 #include "driver/conductor/eviction.h"
-#include "driver/conductor/failed_destinations.h"
+#include "driver/conductor/group_keys.h"
 #include "driver/conductor/image_create.h"
 #include "driver/conductor/images.h"
 #include "driver/conductor/ipc_publication.h"
@@ -20,6 +20,7 @@
 #include "driver/conductor/logs.h"
 #include "driver/conductor/names.h"
 #include "driver/conductor/network_publication.h"
+#include "driver/conductor/peer_notes.h"
 #include "driver/conductor/publication_lists.h"
 #include "driver/conductor/publications.h"
 #include "driver/conductor/rates.h"
@@ -88,6 +89,8 @@ static void on_command(void *agent, int32_t type, const rsti_agent_command_t *co
         rsti_on_response_setup(driver, command);
     } else if (type == RSTI_AGENT_DESTINATION_FAILED) {
         rsti_on_destination_failed(driver, command);
+    } else if (type == RSTI_AGENT_KEY_REFUSED) {
+        rsti_on_key_refused(driver, command);
     } else {
         RST_ASSERT(false);
     }
@@ -181,7 +184,8 @@ void rsti_conductor_destroy(rst_driver_t *driver)
     rsti_ptr_array_fini(&conductor->images);
     /* the last image of each connection has freed it */
     rsti_ptr_array_fini(&conductor->budget_connections);
-    rsti_ptr_array_fini(&conductor->failed_destinations);
+    rsti_ptr_array_fini(&conductor->peer_notes);
+    rsti_ptr_array_fini(&conductor->group_keys); /* the last endpoint of each has freed it */
     rsti_ptr_array_fini(&conductor->publications);
     rsti_ptr_array_fini(&conductor->ipc_publications);
     rsti_ptr_array_fini(&conductor->subscriptions);
@@ -357,7 +361,8 @@ static bool on_timer(rst_driver_t *driver, int64_t now_ns)
     rsti_tethers_check(driver);
     rsti_slowest_on_timer(driver, now_ns);
     rsti_log_memory_on_timer(driver, now_ns);
-    rsti_failed_destinations_expire(driver, now_ns);
+    rsti_peer_notes_expire(driver, now_ns);
+    rsti_group_keys_on_timer(driver);
     check_blocked_ring(driver, now_ns);
     return true;
 }

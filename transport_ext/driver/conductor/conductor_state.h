@@ -35,7 +35,9 @@ struct rsti_conductor_t {
     rsti_ptr_array_t clients, subscriptions, ipc_publications, publications, images;
     rsti_ptr_array_t send_endpoints, receive_endpoints;
     rsti_ptr_array_t budget_connections; /* rsti_budget_connection_t */
-    rsti_ptr_array_t failed_destinations; /* failed_destinations.c */
+    rsti_ptr_array_t peer_notes; /* peer_notes.c */
+    rsti_ptr_array_t group_keys; /* group_keys.c */
+    int32_t refusals_logged;
     rsti_ptr_array_t freed_logs; /* rsti_log_file_t of freed publications and images */
     int64_t free_retry_ns;
     int64_t now_ns;

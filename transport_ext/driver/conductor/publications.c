@@ -6,6 +6,7 @@
 #include "driver/base/proxies.h"
 #include "driver/conductor/channels.h"
 #include "driver/conductor/clients.h"
+#include "driver/conductor/group_keys.h"
 #include "driver/conductor/ipc_publication.h"
 #include "driver/conductor/links.h"
 #include "driver/conductor/logs.h"
@@ -232,6 +233,11 @@ static int add_publication(rst_driver_t *driver, const rsti_command_t *command)
         }
         if (is_closing) {
             return 0;
+        }
+        if (endpoint->keys != NULL && channel->session_tag == RSTI_CHANNEL_UNSET
+            && rsti_group_keys_shorten_mtu(channel, driver->params.mtu) < 0) {
+            rsti_send_endpoint_put(driver, endpoint);
+            return -rst_last_error_code();
         }
     } else if (rsti_channel_check_name(driver, channel, command->stream_id) < 0) {
         return -rst_last_error_code();

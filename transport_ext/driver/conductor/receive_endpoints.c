@@ -4,6 +4,8 @@
 #include "driver/base/counters.h"
 #include "driver/base/proxies.h"
 #include "driver/conductor/channels.h"
+#include "driver/conductor/group_keys.h"
+#include "driver/conductor/peer_notes.h"
 #include "driver/conductor/receive_transports.h"
 #include "driver/receiver/dispatcher.h"
 #include "util/alloc.h"
@@ -80,7 +82,8 @@ static int create_endpoint(rst_driver_t *driver, rsti_receive_endpoint_t **endpo
         made->receiver_id = (int64_t)rsti_ids_next(&driver->conductor->ids);
     } while (made->receiver_id == 0); /* 0 means "any receiver" on the wire */
     if (rsti_dispatcher_init(&made->dispatcher, (int32_t)driver->params.session_limit) < 0
-        || init_group_tag(driver, made, channel) < 0) {
+        || init_group_tag(driver, made, channel) < 0
+        || rsti_group_keys_get(driver, udp->key, &made->keys) < 0) {
         rsti_receive_endpoint_destroy(driver, made);
         return -rst_last_error_code();
     }
@@ -104,6 +107,8 @@ void rsti_receive_endpoint_destroy(rst_driver_t *driver, rsti_receive_endpoint_t
     }
     rsti_counter_release(driver, &endpoint->channel_status_id);
     rsti_dispatcher_fini(&endpoint->dispatcher);
+    rsti_peer_notes_forget(driver, endpoint);
+    rsti_group_keys_put(driver, endpoint->keys);
     rsti_free(endpoint);
 }
 
@@ -187,7 +192,9 @@ int rsti_receive_endpoint_get(rst_driver_t *driver, const rsti_channel_t *channe
     if (*is_closing) {
         return 0;
     }
-    if (rsti_channel_check_buffer("so-rcvbuf", channel->so_rcvbuf, (*endpoint)->so_rcvbuf, channel)
+    if (rsti_channel_check_key(&udp, &(*endpoint)->udp) < 0
+        || rsti_channel_check_buffer("so-rcvbuf", channel->so_rcvbuf, (*endpoint)->so_rcvbuf,
+               channel)
             < 0
         || rsti_channel_check_buffer("so-sndbuf", channel->so_sndbuf, (*endpoint)->so_sndbuf,
                channel)

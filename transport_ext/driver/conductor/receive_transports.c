@@ -3,6 +3,7 @@
 
 #include "driver/base/counters.h"
 #include "driver/base/port_manager.h"
+#include "driver/conductor/group_keys.h"
 #include "util/alloc.h"
 #include "util/error.h"
 #include "util/netaddr.h"
@@ -32,6 +33,7 @@ static int open_socket(rst_driver_t *driver, rsti_receive_transport_t *transport
         .so_rcvbuf = (int32_t)endpoint->so_rcvbuf,
         .has_arrival_times = endpoint->media_timestamp != RSTI_CHANNEL_UNSET,
         .use_coalescing = driver->params.segmentation != 0,
+        .keys = rsti_group_keys_ring(endpoint->keys),
     };
     if (udp->is_multicast) {
         params.bind_address = (struct sockaddr_storage){0};

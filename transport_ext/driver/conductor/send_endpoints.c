@@ -5,7 +5,8 @@
 #include "driver/base/port_manager.h"
 #include "driver/base/proxies.h"
 #include "driver/conductor/channels.h"
-#include "driver/conductor/failed_destinations.h"
+#include "driver/conductor/group_keys.h"
+#include "driver/conductor/peer_notes.h"
 #include "driver/sender/destination_tracker.h"
 #include "util/alloc.h"
 #include "util/error.h"
@@ -66,6 +67,7 @@ static int open_sockets(rst_driver_t *driver, rsti_send_endpoint_t *endpoint)
         .interface_index = udp->interface_index,
         .multicast_ttl = endpoint->ttl,
         .use_segmentation = driver->params.segmentation != 0,
+        .keys = rsti_group_keys_ring(endpoint->keys),
     };
     if (udp->is_multicast) {
         return open_group(driver, endpoint, &params);
@@ -171,7 +173,8 @@ static int create_endpoint(rst_driver_t *driver, rsti_send_endpoint_t **endpoint
         && rsti_netaddr_has_name(channel->endpoint);
     memcpy(made->endpoint_text, channel->endpoint, sizeof made->endpoint_text);
     made->last_sm_ns = driver->conductor->now_ns;
-    if (make_destinations(made) == 0 && make_proven(driver, made) == 0) {
+    if (rsti_group_keys_get(driver, udp->key, &made->keys) == 0 && make_destinations(made) == 0
+        && make_proven(driver, made) == 0) {
         made->is_group = udp->is_multicast || made->destinations != NULL;
         made->is_connected = driver->params.connect != 0 && made->destinations == NULL
             && udp->control_mode != RSTI_CONTROL_RESPONSE;
@@ -190,7 +193,7 @@ static int create_endpoint(rst_driver_t *driver, rsti_send_endpoint_t **endpoint
 void rsti_send_endpoint_destroy(rst_driver_t *driver, rsti_send_endpoint_t *endpoint)
 {
     const rsti_media_t *media = &driver->media;
-    rsti_failed_destinations_forget(driver, endpoint);
+    rsti_peer_notes_forget(driver, endpoint);
     rsti_counter_release(driver, &endpoint->channel_status_id);
     rsti_counter_release(driver, &endpoint->local_sockaddr_id);
     rsti_counter_release(driver, &endpoint->destination_count_id);
@@ -207,6 +210,7 @@ void rsti_send_endpoint_destroy(rst_driver_t *driver, rsti_send_endpoint_t *endp
     rsti_ptr_array_fini(&endpoint->manual);
     rsti_free(endpoint->destinations);
     rsti_proven_fini(&endpoint->proven);
+    rsti_group_keys_put(driver, endpoint->keys);
     rsti_free(endpoint);
 }
 
@@ -265,7 +269,8 @@ static int find_send_endpoint(const rst_driver_t *driver, const rsti_udp_channel
     }
     for (size_t i = 0; i < endpoints->count; i++) {
         *endpoint = endpoints->items[i];
-        if (rsti_udp_channel_matches_form(udp, &(*endpoint)->udp)) {
+        if (rsti_udp_channel_matches_form(udp, &(*endpoint)->udp)
+            && rsti_udp_channel_has_same_key(udp, &(*endpoint)->udp)) {
             return 1;
         }
     }
@@ -290,6 +295,7 @@ int rsti_send_endpoint_get(rst_driver_t *driver, const rsti_channel_t *channel,
             return 0;
         }
         if (check_mode(channel, &(*endpoint)->udp) < 0
+            || rsti_channel_check_key(&udp, &(*endpoint)->udp) < 0
             || rsti_channel_check_buffer("so-sndbuf", channel->so_sndbuf, (*endpoint)->so_sndbuf,
                    channel)
                 < 0

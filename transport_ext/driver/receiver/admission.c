@@ -77,15 +77,17 @@ static bool is_same_stream(const rsti_setup_t *a, const rsti_setup_t *b)
         && a->mtu == b->mtu && a->frame.flags == b->frame.flags;
 }
 
-/* Whether a stranger is admitted without a proof. Status messages of a transport with control= go
- * to the publisher there, so only that host is: an image of another one would tell the publisher
- * that a reader is there, and its data would be lost. */
+/* Whether a stranger is admitted without a proof. With a key none is: a sealed SETUP may be a
+ * recorded one, and only the echo of a fresh stamp shows that its sender is there. Status messages
+ * of a transport with control= go to the publisher there, so only that host is: an image of another
+ * one would tell the publisher that a reader is there, and its data would be lost. */
 static bool is_admitted_unproven(rsti_receiver_t *receiver, const rsti_origin_t *origin,
     const rsti_candidate_t *candidate, int64_t now_ns)
 {
     const struct sockaddr_storage *control = rsti_receive_transport_control(origin->transport,
         origin->source);
-    if ((candidate->setup.frame.flags & RSTI_SETUP_FLAG_RSTREAM) != 0
+    if (origin->transport->endpoint->keys != NULL
+        || (candidate->setup.frame.flags & RSTI_SETUP_FLAG_RSTREAM) != 0
         || now_ns < candidate->setup_ns + RSTI_SECOND_SETUP_NS
         || now_ns < receiver->admission_due_ns
         || !rsti_netaddr_is_same_host(control, origin->source)) {

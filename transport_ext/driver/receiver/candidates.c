@@ -11,13 +11,14 @@
 typedef struct words_t {
     int64_t period; /* -1: not for a stamp */
     int64_t receiver_id;
+    uint64_t sealer;
     int32_t slot;
     int32_t stream_id;
     int32_t session_id;
     int32_t family_and_port;
     uint8_t address[16];
 } words_t;
-_Static_assert(sizeof(words_t) == 48, "the hash reads every byte");
+_Static_assert(sizeof(words_t) == 56, "the hash reads every byte");
 
 int rsti_candidates_init(rsti_candidates_t *candidates, const uint64_t key[2])
 {
@@ -39,6 +40,7 @@ static uint64_t hash_of(const rsti_candidates_t *candidates, const rsti_origin_t
     words_t words = {
         .period = period,
         .receiver_id = origin->transport->endpoint->receiver_id,
+        .sealer = rsti_netaddr_sealer(origin->source),
         .slot = origin->transport->slot,
         .stream_id = origin->stream_id,
         .session_id = origin->session_id,
@@ -66,7 +68,8 @@ static bool is_of(const rsti_candidate_t *candidate, const rsti_origin_t *origin
 {
     return candidate->transport == origin->transport && candidate->stream_id == origin->stream_id
         && candidate->session_id == origin->session_id
-        && rsti_netaddr_packed_equal(&candidate->source, source);
+        && rsti_netaddr_packed_equal(&candidate->source, source)
+        && candidate->sealer == rsti_netaddr_sealer(origin->source);
 }
 
 /* Whether a should give its place before b: a free one first, then strangers, then the oldest. */
@@ -105,6 +108,7 @@ rsti_candidate_t *rsti_candidates_put(rsti_candidates_t *candidates, const rsti_
         *found = (rsti_candidate_t){
             .transport = origin->transport,
             .source = source,
+            .sealer = rsti_netaddr_sealer(origin->source),
             .stream_id = origin->stream_id,
             .session_id = origin->session_id,
         };

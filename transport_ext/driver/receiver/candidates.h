@@ -39,6 +39,7 @@ typedef struct rsti_origin_t {
 typedef struct rsti_candidate_t {
     rsti_receive_transport_t *transport; /* NULL: the place is free */
     rsti_packed_address_t source;
+    uint64_t sealer; /* of that source; util/netaddr.h */
     int32_t stream_id;
     int32_t session_id;
     int64_t seen_ns;  /* of the last frame */

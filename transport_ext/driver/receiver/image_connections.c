@@ -69,7 +69,8 @@ rsti_connection_t *rsti_image_bound(const rsti_image_t *image,
 {
     RST_ASSERT(transport->slot < image->connection_capacity);
     rsti_connection_t *connection = &image->connections[transport->slot];
-    return connection->transport == transport && rsti_netaddr_equal(&connection->source, source)
+    return connection->transport == transport
+            && rsti_netaddr_is_same_source(&connection->source, source)
         ? connection
         : NULL;
 }
@@ -79,7 +80,7 @@ static bool is_known(const rsti_image_t *image, const struct sockaddr_storage *s
 {
     for (int32_t i = 0; i < image->connection_capacity; i++) {
         if (image->connections[i].is_proven
-            && rsti_netaddr_equal(&image->connections[i].source, source)) {
+            && rsti_netaddr_is_same_source(&image->connections[i].source, source)) {
             return true;
         }
     }

@@ -6,6 +6,7 @@
 #define RSTI_DRIVER_RECEIVER_RECEIVE_ENDPOINT_H
 
 #include "channel/channel.h"
+#include "driver/base/group_keys_state.h"
 #include "driver/receiver/dispatcher.h"
 #include "driver/receiver/receive_transport.h"
 #include "media/media.h"
@@ -25,6 +26,7 @@ struct rsti_receive_endpoint_t {
     int64_t so_sndbuf;
     int64_t receive_timestamp; /* offset in the payload; RSTI_CHANNEL_UNSET: none */
     int64_t media_timestamp;
+    rsti_group_keys_t *keys; /* NULL: plain */
     int64_t receiver_id;
     bool has_group_tag;
     int64_t group_tag;
@@ -36,6 +38,7 @@ struct rsti_receive_endpoint_t {
     int32_t owned_count;
     /* written by: receiver */
     int32_t is_released; /* atomic */
+    int64_t refusal_due_ns; /* driver/base/key_refusals.h */
     rsti_dispatcher_t dispatcher;
     rsti_receive_transport_t *transports;
     struct rsti_receive_endpoint_t *next;

@@ -6,6 +6,7 @@
 #define RSTI_DRIVER_SENDER_SEND_ENDPOINT_H
 
 #include "channel/channel.h"
+#include "driver/base/group_keys_state.h"
 #include "driver/base/proxies.h"
 #include "driver/sender/challenge.h"
 #include "driver/sender/destination_tracker.h"
@@ -28,6 +29,7 @@ struct rsti_send_endpoint_t {
     int64_t so_sndbuf; /* of the first channel or the driver; 0: the system's */
     int64_t so_rcvbuf;
     int64_t send_timestamp; /* offset in the payload; RSTI_CHANNEL_UNSET: none */
+    rsti_group_keys_t *keys; /* NULL: plain */
     bool is_connected; /* data_socket */
     bool is_group; /* multicast or several destinations: group rules for NAKs and flow control */
     uint16_t managed_port; /* goes back to the port manager; 0: none */
@@ -42,6 +44,7 @@ struct rsti_send_endpoint_t {
     /* written by: sender */
     int32_t is_released; /* atomic */
     struct sockaddr_storage data_address; /* of a channel with one destination, if not connected */
+    int64_t refusal_due_ns; /* driver/base/key_refusals.h */
     int64_t last_sm_ns; /* last status message for any of its publications */
     rsti_destination_tracker_t *destinations; /* NULL: one destination */
     rsti_proven_t proven;

@@ -2,6 +2,7 @@
 #include "driver/sender/sender.h"
 
 #include "driver/base/driver_state.h"
+#include "driver/base/key_refusals.h"
 #include "driver/base/proxies.h"
 #include "driver/base/socket_poll.h"
 #include "driver/sender/control_in.h"
@@ -157,6 +158,13 @@ static int read_burst(rsti_sender_t *sender, rsti_send_endpoint_t *endpoint, int
 {
     rst_driver_t *driver = sender->driver;
     const int burst = (int)driver->params.sender_burst;
+    const rsti_refusing_t by = {
+        .endpoint = endpoint,
+        .keys = endpoint->keys,
+        .canonical = endpoint->udp.canonical,
+        .channel_status_id = endpoint->channel_status_id,
+        .due_ns = &endpoint->refusal_due_ns,
+    };
     for (int i = 0; i < burst; i++) {
         sender->control[i].length = RSTI_CONTROL_BUFFER;
     }
@@ -168,6 +176,7 @@ static int read_burst(rsti_sender_t *sender, rsti_send_endpoint_t *endpoint, int
     }
     for (int i = 0; i < count; i++) {
         *bytes += (int64_t)sender->control[i].length;
+        rsti_key_refusal_report(driver, &by, &sender->control[i], now_ns);
     }
     rsti_send_endpoint_on_control(sender, endpoint, sender->control, count, now_ns);
     return count;

@@ -166,7 +166,7 @@ static int32_t number_of(const uint8_t *datagram)
 static void send_numbers(bench_t *bench, int16_t type, int32_t first, int32_t total)
 {
     uint8_t bytes[BURST][LENGTH];
-    rsti_datagram_t burst[BURST];
+    rsti_datagram_t burst[BURST] = {0};
     memset(burst, 0, sizeof burst);
     int32_t next = first;
     while (next < first + total) {
@@ -195,7 +195,7 @@ static void arrive(bench_t *bench, int16_t type, int32_t total)
 static int receive_all(bench_t *bench, int32_t *numbers, int capacity)
 {
     uint8_t bytes[BURST][LENGTH];
-    rsti_datagram_t burst[BURST];
+    rsti_datagram_t burst[BURST] = {0};
     int total = 0;
     for (;;) {
         for (int i = 0; i < BURST; i++) {

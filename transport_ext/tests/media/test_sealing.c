@@ -3,6 +3,7 @@
 #include "media/sealing.h"
 #include "seal/keyring.h"
 #include "tests/check.h"
+#include "util/netaddr.h"
 
 #define ROOM 65536
 #define FRAME 1344
@@ -266,17 +267,130 @@ TEST(a_burst_that_the_scratch_does_not_hold_goes_in_parts)
     end();
 }
 
+static rsti_socket_t *open_plain(void)
+{
+    const rsti_socket_params_t plain = {0};
+    rsti_socket_t *stranger = NULL;
+    const int result = ends.media.table->open(ends.media.arg, &plain, &stranger);
+    return result == 0 ? stranger : NULL;
+}
+
+/* The only datagram on the wire is a refusal that names this key. */
+static void check_refusal(uint32_t key_id)
+{
+    uint32_t named = ~key_id;
+    CHECK_EQ(ends.wire.count, 1);
+    CHECK(rsti_refusal_decode(&named, ends.wire.bytes, ends.wire.lengths[0]));
+    CHECK_EQ(named, key_id);
+}
+
+/* Every datagram is refused, the first one is answered, and no answer is answered. */
+TEST(a_stranger_is_told_which_key_is_asked_for)
+{
+    begin();
+    const uint32_t id = keys_of(1, 1).keys[0].id;
+    rsti_socket_t *stranger = open_plain();
+    CHECK_EQ(send_frames(stranger, 0, 3, 40), 3);
+    CHECK_EQ(receive(ends.right), 3);
+    for (int i = 0; i < 3; i++) {
+        CHECK(ends.datagrams[i].length == 0);
+        CHECK_EQ(ends.datagrams[i].refusal.why, RSTI_REFUSED_PLAIN);
+    }
+    check_refusal(id);
+    CHECK_EQ(receive(stranger), 1);
+    CHECK_EQ(ends.datagrams[0].refusal.why, RSTI_REFUSED_BY_PEER);
+    CHECK_EQ(ends.datagrams[0].refusal.key_id, id);
+    CHECK(ends.datagrams[0].length == 0 && ends.wire.count == 0);
+    CHECK_EQ(send_frames(stranger, 0, 1, 40), 1);
+    CHECK_EQ(receive(ends.right), 1);
+    CHECK_EQ(ends.wire.count, 0); /* within the interval */
+    CHECK_EQ(send_frames(stranger, 0, 1, RSTI_REFUSAL_BYTES - 1), 1);
+    CHECK_EQ(receive(ends.left), 1);
+    CHECK_EQ(ends.wire.count, 0); /* an answer would be longer */
+    ends.media.table->close(ends.media.arg, stranger);
+    end();
+}
+
+TEST(a_plain_socket_refuses_what_is_sealed)
+{
+    begin();
+    rsti_socket_t *stranger = open_plain();
+    CHECK_EQ(send_frames(ends.left, 0, 2, 64), 2);
+    CHECK_EQ(receive(stranger), 2);
+    CHECK(ends.datagrams[1].length == 0);
+    CHECK_EQ(ends.datagrams[1].refusal.why, RSTI_REFUSED_SEALED);
+    CHECK_EQ(ends.datagrams[1].refusal.key_id, keys_of(1, 1).keys[0].id);
+    check_refusal(0);
+    CHECK_EQ(receive(ends.left), 1);
+    CHECK_EQ(ends.datagrams[0].refusal.why, RSTI_REFUSED_BY_PEER);
+    CHECK_EQ(ends.wire.count, 0);
+    CHECK_EQ(send_frames(stranger, 0, 1, 64), 1);
+    CHECK_EQ(receive(stranger), 1);
+    CHECK_EQ(ends.datagrams[0].refusal.why, RSTI_REFUSED_NOT); /* of the datagrams before */
+    ends.media.table->close(ends.media.arg, stranger);
+    end();
+}
+
+TEST(another_key_and_a_forgery_are_named)
+{
+    begin();
+    rsti_keyring_t other = {0};
+    const rsti_keys_t keys = keys_of(7, 1);
+    rsti_keyring_set(&other, &keys);
+    const rsti_socket_params_t params = {.keys = &other};
+    rsti_socket_t *stranger;
+    CHECK_EQ(ends.media.table->open(ends.media.arg, &params, &stranger), 0);
+    CHECK_EQ(send_frames(stranger, 0, 1, 64), 1);
+    CHECK_EQ(receive(ends.right), 1);
+    CHECK_EQ(ends.datagrams[0].refusal.why, RSTI_REFUSED_KEY);
+    CHECK_EQ(ends.datagrams[0].refusal.key_id, keys.keys[0].id);
+    check_refusal(keys_of(1, 1).keys[0].id);
+    ends.wire.count = 0;
+    CHECK_EQ(send_frames(ends.left, 0, 1, 64), 1);
+    ends.wire.bytes[60] ^= 1;
+    CHECK_EQ(receive(ends.right), 1);
+    CHECK_EQ(ends.datagrams[0].refusal.why, RSTI_REFUSED_FORGED);
+    CHECK_EQ(ends.wire.count, 0);
+    ends.media.table->close(ends.media.arg, stranger);
+    end();
+}
+
+/* Each socket is a sender of its own. A run, which has one address, is of one sender. */
+TEST(the_source_notes_who_sealed)
+{
+    begin();
+    rsti_socket_t *third;
+    const rsti_socket_params_t params = {.keys = &ends.ring};
+    CHECK_EQ(ends.media.table->open(ends.media.arg, &params, &third), 0);
+    CHECK_EQ(send_frames(ends.left, 0, 1, 64) + send_frames(third, 1, 1, 64)
+            + send_frames(ends.left, 2, 1, 64),
+        3);
+    CHECK_EQ(receive(ends.right), 3);
+    const uint64_t left = rsti_netaddr_sealer(&ends.datagrams[0].address);
+    CHECK(left != 0 && left == rsti_netaddr_sealer(&ends.datagrams[2].address));
+    CHECK(left != rsti_netaddr_sealer(&ends.datagrams[1].address));
+    ends.wire.joins = true;
+    CHECK_EQ(send_frames(ends.left, 0, 1, 64) + send_frames(third, 1, 1, 64)
+            + send_frames(ends.left, 2, 1, 64),
+        3);
+    CHECK_EQ(receive(ends.right), 1);
+    CHECK_EQ(ends.datagrams[0].length, 128);
+    CHECK(is_frame(ends.received[0], 0, 64) && is_frame(ends.received[0] + 64, 2, 64));
+    CHECK_EQ(rsti_netaddr_sealer(&ends.datagrams[0].address), left);
+    ends.media.table->close(ends.media.arg, third);
+    end();
+}
+
 TEST(plain_and_strange_datagrams_have_no_length)
 {
     begin();
-    const rsti_socket_params_t plain = {0};
-    rsti_socket_t *stranger;
-    CHECK_EQ(ends.media.table->open(ends.media.arg, &plain, &stranger), 0);
+    rsti_socket_t *stranger = open_plain();
     CHECK_EQ(send_frames(stranger, 0, 2, 64), 2);
     CHECK_EQ(ends.wire.lengths[0], 64);
     CHECK_EQ(receive(ends.right), 2);
     CHECK(ends.datagrams[0].length == 0 && ends.datagrams[1].length == 0);
     CHECK_EQ(count_of(RSTI_OPENED_PLAIN), 2);
+    ends.wire.count = 0; /* the refusal */
     CHECK_EQ(send_frames(stranger, 0, 1, 64), 1);
     CHECK_EQ(receive(stranger), 1);
     CHECK(ends.datagrams[0].length == 64 && is_frame(ends.received[0], 0, 64));
@@ -322,5 +436,7 @@ TEST(a_socket_with_keys_needs_keys)
 CHECK_MAIN(RUN(the_owner_sees_plain_frames), RUN(a_run_is_opened_datagram_by_datagram),
     RUN(a_refused_datagram_is_sealed_anew),
     RUN(a_burst_that_the_scratch_does_not_hold_goes_in_parts),
+    RUN(a_stranger_is_told_which_key_is_asked_for), RUN(a_plain_socket_refuses_what_is_sealed),
+    RUN(another_key_and_a_forgery_are_named), RUN(the_source_notes_who_sealed),
     RUN(plain_and_strange_datagrams_have_no_length), RUN(sockets_follow_the_ring),
     RUN(a_socket_with_keys_needs_keys))

@@ -1,0 +1,140 @@
+/* group_keys.c: see group_keys.h. */
+#include "driver/conductor/group_keys.h"
+
+#include "logbuffer/descriptor.h"
+#include "protocol/frame.h"
+#include "util/alloc.h"
+#include "util/error.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define FILE_PREFIX "file:"
+#define ID_PREFIX "id:"
+#define FRAME_MIN 64 /* a header and a little payload */
+
+static rsti_group_keys_t *find(const rst_driver_t *driver, const char *reference)
+{
+    const rsti_ptr_array_t *all = &driver->conductor->group_keys;
+    for (size_t i = 0; i < all->count; i++) {
+        rsti_group_keys_t *keys = all->items[i];
+        if (strcmp(keys->reference, reference) == 0) {
+            return keys;
+        }
+    }
+    return NULL;
+}
+
+/* 0, or as rsti_group_keys_get. */
+static int read_keys(rsti_group_keys_t *keys)
+{
+    rsti_keys_t read;
+    rsti_key_file_stamp_t stamp;
+    const int result = rsti_key_file_read(keys->path, &read, &stamp);
+    if (result == 0) {
+        rsti_keyring_set(&keys->ring, &read);
+    }
+    keys->stamp = stamp;
+    explicit_bzero(&read, sizeof read);
+    return result;
+}
+
+static int set_path(const rst_driver_t *driver, rsti_group_keys_t *keys)
+{
+    const char *reference = keys->reference;
+    if (strncmp(reference, ID_PREFIX, strlen(ID_PREFIX)) == 0) {
+        const uint32_t id = (uint32_t)strtoul(reference + strlen(ID_PREFIX), NULL, 16);
+        return rsti_key_file_of_id(keys->path, sizeof keys->path, driver->dir, id);
+    }
+    RST_ASSERT(strncmp(reference, FILE_PREFIX, strlen(FILE_PREFIX)) == 0); /* channel.c */
+    (void)snprintf(keys->path, sizeof keys->path, "%s", reference + strlen(FILE_PREFIX));
+    return 0;
+}
+
+int rsti_group_keys_get(rst_driver_t *driver, const char *reference, rsti_group_keys_t **keys)
+{
+    *keys = reference[0] == '\0' ? NULL : find(driver, reference);
+    if (*keys != NULL || reference[0] == '\0') {
+        if (*keys != NULL) {
+            (*keys)->ref_count++;
+        }
+        return 0;
+    }
+    rsti_group_keys_t *made = rsti_alloc(sizeof *made);
+    if (made == NULL) {
+        return -RST_ENOMEM;
+    }
+    made->ref_count = 1;
+    (void)snprintf(made->reference, sizeof made->reference, "%s", reference);
+    int result = set_path(driver, made);
+    result = result == 0 ? read_keys(made) : result;
+    if (result < 0) {
+        (void)RST_APPEND_ERR("channel parameter rs-key=%s", reference);
+    } else {
+        result = rsti_ptr_array_add(&driver->conductor->group_keys, made);
+    }
+    if (result < 0) {
+        rsti_free(made);
+        return result;
+    }
+    *keys = made;
+    return 0;
+}
+
+void rsti_group_keys_put(rst_driver_t *driver, rsti_group_keys_t *keys)
+{
+    if (keys == NULL || --keys->ref_count > 0) {
+        return;
+    }
+    rsti_ptr_array_t *all = &driver->conductor->group_keys;
+    for (size_t i = all->count; i > 0; i--) {
+        if (all->items[i - 1] == keys) {
+            rsti_ptr_array_remove_at(all, i - 1);
+        }
+    }
+    explicit_bzero(keys, sizeof *keys);
+    rsti_free(keys);
+}
+
+const rsti_keyring_t *rsti_group_keys_ring(const rsti_group_keys_t *keys)
+{
+    return keys == NULL ? NULL : &keys->ring;
+}
+
+void rsti_group_keys_on_timer(rst_driver_t *driver)
+{
+    const rsti_ptr_array_t *all = &driver->conductor->group_keys;
+    for (size_t i = 0; i < all->count; i++) {
+        rsti_group_keys_t *keys = all->items[i];
+        if (!rsti_key_file_has_changed(keys->path, &keys->stamp)) {
+            continue;
+        }
+        const uint32_t before = rsti_keyring_id(&keys->ring);
+        if (read_keys(keys) < 0) {
+            rsti_driver_log_trail(driver, "keys stay as they are");
+        } else if (rsti_keyring_id(&keys->ring) != before) {
+            char text[96 + sizeof keys->reference];
+            (void)snprintf(text, sizeof text, "%s: datagrams are sealed with key %08" PRIx32 " now",
+                keys->reference, rsti_keyring_id(&keys->ring));
+            rsti_error_log_notice(&driver->error_log, text, rsti_clock_epoch_ms(&driver->clock));
+        }
+    }
+}
+
+int rsti_group_keys_shorten_mtu(rsti_channel_t *channel, int64_t default_mtu)
+{
+    const int64_t mtu = channel->mtu == RSTI_CHANNEL_UNSET ? default_mtu : channel->mtu;
+    const int64_t frame = (mtu - RSTI_SEALED_OVERHEAD) & ~(int64_t)(RSTI_FRAME_ALIGNMENT - 1);
+    if (mtu % RSTI_FRAME_ALIGNMENT != 0) {
+        return 0; /* refused as it is, by its own name */
+    }
+    if (frame < FRAME_MIN) {
+        return RST_SET_ERR(RST_ECHANNEL,
+            "channel parameter mtu=%" PRId64 ": with rs-key at least %d, since %d bytes are the"
+            " seal's",
+            mtu, FRAME_MIN + 2 * RSTI_FRAME_ALIGNMENT, RSTI_SEALED_OVERHEAD);
+    }
+    channel->mtu = frame;
+    return 0;
+}
