@@ -123,19 +123,24 @@ def why_quiet(driver_dir: str, name: str, *channels: str, stream_id: int = 0) ->
     return "; ".join(text for text in told if text)
 
 
-def why_refused(driver_dir: str, channel_status_ids: Iterable[int]) -> list[str]:
-    """A text for each peer of these sockets that had another key, or none, within the last 5 s.
+def why_refused(driver_dir: str, channel_status_ids: Iterable[int] | None = None) -> list[str]:
+    """A text for each peer that had another key, or none, within the last 5 s.
 
     Args:
-        channel_status_ids: of publications and subscriptions; below 0: shared memory.
+        channel_status_ids: only of the sockets of these publications and subscriptions; below 0:
+            shared memory. None: of all sockets of the driver; then the text names the socket.
     """
-    wanted = {one for one in channel_status_ids if one >= 0}
+    wanted = None if channel_status_ids is None else {one for one in channel_status_ids if one >= 0}
     try:
-        rows = _core.read_counters(driver_dir) if wanted else []
+        rows = [] if wanted == set() else _core.read_counters(driver_dir)
     except RStreamError:
         return []  # the driver has gone
-    labels = [row[6] for row in rows if row[1] == TYPE_KEY_REFUSED and row[3] in wanted]
-    return [label.partition(": ")[2].rpartition(": ")[0] for label in labels]
+    texts = [
+        row[6].partition(": ")[2]
+        for row in rows
+        if row[1] == TYPE_KEY_REFUSED and (wanted is None or row[3] in wanted)
+    ]
+    return texts if wanted is None else [text.rpartition(": ")[0] for text in texts]
 
 
 def _hint_for_reader(found: list[Party], own: Party, channels: tuple[str, ...]) -> str:

@@ -196,6 +196,7 @@ class Channel:
         linger_s: float | None = None,
         reliable: bool | None = None,
         rate: RateLimit | None = None,
+        key: str | None = None,
         alias: str | None = None,
     ) -> Channel:
         """A UDP channel; ``endpoint`` is the ``"host:port"`` where the *reader* listens."""
@@ -214,6 +215,7 @@ class Channel:
             linger_s=linger_s,
             reliable=reliable,
             rate=rate,
+            key=key,
             alias=alias,
         )
 

@@ -102,6 +102,11 @@ class GroupKey:
         block = hmac.digest(derived, _ID_INFO + b"\x01", "sha256")
         return f"{int.from_bytes(block[:4], 'little'):08x}"
 
+    @property
+    def reference(self) -> str:
+        """What stands in a channel for it: ``Channel.udp("host:40123", key=key.reference)``."""
+        return remember(self)
+
     def __repr__(self) -> str:
         return f"<rstream.keys.GroupKey {self.id}>"
 
@@ -203,6 +208,27 @@ def remember(key: GroupKey) -> str:
     return f"id:{_known.setdefault(key.id, key).id}"
 
 
+def known_key(reference: str) -> GroupKey | None:
+    """The key of an ``"id:..."``, if this process has it."""
+    return _known.get(reference.removeprefix("id:"))
+
+
+def learn(reference: str) -> None:
+    """Remember the keys behind ``"file:PATH"`` or ``"env:NAME"``, for channels that name their ids.
+
+    Raises:
+        ConfigError: the file or variable cannot be read, or the reference is another one.
+    """
+    kind, _, rest = reference.partition(":")
+    if kind == "file" and rest:
+        for key in read_file(Path(rest).expanduser()):
+            remember(key)
+    elif kind == "env" and rest:
+        remember(_of_environment(rest))
+    else:
+        raise ConfigError("no reference to a key", hint="give 'file:PATH' or 'env:NAME'")
+
+
 def reference(key: KeyLike) -> str | None:
     """The ``rs-key`` of a channel for what ``key=`` was given; None: the default.
 
@@ -242,22 +268,22 @@ def hand_over(channel: str, directory: str) -> None:
     """Give the driver of a directory the key of a channel with ``rs-key=id:...``.
 
     Raises:
-        ConfigError: neither this process nor the driver has the key.
+        ConfigError: this process has not the key; that its driver may have it is not enough.
     """
     match = _ID.search(channel.partition("rs-key=")[2].partition("|")[0])
     if match is None:
         return
     key = _known.get(match[1])
-    path = Path(directory, "keys", f"{int(match[1], 16)}.key")
-    if path.exists():
-        return
     if key is None:
         raise ConfigError(
             f"channel {channel}: this process has no key {match[1]}",
-            hint="give the key that the other side has: key=GroupKey, key='file:...' or 'env:...'",
+            hint="give the key that the other side has: key=GroupKey, key='file:...' or 'env:...'; "
+            "processes of one Ray namespace have one key, and others get it by rstream.ray.job_key",
         )
-    path.parent.mkdir(mode=0o700, exist_ok=True)
-    write_file(path, [key])
+    path = Path(directory, "keys", f"{int(match[1], 16)}.key")
+    if not path.exists():
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        write_file(path, [key])
 
 
 def is_built() -> bool:

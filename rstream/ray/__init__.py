@@ -24,6 +24,7 @@ from rstream.ray._data import datasink, datasource, iter_batches
 from rstream.ray._endpoint import Endpoint
 from rstream.ray._group import Group, MemberBack, MemberLost, Missed
 from rstream.ray._handle import StreamHandle, host_token
+from rstream.ray._job_key import job_key
 from rstream.ray._ledger import ActorLedger
 from rstream.ray._metrics import export_metrics
 from rstream.ray._names import handle
@@ -46,6 +47,7 @@ __all__ = (
     "handle",
     "host_token",
     "iter_batches",
+    "job_key",
     "reader",
     "through_stream",
 )

@@ -272,7 +272,9 @@ class StreamHandle:
                 f"stream {self.name!r}: its reader (node {self.node}) is on another host and its "
                 "handle has no UDP address; open the reader with udp=True"
             )
-        return address | {"channel": self.udp_channel, "dir": driver_dir}
+        from rstream.ray._job_key import adopt_key
+
+        return address | {"channel": adopt_key(self.udp_channel), "dir": driver_dir}
 
 
 def handles_of(given: StreamHandle | Iterable[StreamHandle]) -> list[StreamHandle]:

@@ -17,6 +17,7 @@ import uuid
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rstream import policy, stream
+from rstream._channel_uri import ChannelUri
 from rstream._keywords import names_keywords
 from rstream._link_options import READER_LAWS, with_link_options
 from rstream.channel import Channel
@@ -24,12 +25,14 @@ from rstream.codecs._choose import choose_for_handle
 from rstream.codecs._limits import limited
 from rstream.driver import resolve_dir
 from rstream.errors import ConfigError, NameTaken, RegistrationError, RStreamError
+from rstream.keys import GroupKey
 from rstream.ledger._subscriber import STAGING_BYTES
 from rstream.ray import _registry
 from rstream.ray._cluster import class_name, running_ray, this_process
 from rstream.ray._committed import committing
 from rstream.ray._endpoint import Endpoint
 from rstream.ray._handle import StreamHandle, host_token
+from rstream.ray._job_key import key_of_reader
 from rstream.ray._places import Place, Seat, place_of
 from rstream.ray._refusal import make_room, refuse, who_holds
 from rstream.ray._roster import Record
@@ -44,6 +47,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rstream.codecs import CodecLike, Limits
+    from rstream.keys import KeyLike
     from rstream.ledger import Ledger
     from rstream.rate import RateLimit
     from rstream.ray._cluster import Holder
@@ -82,6 +86,7 @@ def reader(
     rcv_wnd: int | str | None = None,
     cc: str | None = None,
     mtu: int | str | None = None,
+    key: KeyLike = "default",
     prefetch: Prefetch = "auto",
     rate: RateLimit | None = None,
     on_slow: policy.SlowPolicy = policy.Block(),
@@ -127,6 +132,10 @@ def reader(
             the path, and this is the law of the window; None is then half a term, at most 1 MiB.
             None (default): they follow it unless their driver says otherwise; ``"path"``: always.
         mtu: over UDP the longest datagram of the handle's writers: :func:`rstream.publisher`.
+        key: what seals the datagrams of writers on other hosts (:mod:`rstream.keys`).
+            ``"default"``: ``$RSTREAM_KEY_FILE``, else under Ray the key that all processes of the
+            namespace have, else none. A process that has not the key can neither read nor write.
+            None: plain datagrams.
         prefetch: as for :func:`rstream.subscriber`: how far writers that make elements on demand
             may be ahead of ``on_item``.
         rate: how fast a writer of the handle may send unless it chooses a rate itself; None: as
@@ -157,7 +166,7 @@ def reader(
         self.end.start(self.on_tick)
     """
     check_prefetch(prefetch)
-    link = _link(udp, rcv_wnd, cc, mtu)
+    link = _link(udp, rcv_wnd, cc, mtu, key)
     if name is not None:
         check_name(name)
     reader_codec, codec_name = choose_for_handle(type, codec, trusted_network=trusted_network)
@@ -226,7 +235,8 @@ def reader(
         )
         beside = {"ipc": "aeron:ipc"}  # on the sockets that the reader has
         if udp:
-            beside["udp"] = f"aeron:udp?tags={socket_tag}"
+            sealed = ChannelUri.parse(handle.udp_channel).get("rs-key")
+            beside["udp"] = f"aeron:udp?tags={socket_tag}|rs-key={sealed}"
         source = committing(
             source,
             handle,
@@ -302,14 +312,19 @@ class _Link(NamedTuple):
     of_writers: dict[str, Any]
 
 
-def _link(udp: bool, rcv_wnd: int | str | None, cc: str | None, mtu: int | str | None) -> _Link:
+def _link(
+    udp: bool, rcv_wnd: int | str | None, cc: str | None, mtu: int | str | None, key: KeyLike
+) -> _Link:
     if cc not in (None, "path", *READER_LAWS):
         words = ", ".join(f'"{word}"' for word in ("path", *READER_LAWS))
         raise ConfigError(f"cc={cc!r}: must be one of {words}")
     follows = cc in (None, "path")
+    if not udp and isinstance(key, (GroupKey, str)) and key != "default":
+        raise ConfigError("key= without udp: shared memory is not encrypted", hint="leave key out")
+    sealed = key_of_reader(key) if udp else "default"
     link = _Link(
-        {"rcv_wnd": rcv_wnd, "cc": None if follows else cc},
-        {"cc": cc if follows else "static", "mtu": mtu},
+        {"rcv_wnd": rcv_wnd, "cc": None if follows else cc, "key": sealed},
+        {"cc": cc if follows else "static", "mtu": mtu, "key": sealed},
     )
     where = "aeron:udp?endpoint=0.0.0.0:0" if udp else "aeron:ipc"  # before anything is opened
     with_link_options(where, is_publisher=False, **link.of_reader)

@@ -13,7 +13,7 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from rstream import _core
-from rstream._neighbours import hint_for_publisher
+from rstream._neighbours import hint_for_publisher, why_refused
 from rstream._other_drivers import tell_others
 from rstream.errors import (
     BackPressured,
@@ -192,7 +192,8 @@ class Line:
         """The error of a request that could not be sent in time."""
         if reason == _core.NOT_CONNECTED:
             address = self.place.ask_name, self.place.channel
-            told = (hint_for_publisher(self.directory, *address), tell_others(self.directory))
+            hint = hint_for_publisher(self.directory, *address)
+            told = (*why_refused(self.directory), hint, tell_others(self.directory))
             return NoServer(
                 f"{self.where}: nobody serves it in {self.directory}; waited {waited_s:.3g} s"
                 + "".join(f"; {one}" for one in told if one),

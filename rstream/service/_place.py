@@ -63,7 +63,7 @@ class Place:
         if not self.is_udp:
             return str(ChannelUri.parse(self.channel).with_defaults({}))
         keys = {"term-length": ANSWER_TERM, **uri_keys(self.channel)}
-        kept = "".join(f"|{key}={keys[key]}" for key in ("term-length", "mtu") if key in keys)
+        kept = "".join(f"|{key}={keys[key]}" for key in _KEPT if key in keys)
         address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         return f"aeron:udp?endpoint={address}{kept}"
 
@@ -71,6 +71,8 @@ class Place:
 #: Terms of the answers to one caller over UDP, unless the service's channel says another length: a
 #: host may open many, and each takes memory at once.
 ANSWER_TERM = "256k"
+#: What the answers have in common with the questions.
+_KEPT = ("term-length", "mtu", "rs-key")
 
 
 def place_of(name: str, channel: Channel | str | None) -> Place:

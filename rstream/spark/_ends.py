@@ -12,6 +12,7 @@ import os
 import time
 from typing import TYPE_CHECKING, Any, Final
 
+from rstream._channel_uri import ChannelUri
 from rstream.errors import NoServer, RequestTimeout, RStreamError, ServerLost
 from rstream.ledger._messages import Answer, Ask, service_name
 from rstream.ray._handle import StreamHandle
@@ -72,11 +73,18 @@ def publisher_of(config: SinkConfig, index: int) -> Publisher[Any]:
     key = (config.handles[index], config.driver_dir, config.rate)
     publisher = _publishers.get(key)
     if publisher is None or publisher.is_closed:
+        config.learn_keys()
         publisher = StreamHandle.from_text(key[0]).publisher(
             driver_dir=config.driver_dir, rate=config.rate
         )
         _publishers[key] = publisher
     return publisher
+
+
+def _asking_channel(handle: StreamHandle) -> str:
+    key = ChannelUri.parse(handle.udp_channel).get("rs-key")
+    channel = f"aeron:udp?endpoint={handle.endpoint}"
+    return channel if key is None else f"{channel}|rs-key={key}"
 
 
 def ask(
@@ -103,10 +111,11 @@ def ask(
     found = _requesters.get((text, config.driver_dir))
     if found is None:
         is_local = handle.is_local(config.driver_dir)
+        config.learn_keys()
         found = requester(
             service_name(handle.stream_id),
             Answer,
-            channel=None if is_local else f"aeron:udp?endpoint={handle.endpoint}",
+            channel=None if is_local else _asking_channel(handle),
             dir=handle.driver_dir if is_local else config.driver_dir,
         )
         _requesters[(text, config.driver_dir)] = found

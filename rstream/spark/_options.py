@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from rstream import rate as rates
 from rstream._checks import short
 from rstream.errors import ConfigError
+from rstream.keys import GroupKey, learn, remember
 from rstream.ray._handle import StreamHandle, check_distinct
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ OPTIONS = {
     "ack": "eager delivery: consumed (default): a task ends when its rows are consumed; "
     "sent: when they are sent",
     "rate": "how fast each task may send: 200MB/s, or a law as in rs-rate (adaptive)",
+    "key": "file:PATH or env:NAME on the workers: the key that the readers on other hosts have",
+    "secretkey": "that key itself, 64 hex digits; Spark hides the option in its pages and logs",
     "driverdir": "driver directory of the writer on another host; default: the handle's",
 }
 #: Options that belong to Spark; it hands them to the sink with the others.
@@ -67,6 +70,15 @@ class SinkConfig:
     driver_dir: str | None = None
     rate: RateLimit | None = None
     checkpoint: str = ""
+    key: str | None = None
+    keys: tuple[GroupKey, ...] = ()  # of the handles, as the program has them
+
+    def learn_keys(self) -> None:
+        """Let this process have the keys of the handles. Raises ConfigError."""
+        for key in self.keys:
+            remember(key)
+        if self.key is not None:
+            learn(self.key)
 
     @property
     def is_committed(self) -> bool:
@@ -110,6 +122,8 @@ class SinkConfig:
             driver_dir=given.get("driverdir"),
             rate=_rate(given.get("rate")),
             checkpoint=given.get("checkpointlocation", ""),
+            key=given.get("key"),
+            keys=(GroupKey.from_hex(given["secretkey"]),) if "secretkey" in given else (),
         )
 
 

@@ -16,6 +16,7 @@ WHO: Final = "rstream source"
 READ_OPTIONS: Final = {
     "stream": "the stream's name; load(name) does the same",
     "channel": "the channel to read, as a URI; default: shared memory of this host",
+    "key": "over UDP: file:PATH, env:NAME, or none: the key that the publishers have",
     "rcvwnd": "over UDP: how far a publisher may be ahead, bytes or a text such as 8m; default: as "
     "for rstream.subscriber",
     "cc": "over UDP: the law of that window, static, cubic or auto; default: the driver's",
@@ -123,6 +124,7 @@ def _channel(given: dict[str, str]) -> str | None:
             is_publisher=False,
             rcv_wnd=given.get("rcvwnd"),
             cc=given.get("cc"),
+            key=given.get("key", "default"),
         )
     except ConfigError as error:
         raise ConfigError(f"{WHO}: {error}") from None

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, Self, TypeVar
 from rstream._checks import check_seconds, check_timeout
 from rstream._condition import Condition
 from rstream._later_log import LaterLog
-from rstream._neighbours import hint_for_publisher
+from rstream._neighbours import hint_for_publisher, why_refused
 from rstream._other_drivers import tell_others
 from rstream._pickling import refuse_pickling
 from rstream._process import holds, is_inherited, quiet_when_torn_down, raise_interrupt
@@ -402,6 +402,7 @@ class Publisher(Generic[T]):
         directory = resolve_dir(self._chosen.dir)
         told = (
             self._last_given_up,
+            *why_refused(directory),
             hint_for_publisher(directory, self.name, self._chosen.uri, hello_id(self.name)),
             tell_others(directory),
         )

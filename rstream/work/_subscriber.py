@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Generic, NoReturn, Self, TypeVar
 from rstream import stream
 from rstream._channel_uri import ChannelUri
 from rstream._checks import check_timeout
-from rstream._neighbours import why_quiet
+from rstream._neighbours import why_quiet, why_refused
 from rstream._pickling import refuse_pickling
 from rstream._process import holds, is_inherited, quiet_when_torn_down, raise_interrupt
 from rstream._unclosed import call_site, warn_unclosed
@@ -261,7 +261,8 @@ class Subscriber(Generic[T]):
             return StreamEnded(f"{self!r}: every publisher has completed")
         directory, uris = resolve_dir(self._chosen.dir), self._chosen.uris
         address = (directory, self.name, *(() if self._source.is_connected else uris))
-        hint = why_quiet(*address, stream_id=hello_id(self.name))
+        quiet = why_quiet(*address, stream_id=hello_id(self.name))
+        hint = "; ".join((*why_refused(directory), quiet))
         return ReadTimeout(f"{self!r}: no job within {timeout_s} s", hint=hint)
 
     def _poll(self) -> Job[T] | None:

@@ -1,0 +1,80 @@
+"""The key of a Ray job: drawn by its first endpoint, kept in Ray's own key-value store.
+
+All processes of one Ray namespace have one key. A job that names no namespace has one of its own.
+Ray hands the key out over its channels, as it does arguments of tasks; handles carry its id alone.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import os
+from typing import TYPE_CHECKING, Any, Final
+
+from rstream._channel_uri import ChannelUri
+from rstream.keys import ENVIRONMENT, GroupKey, is_built, known_key, reference, remember
+from rstream.ray._cluster import running_ray
+
+if TYPE_CHECKING:
+    from rstream.keys import KeyLike
+
+log = logging.getLogger("rstream")
+
+KEY_PREFIX: Final = b"rstream:key:"
+_found: Final[dict[str, GroupKey]] = {}
+
+
+def job_key() -> GroupKey | None:
+    """The key of this process's Ray namespace; None: Ray does not run here.
+
+    A writer outside Ray takes it with it: ``rstream.ray.job_key().secret.hex()``, for a file of
+    keys or an environment variable there (:mod:`rstream.keys`).
+    """
+    ray = running_ray()
+    if ray is None:
+        return None
+    scope: str = ray.get_runtime_context().namespace
+    found = _found.get(scope)
+    if found is None:
+        store: Any = importlib.import_module("ray.experimental.internal_kv")
+        name = KEY_PREFIX + scope.encode()
+        store._internal_kv_put(name, GroupKey.new().secret.hex().encode(), False)  # the first wins
+        found = _found[scope] = GroupKey.from_hex(store._internal_kv_get(name).decode())
+    return found
+
+
+def key_of_reader(key: KeyLike) -> str:
+    """The ``rs-key`` of an endpoint's UDP port, and of its handle.
+
+    Args:
+        key: as given; ``"default"``: ``$RSTREAM_KEY_FILE``, else the job's key.
+    Raises:
+        ConfigError: as :func:`rstream.keys.reference`.
+    """
+    if key == "default" and not os.environ.get(ENVIRONMENT):
+        found = job_key()
+        if found is None:
+            return "none"
+        if is_built():
+            return remember(found)
+        log.warning("endpoints are not encrypted: this rstream was built without libcrypto")
+        return "none"
+    return reference(f"file:{os.environ[ENVIRONMENT]}" if key == "default" else key) or "none"
+
+
+def adopt_key(channel: str) -> str:
+    """The channel of a handle; this process has its key then, if it is that of its job."""
+    key_of(channel)
+    return channel
+
+
+def key_of(channel: str) -> GroupKey | None:
+    """The key of a handle's channel, if this process has it or may have it."""
+    wanted = (ChannelUri.parse(channel).get("rs-key") or "") if channel else ""
+    found = known_key(wanted) if wanted.startswith("id:") else None
+    if found is None and wanted.startswith("id:"):
+        found = job_key()
+        if found is None or wanted != f"id:{found.id}":
+            return None
+        remember(found)
+    return found
