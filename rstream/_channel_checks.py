@@ -49,6 +49,7 @@ def _check_texts(channel: Channel) -> None:
         ("congestion_control", channel.congestion_control),
         ("name", channel.name),
         ("alias", channel.alias),
+        ("sources", channel.sources),
         *channel.extra,
     ]
     for key, text in texts:

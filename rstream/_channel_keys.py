@@ -81,6 +81,7 @@ KEYS: Final[tuple[Key, ...]] = (
     Key("rs-budget", "budget_bytes", "size", 0, 2**63 - 1),
     Key("rs-fill-window", "fill_window", "bool"),
     Key("rs-key", "key", "text"),
+    Key("rs-sources", "sources", "text"),
     Key("alias", "alias", "text"),
 )
 

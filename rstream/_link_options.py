@@ -1,5 +1,5 @@
-"""The options of a UDP link by name: ``rcv_wnd``, ``cc``, ``mtu`` and ``key``, as every face takes
-them.
+"""The options of a UDP link by name: ``rcv_wnd``, ``cc``, ``mtu``, ``key`` and ``sources``, as
+every face takes them.
 
 Each belongs to one side: the window to the reader, the length of datagrams to the publisher. ``cc``
 is the law of the reader's window there, and of the sender here. The key belongs to both.
@@ -7,6 +7,7 @@ is the law of the reader's window there, and of the sender here. The key belongs
 
 from __future__ import annotations
 
+import ipaddress
 from typing import TYPE_CHECKING, Final
 
 from rstream._channel_keys import KEYS, Key, check_value, value_of
@@ -15,6 +16,8 @@ from rstream.errors import ChannelError, ConfigError
 from rstream.keys import reference
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rstream.channel import Channel
     from rstream.keys import KeyLike
 
@@ -34,13 +37,16 @@ def with_link_options(
     cc: str | None = None,
     mtu: int | str | None = None,
     key: KeyLike = "default",
+    sources: str | Sequence[str] | None = None,
 ) -> Channel | str | None:
     """The channel with these parameters; itself if all are None.
 
     Raises:
         ConfigError: a value cannot be used, the channel says another one, or has no network.
     """
-    given = {"rcv-wnd": rcv_wnd, "cc": cc, "mtu": mtu}
+    if sources is not None and not isinstance(sources, str):
+        sources = ",".join(sources)
+    given = {"rcv-wnd": rcv_wnd, "cc": cc, "mtu": mtu, "rs-sources": sources}
     channel = _with_key(channel, key)
     wanted = {key: value for key, value in given.items() if value is not None}
     if not wanted:
@@ -48,7 +54,7 @@ def with_link_options(
     uri = ChannelUri.parse("aeron:ipc" if channel is None else str(channel))
     for key, value in wanted.items():
         text = _checked(key, value, is_publisher)
-        name = key.replace("-", "_")
+        name = key.removeprefix("rs-").replace("-", "_")
         if uri.media != "udp" or uri.is_spy:
             raise ConfigError(
                 f"{name}={value!r} on {uri}: only UDP has it, and nothing crosses a network here",
@@ -87,6 +93,8 @@ def _with_key(channel: Channel | str | None, key: KeyLike) -> Channel | str | No
 
 def _checked(key: str, value: int | str, is_publisher: bool) -> str:
     name = key.replace("-", "_")
+    if key == "rs-sources":
+        return _checked_sources(str(value))
     if key == "cc":
         allowed, others = SENDER_LAWS, READER_LAWS
         side = "the subscriber: the law of its window"
@@ -107,6 +115,18 @@ def _checked(key: str, value: int | str, is_publisher: bool) -> str:
             f'{name}={value!r}: must be {row.least} to {row.most} bytes, such as 65536 or "64k"'
         ) from None
     return str(number)
+
+
+def _checked_sources(text: str) -> str:
+    for one in text.split(","):
+        try:
+            ipaddress.ip_network(one.strip().replace("[", "").replace("]", ""), strict=False)
+        except ValueError as error:
+            raise ConfigError(
+                f"sources={text!r}: {error}",
+                hint='give addresses and networks, such as ["10.0.0.0/8", "192.168.1.7"]',
+            ) from None
+    return ",".join(one.strip() for one in text.split(","))
 
 
 def _same(key: str, text: str) -> object:

@@ -63,6 +63,8 @@ class Channel:
             None: the driver's option ``rate``.
         key: UDP: where the key is that seals the datagrams, ``"file:/PATH"`` or ``"id:..."``;
             ``"none"``: they are plain (:mod:`rstream.keys`, key ``rs-key``).
+        sources: subscription over UDP: addresses and networks whose datagrams it takes, such as
+            ``"10.0.0.0/8,192.168.1.7"`` (key ``rs-sources``); None: those that the driver takes.
         alias: a label for people.
         spy: subscription: read what a publication of the same driver sends (``aeron-spy:``).
         ttl: multicast hops, 0 to 255; 0: the system's.
@@ -118,6 +120,7 @@ class Channel:
     name: str | None = None
     rate: RateLimit | None = None
     key: str | None = None
+    sources: str | None = None
     alias: str | None = None
     spy: bool = False
     ttl: int | None = None

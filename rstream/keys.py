@@ -40,7 +40,7 @@ from rstream.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ("GroupKey", "KeyLike", "read_file", "rotated", "write_file")
+__all__ = ("GroupKey", "KeyLike", "learn", "read_file", "rotated", "write_file")
 
 KEY_BYTES: Final = 32
 KEYS_MAX: Final = 2
@@ -120,6 +120,10 @@ def read_file(path: str | os.PathLike[str]) -> list[GroupKey]:
 
     Raises:
         ConfigError: it cannot be read, other users may read it, or a line is no key.
+
+    Example::
+
+        ids = [key.id for key in rstream.keys.read_file("/etc/rstream.key")]
     """
     try:
         with Path(path).open(encoding="ascii", errors="replace") as file:
@@ -156,6 +160,10 @@ def write_file(
         second: what the second key is in a rotation, for :func:`rotated`.
     Raises:
         ConfigError: a wrong number of keys, or the file cannot be written.
+
+    Example::
+
+        rstream.keys.write_file("/etc/rstream.key", [rstream.keys.GroupKey.new()])
     """
     if not 1 <= len(keys) <= KEYS_MAX:
         raise ConfigError(f"{len(keys)} keys: a file has one or two")
@@ -187,6 +195,11 @@ def rotated(
     Raises:
         ConfigError: as :func:`read_file`; or two keys stand in it, and it does not say which of
             them is the newer one.
+
+    Example::
+
+        keys, second = rstream.keys.rotated("/etc/rstream.key")
+        rstream.keys.write_file("/etc/rstream.key", keys, second=second)
     """
     keys = read_file(path)
     if len(keys) == 1:
@@ -218,6 +231,10 @@ def learn(reference: str) -> None:
 
     Raises:
         ConfigError: the file or variable cannot be read, or the reference is another one.
+
+    Example::
+
+        rstream.keys.learn("env:TICKS_KEY")  # a program outside Ray, before it opens a handle
     """
     kind, _, rest = reference.partition(":")
     if kind == "file" and rest:

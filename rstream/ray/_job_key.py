@@ -27,8 +27,12 @@ _found: Final[dict[str, GroupKey]] = {}
 def job_key() -> GroupKey | None:
     """The key of this process's Ray namespace; None: Ray does not run here.
 
-    A writer outside Ray takes it with it: ``rstream.ray.job_key().secret.hex()``, for a file of
-    keys or an environment variable there (:mod:`rstream.keys`).
+    A writer outside Ray takes it with it, for a file of keys or an environment variable there
+    (:mod:`rstream.keys`).
+
+    Example::
+
+        rstream.keys.write_file("/etc/ticks.key", [rstream.ray.job_key()])
     """
     ray = running_ray()
     if ray is None:

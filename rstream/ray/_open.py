@@ -44,7 +44,7 @@ from rstream.stream._options import check_prefetch
 from rstream.stream._parts import MESSAGE_LENGTH
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from rstream.codecs import CodecLike, Limits
     from rstream.keys import KeyLike
@@ -87,6 +87,7 @@ def reader(
     cc: str | None = None,
     mtu: int | str | None = None,
     key: KeyLike = "default",
+    sources: str | Sequence[str] | None = None,
     prefetch: Prefetch = "auto",
     rate: RateLimit | None = None,
     on_slow: policy.SlowPolicy = policy.Block(),
@@ -136,6 +137,7 @@ def reader(
             ``"default"``: ``$RSTREAM_KEY_FILE``, else under Ray the key that all processes of the
             namespace have, else none. A process that has not the key can neither read nor write.
             None: plain datagrams.
+        sources: as for :func:`rstream.subscriber`: whose datagrams the UDP port takes.
         prefetch: as for :func:`rstream.subscriber`: how far writers that make elements on demand
             may be ahead of ``on_item``.
         rate: how fast a writer of the handle may send unless it chooses a rate itself; None: as
@@ -166,7 +168,7 @@ def reader(
         self.end.start(self.on_tick)
     """
     check_prefetch(prefetch)
-    link = _link(udp, rcv_wnd, cc, mtu, key)
+    link = _link(udp, rcv_wnd, cc, mtu, key, sources)
     if name is not None:
         check_name(name)
     reader_codec, codec_name = choose_for_handle(type, codec, trusted_network=trusted_network)
@@ -313,7 +315,12 @@ class _Link(NamedTuple):
 
 
 def _link(
-    udp: bool, rcv_wnd: int | str | None, cc: str | None, mtu: int | str | None, key: KeyLike
+    udp: bool,
+    rcv_wnd: int | str | None,
+    cc: str | None,
+    mtu: int | str | None,
+    key: KeyLike,
+    sources: str | Sequence[str] | None,
 ) -> _Link:
     if cc not in (None, "path", *READER_LAWS):
         words = ", ".join(f'"{word}"' for word in ("path", *READER_LAWS))
@@ -323,7 +330,12 @@ def _link(
         raise ConfigError("key= without udp: shared memory is not encrypted", hint="leave key out")
     sealed = key_of_reader(key) if udp else "default"
     link = _Link(
-        {"rcv_wnd": rcv_wnd, "cc": None if follows else cc, "key": sealed},
+        {
+            "rcv_wnd": rcv_wnd,
+            "cc": None if follows else cc,
+            "key": sealed,
+            "sources": sources,
+        },
         {"cc": cc if follows else "static", "mtu": mtu, "key": sealed},
     )
     where = "aeron:udp?endpoint=0.0.0.0:0" if udp else "aeron:ipc"  # before anything is opened

@@ -244,9 +244,10 @@ class Rejected:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KeyRefused:
-    """A peer has another key than this end, or none, so its datagrams are refused: nothing flows
-    until both have the same key (:mod:`rstream.keys`). ``events`` tells each peer once.
+class PeerRefused:
+    """A peer has another key than this end, or none (:mod:`rstream.keys`), or is none of the
+    ``sources`` that are taken: its datagrams are refused, and nothing flows between the two.
+    ``events`` tells each peer once.
 
     Attributes:
         reason: the peer's ``ip:port``, its key's id and the one that is asked for, for people.
@@ -255,9 +256,9 @@ class KeyRefused:
     reason: str
 
 
-def note_refusals(reasons: list[str], told: set[str]) -> list[KeyRefused]:
+def note_refusals(reasons: list[str], told: set[str]) -> list[PeerRefused]:
     """Events for the reasons that were not told before; of those that are over, none is kept."""
-    news = [KeyRefused(reason=reason) for reason in reasons if reason not in told]
+    news = [PeerRefused(reason=reason) for reason in reasons if reason not in told]
     told.intersection_update(reasons)
     told.update(reasons)
     return news
@@ -276,7 +277,7 @@ StreamEvent: TypeAlias = (
     | Connected
     | Disconnected
     | Rejected
-    | KeyRefused
+    | PeerRefused
 )
 
 #: Most events kept for ``events()``; older ones are dropped and counted.

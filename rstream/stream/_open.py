@@ -202,9 +202,10 @@ def subscriber(
         type: the type of the objects; it chooses the codec (:func:`rstream.codecs.codec_for`).
         codec: overrides ``type``: a codec, its name (``"raw"``, ``"msgpack"``, ``"numpy"``,
             ``"arrow"``), or a type.
-        options: ``channel``, ``stream_id``, ``rcv_wnd``, ``cc``, ``key``, ``prefetch``,
-            ``on_slow``, ``on_lost``, ``on_gap``, ``stays``, ``max_message_length``, ``limits``,
-            ``dir`` and ``client``, as :class:`rstream.stream.SubscriberOptions` explains them.
+        options: ``channel``, ``stream_id``, ``rcv_wnd``, ``cc``, ``key``, ``sources``,
+            ``prefetch``, ``on_slow``, ``on_lost``, ``on_gap``, ``stays``, ``max_message_length``,
+            ``limits``, ``dir`` and ``client``, as :class:`rstream.stream.SubscriberOptions`
+            explains them.
     Raises:
         ConfigError: an argument cannot be used, or this release does not serve it.
         DriverError: there is no driver, or it refused the channel.
@@ -238,6 +239,7 @@ def reader_opener(
         rcv_wnd=chosen.rcv_wnd,
         cc=chosen.cc,
         key=chosen.key,
+        sources=chosen.sources,
     )
     stream, uri, number = resolve_address(name, channel, chosen.stream_id)
     has_queue = queue_of(chosen.on_slow) is not None

@@ -17,7 +17,7 @@ from rstream.stream._parts import MESSAGE_LENGTH, check_message_length
 from rstream.stream._session import check_client
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from rstream.channel import Channel
     from rstream.client import Client
@@ -110,6 +110,10 @@ class SubscriberOptions(TypedDict, total=False):
         cc: the law of that window over UDP: ``"static"``, ``"cubic"`` or ``"auto"``. None
             (default): as the channel says, else as the driver's option ``congestion-control`` says.
         key: as for :func:`rstream.publisher`: what seals the datagrams over UDP.
+        sources: addresses and networks whose datagrams are taken over UDP, such as
+            ``["10.0.0.0/8", "192.168.1.7"]``, for streams without keys; an address can be forged by
+            who shares the network. None (default): as the channel says, else those that the
+            driver's option ``sources`` takes, else all.
         prefetch: most messages that publishers are asked for ahead of what this reader has
             consumed, and that are handed over at once; 1 to 65536. ``"auto"`` (default) asks for
             512 to 65536, as the drain and the round trip need it, and hands over 256 at once.
@@ -154,6 +158,7 @@ class SubscriberOptions(TypedDict, total=False):
     rcv_wnd: int | str | None
     cc: str | None
     key: KeyLike
+    sources: str | Sequence[str] | None
     prefetch: Prefetch
     on_slow: policy.SlowPolicy
     on_lost: OnLost
@@ -195,6 +200,7 @@ class SubscriberSettings:
     rcv_wnd: int | str | None = None
     cc: str | None = None
     key: KeyLike = "default"
+    sources: str | Sequence[str] | None = None
     prefetch: Prefetch = "auto"
     on_slow: policy.SlowPolicy = policy.Block()
     on_lost: OnLost = "raise"

@@ -117,6 +117,7 @@ WITHOUT_EXAMPLE = {
                 "Failed",
                 "Gap",
                 "Lost",
+                "PeerRefused",
                 "Refused",
                 "Rejected",
                 "SessionChanged",

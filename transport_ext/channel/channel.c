@@ -5,6 +5,7 @@
 #include "util/error.h"
 #include "util/netaddr.h"
 #include "util/parse.h"
+#include "util/source_list.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -20,6 +21,7 @@ typedef enum param_kind_t {
     PARAM_LABEL,    /* cut when it does not fit */
     PARAM_ADDRESS,  /* text of the form host:port */
     PARAM_KEY,      /* text that says where a key is */
+    PARAM_SOURCES,  /* addresses and networks */
     PARAM_NUMBER,
     PARAM_SIZE,
     PARAM_DURATION,
@@ -99,6 +101,7 @@ static const param_t params[] = {
     NUMBER_ROW("rs-budget", SIZE, budget_bytes, 0, INT64_MAX),
     BOOL_ROW("rs-fill-window", fill_window, AT(is_fill_window_set)),
     TEXT_ROW("rs-key", KEY, key),
+    TEXT_ROW("rs-sources", SOURCES, sources),
 };
 
 #define PARAM_COUNT (sizeof params / sizeof params[0])
@@ -137,6 +140,11 @@ static int set_text(char *field, const param_t *param, const char *value)
                 param->key, value, param->text_size - 1);
         }
         length = param->text_size - 1;
+    }
+    rsti_source_list_t list;
+    if (param->kind == PARAM_SOURCES && !rsti_source_list_parse(&list, value)) {
+        return refuse(param->key, value,
+            "up to 16 addresses and networks, such as 10.0.0.0/8,[fd00::]/8");
     }
     if (param->kind == PARAM_ADDRESS) {
         char host[RSTI_CHANNEL_HOST_MAX];
@@ -291,6 +299,7 @@ static int set_param(rsti_channel_t *channel, const param_t *param, const char *
     case PARAM_LABEL:
     case PARAM_ADDRESS:
     case PARAM_KEY:
+    case PARAM_SOURCES:
         return set_text(field, param, value);
     case PARAM_NUMBER:
     case PARAM_SIZE:

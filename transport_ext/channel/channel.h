@@ -52,6 +52,7 @@ typedef struct rsti_channel_t {
     char cc[32];
     char name[RSTI_CHANNEL_HOST_MAX];          /* rs-name: the stream's name */
     char key[RSTI_CHANNEL_HOST_MAX];  /* rs-key: where the group's key is; "": plain */
+    char sources[RSTI_CHANNEL_HOST_MAX]; /* rs-sources: util/source_list.h; "": every source */
     char rate[RSTI_CHANNEL_HOST_MAX]; /* rs-rate: read by flow/rate_text.h, a floor above */
     rsti_control_mode_t control_mode;
     int64_t session_id; /* int32 range; UNSET = any / driver chosen */

@@ -50,6 +50,11 @@ int rsti_channel_check_destination(const rsti_channel_t *channel)
             " not to a destination",
             channel->rate);
     }
+    if (channel->sources[0] != '\0') {
+        return RST_SET_ERR(RST_ECHANNEL,
+            "channel parameter rs-sources=%s: belongs to the subscription, not to a destination",
+            channel->sources);
+    }
     if (channel->key[0] != '\0') {
         return RST_SET_ERR(RST_ECHANNEL,
             "channel parameter rs-key=%s: belongs to the publication or subscription, not to a"

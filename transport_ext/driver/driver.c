@@ -224,6 +224,7 @@ int rsti_driver_open_with(rst_driver_t **driver, const rst_driver_params_t *para
     made->clock = *clock;
     made->secret = *secret;
     made->threading = rsti_driver_params_threading(params);
+    (void)rsti_source_list_parse(&made->sources, params->sources); /* was checked */
     int result = 0;
     if (params->dir[0] == '\0') {
         result = rsti_driver_dir_default(made->dir, sizeof made->dir);

@@ -23,6 +23,7 @@ typedef enum rsti_refused_t {
     RSTI_REFUSED_KEY,    /* it is sealed with another key */
     RSTI_REFUSED_SEALED, /* a sealed one came to a plain socket */
     RSTI_REFUSED_FORGED, /* it claims a key of ours, and was altered or forged */
+    RSTI_REFUSED_SOURCE, /* its source is not among those that are taken (the driver's agents) */
     RSTI_REFUSED_BY_PEER /* a refusal came */
 } rsti_refused_t;
 

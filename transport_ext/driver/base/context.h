@@ -4,10 +4,12 @@
 
 #include "rstream/driver.h"
 
+#include "channel/channel.h"
 #include "cnc/driver_dir.h"
 #include "concurrent/idle.h"
 #include "driver/base/options.h"
 #include "media/interceptor.h"
+#include "util/source_list.h"
 
 #include <stdint.h>
 

@@ -231,6 +231,9 @@ static int check_numbers(const rst_driver_params_t *params)
 static int check_resolver(const rst_driver_params_t *params)
 {
     rsti_csv_resolver_t table;
+    if (params->resolver_key[0] != '\0' && strncmp(params->resolver_key, "file:/", 6) != 0) {
+        return RST_SET_ERR(RST_EINVAL, "resolver-key: must be file:/PATH of a file with keys");
+    }
     if (strcmp(params->name_resolver, "csv_table") == 0) {
         return rsti_csv_resolver_parse(&table, params->name_resolver_args);
     }
@@ -239,6 +242,16 @@ static int check_resolver(const rst_driver_params_t *params)
         ? 0
         : RST_SET_ERR(RST_EINVAL, "name-resolver=%s: must be default, csv_table or driver",
               params->name_resolver);
+}
+
+static int check_sources(const rst_driver_params_t *params)
+{
+    rsti_source_list_t list;
+    return rsti_source_list_parse(&list, params->sources)
+        ? 0
+        : RST_SET_ERR(RST_EINVAL,
+              "sources=%s: must be up to %d addresses and networks, such as 10.0.0.0/8,[fd00::]/8",
+              params->sources, RSTI_SOURCES_MAX);
 }
 
 static int check_idle(const rst_driver_params_t *params)
@@ -294,6 +307,7 @@ int rsti_driver_params_validate(const rst_driver_params_t *params)
     result = result < 0 ? result : check_names(params);
     result = result < 0 ? result : check_interceptors(params);
     result = result < 0 ? result : check_resolver(params);
+    result = result < 0 ? result : check_sources(params);
     return result < 0 ? result : check_idle(params);
 }
 

@@ -30,6 +30,7 @@
 #include "media/loss_interceptors.h"
 #include "protocol/command.h"
 #include "util/secret.h"
+#include "util/source_list.h"
 
 #define RSTI_DRIVER_AGENTS 3
 /* Longest sleeps of the conductor. Aeron's clients never wake it: the second one applies while such
@@ -93,6 +94,7 @@ struct rst_driver_t {
     rsti_clock_t clock;
     rsti_secret_t secret;
     rsti_media_t media;
+    rsti_source_list_t sources; /* of all sockets */
     rsti_name_resolver_t resolver; /* the conductor's */
     rsti_csv_resolver_t *name_table; /* NULL: the system's names only */
     struct rsti_name_agent_t *name_agent; /* NULL: drivers do not tell this one names */

@@ -5,6 +5,7 @@
 
 #include "driver/base/driver_state.h"
 #include "driver/base/group_keys_state.h"
+#include "util/source_list.h"
 
 #define RSTI_KEY_REFUSAL_INTERVAL_NS RSTI_NS_PER_S /* of one endpoint */
 
@@ -20,5 +21,7 @@ typedef struct rsti_refusing_t {
 /* Reports the refusal of a datagram that was received, if it has one and a report is due. */
 void rsti_key_refusal_report(rst_driver_t *driver, const rsti_refusing_t *by,
     const rsti_datagram_t *datagram, int64_t now_ns);
+/* Empties the datagrams of sources that the list does not take, and says so in their refusal. */
+void rsti_refuse_sources(const rsti_source_list_t *list, rsti_datagram_t *datagrams, int count);
 
 #endif

@@ -250,6 +250,11 @@
         "most bytes resent for one NAK of a group, in receiver windows")                           \
     X(TEXT, receiver_group_tag, "receiver-group-tag", "", 0, 20,                                   \
         "default of gtag=: a 64-bit number sent in status messages; empty: none")                  \
+    X(TEXT, sources, "sources", "", 0, RSTI_SOURCES_TEXT_MAX,                                      \
+        "addresses and networks of which datagrams are taken, with commas between; empty: every "  \
+        "source")                                                                                  \
+    X(TEXT, resolver_key, "resolver-key", "", 0, RSTI_CHANNEL_HOST_MAX - 1,                        \
+        "rs-key of the drivers that tell each other names; empty: plain datagrams")                \
     X(TEXT, congestion_control, "congestion-control", "static", 0, 63,                             \
         "receiver window of streams without cc=: static | cubic | auto")                           \
     X(BOOL, fill_window, "fill-window", "false", 0, 1,                                             \

@@ -2,9 +2,11 @@
 #include "driver/conductor/name_agent.h"
 
 #include "driver/base/counters.h"
+#include "driver/base/key_refusals.h"
 #include "driver/base/name_gossip.h"
 #include "driver/base/socket_poll.h"
 #include "driver/conductor/conductor_state.h"
+#include "driver/conductor/group_keys.h"
 #include "util/alloc.h"
 #include "util/error.h"
 #include "util/net_interface.h"
@@ -30,6 +32,7 @@ typedef struct rsti_name_agent_t {
     rst_driver_t *driver;
     rsti_name_resolver_t next;
     rsti_socket_t *socket;
+    rsti_group_keys_t *keys; /* resolver-key; NULL: plain */
     bool is_readable;
     sa_family_t family;
     int64_t bootstrap_due_ns;
@@ -79,9 +82,11 @@ static int open_socket(rst_driver_t *driver, rsti_name_agent_t *agent,
         .so_rcvbuf = (int32_t)driver->params.so_rcvbuf,
         .so_sndbuf = (int32_t)driver->params.so_sndbuf,
     };
-    if (find_interface(driver, &params.bind_address) < 0) {
+    if (find_interface(driver, &params.bind_address) < 0
+        || rsti_group_keys_get(driver, driver->params.resolver_key, &agent->keys) < 0) {
         return -rst_last_error_code();
     }
+    params.keys = rsti_group_keys_ring(agent->keys);
     if (media->table->open(media->arg, &params, &agent->socket) < 0) {
         RST_APPEND_ERR("resolver-interface=%s", driver->params.resolver_interface);
         return -rst_last_error_code();
@@ -194,6 +199,9 @@ void rsti_name_agent_close(rst_driver_t *driver)
         rsti_driver_poll_remove(driver, RSTI_AGENT_CONDUCTOR, agent->socket);
         driver->media.table->close(driver->media.arg, agent->socket);
     }
+    if (agent != NULL) {
+        rsti_group_keys_put(driver, agent->keys);
+    }
     rsti_free(agent);
     driver->name_agent = NULL;
 }
@@ -248,6 +256,7 @@ static void read_socket(rsti_name_agent_t *agent, int64_t now_ns, int64_t *next_
         while (read < READS_MAX && count == 1) {
             rsti_datagram_t datagram = {.data = agent->buffer, .length = sizeof agent->buffer};
             count = media->table->receive(media->arg, agent->socket, &datagram, 1);
+            rsti_refuse_sources(&driver->sources, &datagram, count);
             if (count == 1) {
                 on_datagram(agent, &datagram, now_ns);
                 read++;

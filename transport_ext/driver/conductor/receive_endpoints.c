@@ -76,6 +76,7 @@ static int create_endpoint(rst_driver_t *driver, rsti_receive_endpoint_t **endpo
     made->so_sndbuf = channel->so_sndbuf == RSTI_CHANNEL_UNSET ? driver->params.so_sndbuf
                                                                : channel->so_sndbuf;
     made->receive_timestamp = channel->receive_timestamp;
+    (void)rsti_source_list_parse(&made->sources, channel->sources); /* was checked */
     made->media_timestamp = channel->media_timestamp;
     made->channel_status_id = RSTI_NULL_COUNTER;
     do {
@@ -170,6 +171,20 @@ static int create(rst_driver_t *driver, const rsti_channel_t *channel,
     return 0;
 }
 
+/* A channel that has no address of its own need not repeat them. */
+static int check_sources(const rsti_channel_t *channel, const rsti_udp_channel_t *udp,
+    const rsti_receive_endpoint_t *endpoint)
+{
+    rsti_source_list_t asked;
+    (void)rsti_source_list_parse(&asked, channel->sources);
+    if (memcmp(&asked, &endpoint->sources, sizeof asked) == 0
+        || (asked.count == 0 && !rsti_udp_channel_has_address(udp))) {
+        return 0;
+    }
+    return RST_SET_ERR(RST_ECHANNEL, "channel %s: rs-sources=%s: its existing socket has others",
+        channel->uri, channel->sources[0] == '\0' ? "(all)" : channel->sources);
+}
+
 int rsti_receive_endpoint_get(rst_driver_t *driver, const rsti_channel_t *channel,
     const rsti_command_t *command, rsti_receive_endpoint_t **endpoint, bool *is_closing)
 {
@@ -193,6 +208,7 @@ int rsti_receive_endpoint_get(rst_driver_t *driver, const rsti_channel_t *channe
         return 0;
     }
     if (rsti_channel_check_key(&udp, &(*endpoint)->udp) < 0
+        || check_sources(channel, &udp, *endpoint) < 0
         || rsti_channel_check_buffer("so-rcvbuf", channel->so_rcvbuf, (*endpoint)->so_rcvbuf,
                channel)
             < 0

@@ -11,6 +11,7 @@
 #include "driver/receiver/receive_transport.h"
 #include "media/media.h"
 #include "protocol/frame.h"
+#include "util/source_list.h"
 
 #define RSTI_ELICIT_INTERVAL_NS RSTI_NS_PER_S
 
@@ -27,6 +28,7 @@ struct rsti_receive_endpoint_t {
     int64_t receive_timestamp; /* offset in the payload; RSTI_CHANNEL_UNSET: none */
     int64_t media_timestamp;
     rsti_group_keys_t *keys; /* NULL: plain */
+    rsti_source_list_t sources; /* of the first channel */
     int64_t receiver_id;
     bool has_group_tag;
     int64_t group_tag;

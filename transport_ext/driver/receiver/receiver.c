@@ -352,6 +352,8 @@ static int64_t poll_transport(rsti_receiver_t *receiver, rsti_receive_transport_
         return 0;
     }
     transport->is_readable = count == burst; /* fewer: the socket is empty */
+    rsti_refuse_sources(&driver->sources, receiver->datagrams, count);
+    rsti_refuse_sources(&transport->endpoint->sources, receiver->datagrams, count);
     stamp(receiver, transport->endpoint, count);
     int64_t bytes = 0;
     for (int i = 0; i < count; i++) {

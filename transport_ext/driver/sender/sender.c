@@ -174,6 +174,7 @@ static int read_burst(rsti_sender_t *sender, rsti_send_endpoint_t *endpoint, int
         rsti_driver_log_trail(driver, "sender");
         return count;
     }
+    rsti_refuse_sources(&driver->sources, sender->control, count);
     for (int i = 0; i < count; i++) {
         *bytes += (int64_t)sender->control[i].length;
         rsti_key_refusal_report(driver, &by, &sender->control[i], now_ns);
