@@ -23,6 +23,7 @@ from rstream import _core
 from rstream.cli._progress import Progress
 from rstream.driver import rstreamd_path
 from rstream.errors import ConfigError, DriverTimeout, RStreamError
+from rstream.keys import reference
 
 if TYPE_CHECKING:
     import argparse
@@ -192,9 +193,11 @@ def _channels(options: argparse.Namespace) -> list[str]:
         channel = f"aeron:ipc?term-length={term_length}"
         return [channel, channel]
     window = min(term_length // 2, 2 << 20)
+    key = "none" if options.key is None else reference(f"file:{options.key}")
     return [
         f"aeron:udp?endpoint=127.0.0.1:{port}|mtu={options.mtu}|term-length={term_length}"
         f"|rcv-wnd={window}|so-rcvbuf={window}|so-sndbuf={window}"
+        f"|rs-key={key}"
         for port in _free_ports(2)
     ]
 

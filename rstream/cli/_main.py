@@ -247,6 +247,9 @@ def _add_bench_options(kind: argparse.ArgumentParser) -> None:
         help="UDP: largest datagram (default 1408)",
     )
     kind.add_argument(
+        "--key", metavar="FILE", help="UDP: seal the datagrams with the key of this file"
+    )
+    kind.add_argument(
         "--threading",
         default="shared",
         choices=("shared", "dedicated", "shared-network"),
