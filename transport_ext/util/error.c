@@ -22,6 +22,23 @@ void *rsti_sim_fiber_local(size_t size);
 static _Thread_local error_state_t last_error;
 #endif
 
+#define KEY_DIGITS 64
+
+void rsti_error_hide_keys(char *text)
+{
+    char *to = text;
+    for (const char *at = text; *at != '\0';) {
+        const size_t digits = strspn(at, "0123456789abcdefABCDEF");
+        const bool is_key = digits >= KEY_DIGITS && (at == text || at[-1] != '/');
+        const size_t length = digits == 0 ? 1 : digits;
+        const size_t kept = is_key ? strlen(RSTI_ERROR_HIDDEN) : length;
+        memmove(to, is_key ? RSTI_ERROR_HIDDEN : at, kept);
+        to += kept;
+        at += length;
+    }
+    *to = '\0';
+}
+
 /* Formats into another buffer first: an argument may be rst_last_error_text() itself. */
 static void store_text(bool is_append, const char *format, va_list arguments)
     __attribute__((format(printf, 2, 0)));
@@ -30,6 +47,7 @@ static void store_text(bool is_append, const char *format, va_list arguments)
 {
     char text[RSTI_ERROR_TEXT_MAX];
     (void)vsnprintf(text, sizeof text, format, arguments);
+    rsti_error_hide_keys(text);
     size_t used = 0;
     if (is_append) {
         used = strlen(last_error.text);

@@ -15,6 +15,12 @@ int rsti_error_set(int code, int detail, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 int rsti_error_append(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void rsti_error_clear(void);
+/* A key that somebody gave in the wrong place must not reach a log: 64 or more hex digits in
+ * sequence, unless they are part of a path, become RSTI_ERROR_HIDDEN. Error texts of this file have
+ * none; for those that are made otherwise. */
+void rsti_error_hide_keys(char *text);
+
+#define RSTI_ERROR_HIDDEN "(hidden)"
 
 #define RST_SET_ERR(code, ...) rsti_error_set((code), 0, __VA_ARGS__)
 /* errno-carrying form: maps EACCES/EPERM, ENOSPC, EADDRINUSE, ENOMEM to their codes, others to

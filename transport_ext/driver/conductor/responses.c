@@ -81,6 +81,7 @@ void rsti_respond_channel_trail(rst_driver_t *driver, const rsti_command_t *comm
         || memmem(why, strlen(why), channel->text, (size_t)length) != NULL;
     (void)snprintf(text, sizeof text, "%s%s%.*s", why,
         is_named ? "" : "; channel=", is_named ? 0 : (int)length, channel->text);
+    rsti_error_hide_keys(text);
     const rsti_response_t response = {
         .type = RSTI_RSP_ON_ERROR,
         .correlation_id = command->correlation_id,

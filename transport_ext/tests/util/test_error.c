@@ -92,6 +92,29 @@ TEST(names_and_texts)
     CHECK_STR(rst_error_text(9999), "unknown error");
 }
 
-CHECK_MAIN(RUN(set_keeps_code_and_text), RUN(set_may_take_the_old_text), RUN(errno_is_mapped),
-    RUN(long_texts_are_cut), RUN(append_alone_is_a_failure), RUN(threads_have_their_own),
-    RUN(names_and_texts))
+#define DIGITS "0123456789abcdefABCDEF0123456789abcdefABCDEF0123456789abcdef012"
+
+TEST(no_text_has_a_key)
+{
+    static const struct {
+        const char *given, *kept;
+    } rows[] = {
+        {DIGITS, DIGITS}, /* 63 */
+        {DIGITS "a", RSTI_ERROR_HIDDEN},
+        {"rs-key=" DIGITS DIGITS "|mtu=1408, " DIGITS "ffg",
+            "rs-key=" RSTI_ERROR_HIDDEN "|mtu=1408, " RSTI_ERROR_HIDDEN "g"},
+        {"file:/" DIGITS "ab: no file", "file:/" DIGITS "ab: no file"},
+        {"", ""},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        (void)RST_SET_ERR(RST_EINVAL, "%s", rows[i].given);
+        CHECK_STR(rst_last_error_text(), rows[i].kept);
+        rsti_error_clear();
+        (void)RST_APPEND_ERR("%s", rows[i].given);
+        CHECK_STR(rst_last_error_text(), rows[i].kept);
+    }
+}
+
+CHECK_MAIN(RUN(set_keeps_code_and_text), RUN(no_text_has_a_key), RUN(set_may_take_the_old_text),
+    RUN(errno_is_mapped), RUN(long_texts_are_cut), RUN(append_alone_is_a_failure),
+    RUN(threads_have_their_own), RUN(names_and_texts))
