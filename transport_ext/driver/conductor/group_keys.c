@@ -4,6 +4,7 @@
 #include "logbuffer/descriptor.h"
 #include "protocol/frame.h"
 #include "util/alloc.h"
+#include "util/bits.h"
 #include "util/error.h"
 
 #include <inttypes.h>
@@ -12,7 +13,8 @@
 
 #define FILE_PREFIX "file:"
 #define ID_PREFIX "id:"
-#define FRAME_MIN 64 /* a header and a little payload */
+#define MTU_MIN 64 /* a header and a little payload */
+#define SEAL_ROOM rsti_align_i32(RSTI_SEALED_OVERHEAD, RSTI_FRAME_ALIGNMENT)
 
 static rsti_group_keys_t *find(const rst_driver_t *driver, const char *reference)
 {
@@ -122,19 +124,22 @@ void rsti_group_keys_on_timer(rst_driver_t *driver)
     }
 }
 
-int rsti_group_keys_shorten_mtu(rsti_channel_t *channel, int64_t default_mtu)
+int rsti_group_keys_shorten_mtu(const rsti_group_keys_t *keys, int32_t *mtu)
 {
-    const int64_t mtu = channel->mtu == RSTI_CHANNEL_UNSET ? default_mtu : channel->mtu;
-    const int64_t frame = (mtu - RSTI_SEALED_OVERHEAD) & ~(int64_t)(RSTI_FRAME_ALIGNMENT - 1);
-    if (mtu % RSTI_FRAME_ALIGNMENT != 0) {
-        return 0; /* refused as it is, by its own name */
+    if (keys == NULL) {
+        return 0;
     }
-    if (frame < FRAME_MIN) {
+    if (*mtu < MTU_MIN + SEAL_ROOM) {
         return RST_SET_ERR(RST_ECHANNEL,
-            "channel parameter mtu=%" PRId64 ": with rs-key at least %d, since %d bytes are the"
+            "channel parameter mtu=%" PRId32 ": with rs-key at least %d, since %d bytes are the"
             " seal's",
-            mtu, FRAME_MIN + 2 * RSTI_FRAME_ALIGNMENT, RSTI_SEALED_OVERHEAD);
+            *mtu, MTU_MIN + SEAL_ROOM, RSTI_SEALED_OVERHEAD);
     }
-    channel->mtu = frame;
+    *mtu -= SEAL_ROOM;
     return 0;
+}
+
+int64_t rsti_group_keys_mtu_of_channel(const rsti_group_keys_t *keys, int32_t mtu)
+{
+    return keys == NULL ? mtu : mtu + SEAL_ROOM;
 }

@@ -51,7 +51,7 @@ static int check_shared(const rst_driver_t *driver, const rsti_publication_t *pu
         int64_t existing;
     } pairs[] = {
         {"session-id", channel->session_id, publication->session_id},
-        {"mtu", channel->mtu, options->mtu},
+        {"mtu", channel->mtu, rsti_publication_mtu_of_channel(publication)},
         {"term-length", channel->term_length, options->term_length},
         {"init-term-id", channel->initial_term_id, options->initial_term_id},
         {"term-id", channel->term_id, options->term_id},
@@ -102,6 +102,11 @@ static int make_options(rst_driver_t *driver, const rsti_channel_t *channel,
             (int32_t)(is_network ? params->mtu : params->ipc_mtu),
             (int32_t)default_term_length(driver, channel, endpoint), params->linger_ns)
         < 0) {
+        return -rst_last_error_code();
+    }
+    /* session-id=tag:n took the mtu of existing frames */
+    if (is_network && channel->session_tag == RSTI_CHANNEL_UNSET
+        && rsti_group_keys_shorten_mtu(endpoint->keys, &options->mtu) < 0) {
         return -rst_last_error_code();
     }
     if (channel->response_correlation_id == RSTI_CHANNEL_PROTOTYPE) {
@@ -233,11 +238,6 @@ static int add_publication(rst_driver_t *driver, const rsti_command_t *command)
         }
         if (is_closing) {
             return 0;
-        }
-        if (endpoint->keys != NULL && channel->session_tag == RSTI_CHANNEL_UNSET
-            && rsti_group_keys_shorten_mtu(channel, driver->params.mtu) < 0) {
-            rsti_send_endpoint_put(driver, endpoint);
-            return -rst_last_error_code();
         }
     } else if (rsti_channel_check_name(driver, channel, command->stream_id) < 0) {
         return -rst_last_error_code();

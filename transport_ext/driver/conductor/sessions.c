@@ -2,6 +2,7 @@
 #include "driver/conductor/sessions.h"
 
 #include "driver/conductor/clients.h"
+#include "driver/conductor/group_keys.h"
 #include "driver/conductor/publication_lists.h"
 #include "driver/conductor/responses.h"
 #include "util/error.h"
@@ -22,6 +23,13 @@ static bool find_session(rst_driver_t *driver, const rsti_send_endpoint_t *endpo
         }
     }
     return false;
+}
+
+int64_t rsti_publication_mtu_of_channel(const rsti_publication_t *publication)
+{
+    const rsti_send_endpoint_t *endpoint = rsti_publication_endpoint(publication);
+    return rsti_group_keys_mtu_of_channel(endpoint == NULL ? NULL : endpoint->keys,
+        publication->options.mtu);
 }
 
 int rsti_publication_check_equal(const char *name, int64_t asked, int64_t existing)
@@ -63,7 +71,9 @@ int rsti_session_resolve_tag(rst_driver_t *driver, rsti_channel_t *channel)
             continue;
         }
         const rsti_publication_options_t *options = &publication->options;
-        if (rsti_publication_check_equal("mtu", channel->mtu, options->mtu) < 0
+        if (rsti_publication_check_equal("mtu", channel->mtu,
+                rsti_publication_mtu_of_channel(publication))
+                < 0
             || rsti_publication_check_equal("term-length", channel->term_length,
                    options->term_length)
                 < 0) {

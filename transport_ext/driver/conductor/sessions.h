@@ -4,6 +4,7 @@
 #define RSTI_DRIVER_CONDUCTOR_SESSIONS_H
 
 #include "driver/conductor/conductor_state.h"
+#include "driver/base/publication.h"
 #include "driver/sender/send_endpoint.h"
 #include "protocol/command.h"
 
@@ -11,6 +12,9 @@
  * equal or the channel does not give it, else -RST_ECHANNEL with a trail that names the parameter.
  */
 int rsti_publication_check_equal(const char *name, int64_t asked, int64_t existing);
+/* The mtu of a publication as a channel gives it: with a key its frames are shorter. */
+int64_t rsti_publication_mtu_of_channel(const rsti_publication_t *publication);
+
 typedef struct rsti_session_scope_t {
     const rsti_send_endpoint_t *endpoint; /* NULL: IPC */
     /* unique among all publications of the stream, IPC and UDP */
