@@ -226,6 +226,9 @@ static bool open_one(sealing_t *sealing, sealed_socket_t *socket, rsti_datagram_
         } else if (before != sender) {
             opened = RSTI_OPENED_REPLAY;
         }
+        if (opened == RSTI_OPENED && socket->opener.is_overtaken) {
+            rsti_netaddr_set_overtaken(&datagram->address, true);
+        }
     } else {
         const rsti_refusal_t refusal = refusal_of(socket, opened, data, length);
         datagram->refusal = refusal.why != RSTI_REFUSED_NOT ? refusal : datagram->refusal;
@@ -243,6 +246,7 @@ static void open_all(sealing_t *sealing, sealed_socket_t *socket, rsti_datagram_
 {
     size_t kept = 0;
     rsti_netaddr_set_sealer(&datagram->address, 0);
+    rsti_netaddr_set_overtaken(&datagram->address, false);
     for (size_t at = 0; at < datagram->length;) {
         const size_t length = rsti_datagram_length_at(datagram, at);
         const uint8_t *data = datagram->data + at;
@@ -266,6 +270,7 @@ static void look_at_plain(sealing_t *sealing, sealed_socket_t *socket, rsti_data
     rsti_refusal_t refusal = {.why = RSTI_REFUSED_SEALED};
     rsti_sealed_t sealed;
     rsti_netaddr_set_sealer(&datagram->address, 0);
+    rsti_netaddr_set_overtaken(&datagram->address, false);
     datagram->refusal = (rsti_refusal_t){RSTI_REFUSED_NOT, 0};
     if (length == 0 || !rsti_sealed_is_claimed(datagram->data, length)) {
         return;

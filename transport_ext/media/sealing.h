@@ -5,7 +5,8 @@
  * equal datagrams, as before, so segmentation and coalescing work. What cannot be opened has length
  * 0, as a datagram that was cut; in a run it is left out. Either way the reason stands beside it
  * (seal/refusal.h), and its source gets an answer. So do sealed datagrams to a socket without keys.
- * The address of what was opened notes its sealer (util/netaddr.h). A datagram that the wrapped
+ * The address of what was opened notes its sealer, and whether it or another one of its run was
+ * overtaken (util/netaddr.h). A datagram that the wrapped
  * table does not take is sealed anew the next time, with another counter. */
 #ifndef RSTI_MEDIA_SEALING_H
 #define RSTI_MEDIA_SEALING_H

@@ -129,6 +129,7 @@ static rsti_opened_t open_first(rsti_opener_t *opener, const rsti_sealed_t *seal
         return RSTI_OPENED_FULL;
     }
     rsti_replay_note(&sender.replay, sealed->counter);
+    opener->is_overtaken = false;
     *kept = sender;
     opener->senders[place] = kept;
     opener->sender_count = place + 1;
@@ -158,6 +159,7 @@ static rsti_opened_t open_sealed(rsti_opener_t *opener, const rsti_sealed_t *sea
     if (!decrypt(&sender->aead, sealed, data, length)) {
         return RSTI_OPENED_FORGED;
     }
+    opener->is_overtaken = sealed->counter < sender->replay.next;
     rsti_replay_note(&sender->replay, sealed->counter);
     sender->heard_ns = now_ns;
     return RSTI_OPENED;

@@ -44,6 +44,7 @@ typedef struct rsti_opener_t {
     rsti_sealed_sender_t *senders[RSTI_OPENER_SENDERS];
     int32_t sender_count;
     int32_t newest; /* index of the one that was heard last */
+    bool is_overtaken; /* the last one that was opened; its sender sealed an earlier one later */
     int64_t counts[RSTI_OPENED_COUNT];
     uint32_t refused_id; /* of the last datagram with an unknown key */
 } rsti_opener_t;

@@ -154,7 +154,8 @@ bool rsti_netaddr_equal(const struct sockaddr_storage *a, const struct sockaddr_
 }
 
 #define SEALER_AT (sizeof(struct sockaddr_storage) - sizeof(uint64_t))
-_Static_assert(SEALER_AT >= sizeof(struct sockaddr_in6), "no address has bytes there");
+#define OVERTAKEN_AT (SEALER_AT - 1)
+_Static_assert(OVERTAKEN_AT >= sizeof(struct sockaddr_in6), "no address has bytes there");
 
 uint64_t rsti_netaddr_sealer(const struct sockaddr_storage *address)
 {
@@ -166,6 +167,16 @@ uint64_t rsti_netaddr_sealer(const struct sockaddr_storage *address)
 void rsti_netaddr_set_sealer(struct sockaddr_storage *address, uint64_t sealer)
 {
     memcpy((uint8_t *)address + SEALER_AT, &sealer, sizeof sealer);
+}
+
+bool rsti_netaddr_is_overtaken(const struct sockaddr_storage *address)
+{
+    return ((const uint8_t *)address)[OVERTAKEN_AT] != 0;
+}
+
+void rsti_netaddr_set_overtaken(struct sockaddr_storage *address, bool is_overtaken)
+{
+    ((uint8_t *)address)[OVERTAKEN_AT] = is_overtaken;
 }
 
 bool rsti_netaddr_is_same_source(const struct sockaddr_storage *a, const struct sockaddr_storage *b)

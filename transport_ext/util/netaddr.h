@@ -30,6 +30,9 @@ bool rsti_netaddr_equal(const struct sockaddr_storage *a, const struct sockaddr_
  * there, in bytes of the storage that no address uses. 0: the datagram was plain. */
 uint64_t rsti_netaddr_sealer(const struct sockaddr_storage *address);
 void rsti_netaddr_set_sealer(struct sockaddr_storage *address, uint64_t sealer);
+/* Whether something that the same sealer sealed later came earlier: kept beside the sealer. */
+bool rsti_netaddr_is_overtaken(const struct sockaddr_storage *address);
+void rsti_netaddr_set_overtaken(struct sockaddr_storage *address, bool is_overtaken);
 /* The same address, and the same sealer. */
 bool rsti_netaddr_is_same_source(const struct sockaddr_storage *a,
     const struct sockaddr_storage *b);

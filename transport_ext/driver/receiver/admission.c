@@ -100,6 +100,9 @@ static bool is_admitted_unproven(rsti_receiver_t *receiver, const rsti_origin_t 
 void rsti_admission_on_setup(rsti_receiver_t *receiver, const rsti_origin_t *origin,
     rsti_session_t *session, const rsti_setup_t *setup, int64_t now_ns)
 {
+    if (rsti_netaddr_is_overtaken(origin->source)) {
+        return; /* it may be of before the end of the session; the next one comes in 100 ms */
+    }
     rsti_candidate_t *candidate = rsti_candidates_put(&receiver->candidates, origin, false, now_ns);
     if (candidate == NULL) {
         ask(receiver, origin, now_ns);

@@ -381,6 +381,35 @@ TEST(the_source_notes_who_sealed)
     end();
 }
 
+static void swap(int a, int b, size_t length)
+{
+    uint8_t kept[256];
+    memcpy(kept, ends.wire.bytes + (size_t)a * length, length);
+    memmove(ends.wire.bytes + (size_t)a * length, ends.wire.bytes + (size_t)b * length, length);
+    memcpy(ends.wire.bytes + (size_t)b * length, kept, length);
+}
+
+/* One that was overtaken marks its whole run. */
+TEST(the_source_notes_what_was_overtaken)
+{
+    begin();
+    const size_t length = 64 + RSTI_SEALED_OVERHEAD;
+    for (int joins = 0; joins <= 1; joins++) {
+        ends.wire.joins = joins != 0;
+        CHECK_EQ(send_frames(ends.left, 0, 3, 64), 3);
+        swap(1, 2, length);
+        CHECK_EQ(receive(ends.right), joins ? 1 : 3);
+        CHECK_EQ(rsti_netaddr_is_overtaken(&ends.datagrams[0].address), joins != 0);
+        CHECK(joins || !rsti_netaddr_is_overtaken(&ends.datagrams[1].address));
+        CHECK(joins || rsti_netaddr_is_overtaken(&ends.datagrams[2].address));
+        CHECK_EQ(send_frames(ends.left, 0, 3, 64), 3);
+        CHECK_EQ(receive(ends.right), joins ? 1 : 3);
+        CHECK(!rsti_netaddr_is_overtaken(&ends.datagrams[0].address));
+        CHECK(joins || !rsti_netaddr_is_overtaken(&ends.datagrams[2].address));
+    }
+    end();
+}
+
 TEST(plain_and_strange_datagrams_have_no_length)
 {
     begin();
@@ -438,5 +467,5 @@ CHECK_MAIN(RUN(the_owner_sees_plain_frames), RUN(a_run_is_opened_datagram_by_dat
     RUN(a_burst_that_the_scratch_does_not_hold_goes_in_parts),
     RUN(a_stranger_is_told_which_key_is_asked_for), RUN(a_plain_socket_refuses_what_is_sealed),
     RUN(another_key_and_a_forgery_are_named), RUN(the_source_notes_who_sealed),
-    RUN(plain_and_strange_datagrams_have_no_length), RUN(sockets_follow_the_ring),
-    RUN(a_socket_with_keys_needs_keys))
+    RUN(the_source_notes_what_was_overtaken), RUN(plain_and_strange_datagrams_have_no_length),
+    RUN(sockets_follow_the_ring), RUN(a_socket_with_keys_needs_keys))

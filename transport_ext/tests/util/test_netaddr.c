@@ -195,6 +195,37 @@ TEST(interfaces_that_are_refused)
     }
 }
 
-CHECK_MAIN(RUN(split_takes_host_and_port), RUN(resolve_and_format_round_trip),
-    RUN(resolve_names_the_error), RUN(equality_and_kinds), RUN(packed_and_unpacked),
-    RUN(interfaces_that_every_machine_has), RUN(interfaces_that_are_refused))
+/* Who sealed stands beside the address: it is no part of it. */
+TEST(sealers_beside_addresses)
+{
+    static const char *const texts[] = {
+        "127.0.0.1:40456", "[fd00:ffff:ffff:ffff:ffff:ffff:ffff:1]:65535"};
+    for (int i = 0; i < 2; i++) {
+        struct sockaddr_storage plain = {0}, one, other;
+        char text[RSTI_NETADDR_TEXT_MAX];
+        CHECK_EQ(rsti_netaddr_resolve(texts[i], &plain), 0);
+        CHECK_EQ(rsti_netaddr_sealer(&plain), 0);
+        CHECK(!rsti_netaddr_is_overtaken(&plain));
+        one = other = plain;
+        rsti_netaddr_set_sealer(&one, UINT64_MAX);
+        rsti_netaddr_set_overtaken(&one, true);
+        rsti_netaddr_set_sealer(&other, 1);
+        CHECK_STR(rsti_netaddr_format(&one, text, sizeof text), texts[i]);
+        CHECK(rsti_netaddr_sealer(&one) == UINT64_MAX && rsti_netaddr_is_overtaken(&one));
+        CHECK(rsti_netaddr_equal(&one, &other) && rsti_netaddr_equal(&one, &plain));
+        CHECK(!rsti_netaddr_is_same_source(&one, &other));
+        CHECK(!rsti_netaddr_is_same_source(&one, &plain));
+        rsti_netaddr_set_sealer(&other, UINT64_MAX);
+        CHECK(rsti_netaddr_is_same_source(&one, &other)); /* overtaken or not */
+        rsti_netaddr_set_port(&other, 1);
+        CHECK(!rsti_netaddr_is_same_source(&one, &other));
+        rsti_netaddr_set_sealer(&one, 0);
+        rsti_netaddr_set_overtaken(&one, false);
+        CHECK(rsti_netaddr_is_same_source(&one, &plain) && !rsti_netaddr_is_overtaken(&one));
+    }
+}
+
+CHECK_MAIN(RUN(sealers_beside_addresses), RUN(split_takes_host_and_port),
+    RUN(resolve_and_format_round_trip), RUN(resolve_names_the_error), RUN(equality_and_kinds),
+    RUN(packed_and_unpacked), RUN(interfaces_that_every_machine_has),
+    RUN(interfaces_that_are_refused))
