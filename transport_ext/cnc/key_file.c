@@ -56,13 +56,19 @@ static int read_line(const char *line, size_t length, rsti_keys_t *keys)
     return result;
 }
 
-static int read_text(const char *text, size_t length, rsti_keys_t *keys)
+static bool is_blank(char c)
 {
+    return c == ' ' || c == '\t' || c == '\r';
+}
+
+int rsti_key_text_read(const char *text, size_t length, rsti_keys_t *keys)
+{
+    *keys = (rsti_keys_t){0};
     for (size_t at = 0; at < length;) {
         const char *end = memchr(text + at, '\n', length - at);
         const size_t next = end == NULL ? length : (size_t)(end - text);
         size_t line = next - at;
-        while (line > 0 && strchr(" \t\r", text[at + line - 1]) != NULL) {
+        while (line > 0 && is_blank(text[at + line - 1])) {
             line--;
         }
         const int result = read_line(text + at, line, keys);
@@ -91,7 +97,7 @@ static int read_open(int fd, rsti_keys_t *keys, rsti_key_file_stamp_t *stamp)
     }
     const ssize_t length = pread(fd, text, sizeof text, 0);
     const int result = length < 0 ? RST_SET_ERRNO("reading")
-                                  : read_text(text, (size_t)length, keys);
+                                  : rsti_key_text_read(text, (size_t)length, keys);
     explicit_bzero(text, sizeof text);
     return result;
 }

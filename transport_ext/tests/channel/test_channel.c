@@ -385,6 +385,70 @@ TEST(time_stamp_offsets)
     CHECK_EQ(rsti_channel_parse(&channel, spy, strlen(spy)), 0); /* the publication's */
 }
 
-CHECK_MAIN(RUN(channels_match_the_vectors), RUN(grammar), RUN(length_limit_and_zero_bytes),
-    RUN(defaults), RUN(every_parameter_arrives), RUN(values), RUN(tags_and_prototype),
-    RUN(text_limits), RUN(time_stamp_offsets), RUN(refusals_name_the_parameter_and_its_value))
+#define SECRET "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
+
+TEST(where_a_key_is)
+{
+    static const char *const forms[] = {
+        "file:/k", "file:/etc/rstream/group a.key", "id:0a1b2c3d", "id:00000000", "id:ffffffff"};
+    CHECK_EQ(parse_udp("mtu=1408"), 0);
+    CHECK_STR(channel.key, "");
+    CHECK_EQ(parse_udp("rs-key=none"), 0);
+    CHECK_STR(channel.key, "");
+    for (size_t i = 0; i < COUNT(forms); i++) {
+        char param[128];
+        snprintf(param, sizeof param, "rs-key=%s", forms[i]);
+        CHECK_EQ(parse_udp(param), 0);
+        CHECK_STR(channel.key, forms[i]);
+    }
+    char param[64 + RSTI_CHANNEL_HOST_MAX] = "rs-key=file:/";
+    memset(param + strlen(param), 'p', RSTI_CHANNEL_HOST_MAX - 1 - strlen("file:/"));
+    CHECK_EQ(parse_udp(param), 0);
+    CHECK_EQ(strlen(channel.key), RSTI_CHANNEL_HOST_MAX - 1);
+    param[strlen(param)] = 'p';
+    CHECK_EQ(parse_udp(param), -RST_ECHANNEL);
+    CHECK(strstr(rst_last_error_text(), "rs-key=file:/p") != NULL);
+}
+
+/* The value may be the key itself, given by mistake: no error text repeats it. */
+TEST(what_is_no_place_of_a_key)
+{
+    static const char *const values[] = {SECRET, "id:" SECRET, "file:" SECRET, "hex:" SECRET,
+        "id:0a1b2c3", "id:0a1b2c3d4", "id:0A1B2C3D", "id:0a1b2c3g", "id:", "file:relative/path",
+        "file:", "env:KEY", "None", "FILE:/x"};
+    for (size_t i = 0; i < COUNT(values); i++) {
+        char param[160];
+        snprintf(param, sizeof param, "rs-key=%s", values[i]);
+        CHECK_EQ(parse_udp(param), -RST_ECHANNEL);
+        const char *text = rst_last_error_text();
+        CHECK(strstr(text, "rs-key") != NULL && strstr(text, "file:/PATH") != NULL);
+        CHECK(strstr(text, values[i]) == NULL || strlen(values[i]) < 6);
+        CHECK(strstr(text, SECRET) == NULL);
+    }
+    static const char *const misplaced[] = {"rs-kye=" SECRET, "mtu=" SECRET, "tags=" SECRET,
+        "rs-key=none|rs-key=" SECRET, "session-id=" SECRET, SECRET, "rs-fill-window=" SECRET,
+        "control=" SECRET, "rs-key=" SECRET "|bogus"};
+    for (size_t i = 0; i < COUNT(misplaced); i++) {
+        CHECK_EQ(parse_udp(misplaced[i]), -RST_ECHANNEL);
+        if (strstr(rst_last_error_text(), SECRET) != NULL) {
+            CHECK_FAIL("\"%s\" has the key", rst_last_error_text());
+        }
+    }
+}
+
+TEST(a_key_is_of_a_network_channel)
+{
+    CHECK_EQ(parse("aeron:ipc?rs-key=none"), 0);
+    CHECK_EQ(parse("aeron:ipc?rs-key=id:0a1b2c3d"), -RST_ECHANNEL);
+    CHECK(strstr(rst_last_error_text(), "rs-key=id:0a1b2c3d: shared memory") != NULL);
+    CHECK_EQ(parse_udp("rs-key=id:0a1b2c3d"), 0);
+    CHECK_EQ(rsti_channel_check_destination(&channel), -RST_ECHANNEL);
+    CHECK(strstr(rst_last_error_text(), "rs-key=id:0a1b2c3d: belongs to the publication") != NULL);
+    CHECK_EQ(parse_udp("rs-key=none"), 0);
+    CHECK_EQ(rsti_channel_check_destination(&channel), 0);
+}
+
+CHECK_MAIN(RUN(where_a_key_is), RUN(what_is_no_place_of_a_key), RUN(a_key_is_of_a_network_channel),
+    RUN(channels_match_the_vectors), RUN(grammar), RUN(length_limit_and_zero_bytes), RUN(defaults),
+    RUN(every_parameter_arrives), RUN(values), RUN(tags_and_prototype), RUN(text_limits),
+    RUN(time_stamp_offsets), RUN(refusals_name_the_parameter_and_its_value))

@@ -115,6 +115,37 @@ TEST(unresolvable_names_are_named)
     CHECK_EQ(resolve("aeron:ipc"), -RST_ECHANNEL);
 }
 
-CHECK_MAIN(RUN(endpoint_alone), RUN(interface_binds_the_sender), RUN(control_binds_the_sender),
-    RUN(multicast_control_is_the_next_address), RUN(ambiguous_forms_ask_for_a_suffix),
-    RUN(the_longest_texts_fit_the_canonical_form), RUN(unresolvable_names_are_named))
+/* A key is no part of the address: the same form with another key is the same socket, which the
+ * driver refuses or, for a sender, does not share. */
+TEST(the_key_of_a_socket)
+{
+    static rsti_udp_channel_t keyed, other, plain, tagged, tagged_keyed;
+    CHECK_EQ(resolve("aeron:udp?endpoint=127.0.0.1:40456|rs-key=id:0a1b2c3d|tags=7"), 0);
+    keyed = udp;
+    CHECK_STR(keyed.key, "id:0a1b2c3d");
+    CHECK_EQ(resolve("aeron:udp?endpoint=127.0.0.1:40456|rs-key=file:/k"), 0);
+    other = udp;
+    CHECK_EQ(resolve("aeron:udp?endpoint=127.0.0.1:40456"), 0);
+    plain = udp;
+    CHECK_EQ(resolve("aeron:udp?tags=7"), 0);
+    tagged = udp;
+    CHECK_EQ(resolve("aeron:udp?tags=7|rs-key=file:/k"), 0);
+    tagged_keyed = udp;
+    CHECK(rsti_udp_channel_matches_form(&other, &keyed));
+    CHECK(rsti_udp_channel_matches_form(&plain, &keyed));
+    CHECK_EQ(rsti_udp_channel_matches_tag(&tagged, &keyed), 1);
+    CHECK(strstr(keyed.canonical, "0a1b2c3d") == NULL);
+    CHECK(rsti_udp_channel_has_same_key(&keyed, &keyed));
+    CHECK(rsti_udp_channel_has_same_key(&plain, &plain));
+    CHECK(!rsti_udp_channel_has_same_key(&other, &keyed));
+    CHECK(!rsti_udp_channel_has_same_key(&keyed, &other));
+    CHECK(!rsti_udp_channel_has_same_key(&plain, &keyed)); /* it names the address, and no key */
+    CHECK(!rsti_udp_channel_has_same_key(&keyed, &plain));
+    CHECK(rsti_udp_channel_has_same_key(&tagged, &keyed)); /* the tag alone */
+    CHECK(!rsti_udp_channel_has_same_key(&tagged_keyed, &keyed));
+}
+
+CHECK_MAIN(RUN(the_key_of_a_socket), RUN(endpoint_alone), RUN(interface_binds_the_sender),
+    RUN(control_binds_the_sender), RUN(multicast_control_is_the_next_address),
+    RUN(ambiguous_forms_ask_for_a_suffix), RUN(the_longest_texts_fit_the_canonical_form),
+    RUN(unresolvable_names_are_named))

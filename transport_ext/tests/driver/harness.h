@@ -44,6 +44,7 @@ typedef struct frame_t {
     rsti_socket_t *socket;
     struct sockaddr_storage address; /* to (sent) or from (received) */
     size_t length;
+    rsti_refusal_t refusal; /* received: the media table opened nothing, and says why */
     uint8_t data[2048];
 } frame_t;
 
@@ -122,6 +123,7 @@ static inline void inject_from(harness_t *h, rsti_socket_t *socket,
     frame->socket = socket;
     frame->address = *from;
     frame->length = length;
+    frame->refusal = (rsti_refusal_t){RSTI_REFUSED_NOT, 0};
     memcpy(frame->data, data, length);
 }
 
@@ -213,6 +215,7 @@ static inline int memory_receive(void *arg, rsti_socket_t *socket, rsti_datagram
             memcpy(datagrams[count].data, h->incoming[i].data, h->incoming[i].length);
             datagrams[count].length = h->incoming[i].length;
             datagrams[count].address = h->incoming[i].address;
+            datagrams[count].refusal = h->incoming[i].refusal;
             datagrams[count].arrived_ns = socket->params.has_arrival_times ? h->arrived_ns : 0;
             count++;
         } else {
