@@ -113,8 +113,8 @@ def _with_default_key(channel: Channel | str | None) -> Channel | str | None:
     if channel is None:
         return None
     uri = ChannelUri.parse(str(channel))
-    has_address = uri.get("endpoint") is not None or uri.get("control") is not None
-    if uri.media != "udp" or uri.is_spy or not has_address or uri.get("rs-key") is not None:
+    opens = any(uri.get(key) is not None for key in ("endpoint", "control", "control-mode"))
+    if uri.media != "udp" or uri.is_spy or not opens or uri.get("rs-key") is not None:
         return channel
     key = default_reference()
     return channel if key is None else str(uri.with_value("rs-key", key))
