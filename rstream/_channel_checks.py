@@ -11,7 +11,7 @@ from rstream.errors import ChannelError
 if TYPE_CHECKING:
     from rstream.channel import Channel
 
-__all__ = ("check",)
+__all__ = ("check", "check_key")
 
 _TERM_MAX: Final = 1 << 30
 _MTU_MIN: Final = 64
@@ -64,13 +64,22 @@ def _check_texts(channel: Channel) -> None:
 def _check_key(channel: Channel) -> None:
     if channel.key is None or channel.key == "none":
         return
-    if _KEY.fullmatch(channel.key) is None:  # it may be the key itself: do not repeat it
-        raise ChannelError(
-            'key: must be "file:/PATH", "id:" and eight hex digits, or "none"; a channel never has '
-            "the key itself, because channels are printed"
-        )
+    check_key(channel.key)
     if channel.media == "ipc":
         raise ChannelError(f"key={channel.key!r}: an IPC channel has none: memory is not encrypted")
+
+
+def check_key(reference: str) -> None:
+    """Refuse an ``rs-key`` that is no reference; it may be the key itself, so no text repeats it.
+
+    Raises:
+        ChannelError: says what it must be.
+    """
+    if reference != "none" and _KEY.fullmatch(reference) is None:
+        raise ChannelError(
+            'rs-key: must be "file:/PATH", "id:" and eight hex digits, or "none"; a channel never '
+            "has the key itself, because channels are printed"
+        )
 
 
 def _check_address(channel: Channel) -> None:

@@ -10,10 +10,11 @@ from __future__ import annotations
 import ipaddress
 from typing import TYPE_CHECKING, Final
 
+from rstream._channel_checks import check_key
 from rstream._channel_keys import KEYS, Key, check_value, value_of
 from rstream._channel_uri import ChannelUri
 from rstream.errors import ChannelError, ConfigError
-from rstream.keys import reference
+from rstream.keys import PLAIN, reference
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -75,6 +76,8 @@ def _with_key(channel: Channel | str | None, key: KeyLike) -> Channel | str | No
     if wanted is None:
         return channel
     uri = ChannelUri.parse("aeron:ipc" if channel is None else str(channel))
+    other = uri.get("rs-key")
+    check_key(other or PLAIN)
     if key is None and uri.media == "ipc":
         return channel
     if uri.media != "udp":
@@ -82,7 +85,6 @@ def _with_key(channel: Channel | str | None, key: KeyLike) -> Channel | str | No
             f"key={key!r} on {uri}: only UDP has it, and shared memory is not encrypted",
             hint='leave key out, or give channel="aeron:udp?endpoint=HOST:PORT"',
         )
-    other = uri.get("rs-key")
     if other is not None and other != wanted:
         raise ConfigError(
             f"key={key!r}: the channel {uri} says rs-key={other}",

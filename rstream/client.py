@@ -20,6 +20,7 @@ import time
 from typing import TYPE_CHECKING, Final, NoReturn, Self
 
 from rstream import _core
+from rstream._channel_checks import check_key
 from rstream._channel_hints import explained
 from rstream._checks import check_stream_id, check_timeout
 from rstream._client_name import check_name, default_name
@@ -55,7 +56,7 @@ from rstream.driver import (
     watch_exit,
 )
 from rstream.errors import ConfigError, DriverNotFound
-from rstream.keys import hand_over
+from rstream.keys import PLAIN, hand_over, named_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -244,10 +245,13 @@ class Client:
         """The channel's URI; its driver has its key then.
 
         Raises:
+            ChannelError: its ``rs-key`` is no reference; the error does not repeat it.
             ConfigError: no key has that id, or the driver is Aeron's and would send plainly.
         """
         uri = str(channel)
-        if "rs-key=" in uri and "rs-key=none" not in uri:
+        key = named_in(uri)
+        check_key(key or PLAIN)
+        if key and key != PLAIN:
             if self.is_aeron_driver:
                 raise ConfigError(
                     f"channel {uri}: the driver in {self.dir} is Aeron's, which has no keys",

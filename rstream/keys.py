@@ -44,6 +44,8 @@ __all__ = ("GroupKey", "KeyLike", "learn", "read_file", "rotated", "write_file")
 
 KEY_BYTES: Final = 32
 KEYS_MAX: Final = 2
+#: Bytes of a file of keys; the driver reads no longer one either.
+FILE_BYTES_MAX: Final = 4096
 PLAIN: Final = "none"
 ENVIRONMENT: Final = "RSTREAM_KEY_FILE"
 
@@ -126,9 +128,9 @@ def read_file(path: str | os.PathLike[str]) -> list[GroupKey]:
         ids = [key.id for key in rstream.keys.read_file("/etc/rstream.key")]
     """
     try:
-        with Path(path).open(encoding="ascii", errors="replace") as file:
+        with Path(path).open(encoding="ascii", errors="replace", newline="\n") as file:
             mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
-            lines = file.read(4096).splitlines()
+            text = file.read(FILE_BYTES_MAX + 1)
     except OSError as error:
         raise ConfigError(
             f"key file {path}: {error.strerror}", hint="`rstream key new FILE` writes one"
@@ -138,10 +140,13 @@ def read_file(path: str | os.PathLike[str]) -> list[GroupKey]:
             f"key file {path}: others may read or write it (mode {mode:04o})",
             hint=f"chmod 600 {path}",
         )
-    lines = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
-    if not 1 <= len(lines) <= KEYS_MAX or not all(map(_HEX.fullmatch, lines)):
+    lines = [line.rstrip(" \t\r") for line in text.split("\n")]
+    lines = [line for line in lines if line and not line.startswith("#")]
+    is_short = len(text) <= FILE_BYTES_MAX
+    if not (is_short and 1 <= len(lines) <= KEYS_MAX and all(map(_HEX.fullmatch, lines))):
         raise ConfigError(
-            f"key file {path}: must have one or two lines of {2 * KEY_BYTES} hex digits"
+            f"key file {path}: must have one or two lines of {2 * KEY_BYTES} hex digits, and at "
+            f"most {FILE_BYTES_MAX} bytes"
         )
     return [GroupKey.from_hex(line) for line in lines]
 
@@ -259,6 +264,8 @@ def reference(key: KeyLike) -> str | None:
     if not isinstance(key, str):  # pyright: ignore[reportUnnecessaryIsInstance] - untyped callers
         raise ConfigError(f"key= takes no {type(key).__name__}", hint=_WHAT)
     kind, _, rest = key.partition(":")
+    if _HEX.fullmatch(rest):
+        raise ConfigError("key= is no reference to a key", hint=_WHAT)  # but the key itself
     if key == "default":
         return None
     if key == PLAIN:
@@ -281,13 +288,18 @@ def default_reference() -> str | None:
     return reference(f"file:{path}") if path else None
 
 
+def named_in(channel: str) -> str:
+    """The ``rs-key`` of a channel's URI; empty: it has none."""
+    return channel.partition("rs-key=")[2].partition("|")[0]
+
+
 def hand_over(channel: str, directory: str) -> None:
     """Give the driver of a directory the key of a channel with ``rs-key=id:...``.
 
     Raises:
         ConfigError: this process has not the key; that its driver may have it is not enough.
     """
-    match = _ID.search(channel.partition("rs-key=")[2].partition("|")[0])
+    match = _ID.fullmatch(named_in(channel))
     if match is None:
         return
     key = _known.get(match[1])
