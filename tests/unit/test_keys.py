@@ -1,0 +1,637 @@
+"""Keys: what they show of themselves, their files, how ``key=`` becomes a parameter of a channel.
+
+No text that rstream makes contains a key, also not where a user gives one in a wrong place.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import os
+import pickle
+import pprint
+import stat
+import subprocess
+import sys
+import traceback
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import rstream
+from rstream import aio, keys, stream
+from rstream._link_options import with_link_options
+from rstream.channel import Channel
+from rstream.client import Client
+from rstream.errors import ChannelError, ConfigError, RStreamError
+from rstream.keys import GroupKey
+from tests import sealed
+from tests.hostile.frames import Host
+from tests.support import free_port, until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ROOT = Path(__file__).resolve().parents[2]
+UDP = "aeron:udp?endpoint=127.0.0.1:40123"
+SECRET = bytes(range(32))
+KEY = GroupKey(SECRET)
+OTHER = GroupKey(bytes(32))
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "group.key"
+
+
+def said(error: BaseException) -> str:
+    """All that a user may see of an error."""
+    hint = getattr(error, "hint", "")
+    return "".join(traceback.format_exception(error)) + f"{error!r} {hint}"
+
+
+# ---- the key itself ----
+
+
+@pytest.mark.parametrize("secret", [SECRET, bytes(32), b"\xff" * 32], ids=["rising", "0", "1"])
+def test_the_id_is_what_hkdf_makes_of_the_key(secret: bytes) -> None:
+    """Computed by another library. The ids are also written down: files name them for years."""
+    assert GroupKey(secret).id == f"{sealed.key_id(secret):08x}"
+    assert KEY.id == "c6266af2"
+
+
+def test_the_id_on_the_wire_is_the_keys(driver: object, client: Client) -> None:
+    """The C side computes it once more, of the file that it gets."""
+    key = GroupKey.new()
+    with (
+        Host() as wire,
+        client.add_publication(Channel.udp(f"127.0.0.1:{wire.port}", key=key.reference), 1001),
+    ):
+        until(wire.drain)
+    for frame in wire.received:
+        assert sealed.is_sealed(frame.raw)
+        assert f"{sealed.key_id_in(frame.raw):08x}" == key.id
+
+
+@pytest.mark.parametrize("show", [repr, str, "{}".format, ascii, pprint.pformat])
+def test_its_texts_have_the_id_alone(show: Callable[[object], str]) -> None:
+    assert f"<rstream.keys.GroupKey {KEY.id}>" in show(KEY)
+    assert SECRET.hex() not in show(KEY)
+    assert repr(SECRET) not in show(KEY)
+
+
+def test_it_is_a_value() -> None:
+    assert GroupKey(SECRET) == KEY != OTHER
+    assert len({KEY, GroupKey(SECRET), OTHER}) == 2
+    assert GroupKey.new() != GroupKey.new()
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        KEY.secret = bytes(32)  # type: ignore[misc]
+
+
+def test_a_pickle_hands_the_key_on() -> None:
+    """A program sends it to the processes that it trusts."""
+    assert pickle.loads(pickle.dumps(KEY)) == KEY
+    assert copy.deepcopy(KEY) == KEY
+
+
+@pytest.mark.parametrize("length", [0, 31, 33])
+def test_another_length_is_refused(length: int) -> None:
+    with pytest.raises(ConfigError, match=f"a key of {length} bytes: must have 32") as refused:
+        GroupKey(bytes(length))
+    assert "rstream key new" in str(refused.value.hint)
+
+
+@pytest.mark.parametrize("text", [SECRET.hex(), SECRET.hex().upper(), f" {SECRET.hex()}\n"])
+def test_hex_digits_make_a_key(text: str) -> None:
+    assert GroupKey.from_hex(text) == KEY
+
+
+@pytest.mark.parametrize(
+    "text", ["", SECRET.hex()[:-1], SECRET.hex() + "0", SECRET.hex()[:-1] + "g", "é" * 64]
+)
+def test_other_texts_are_refused_and_not_repeated(text: str) -> None:
+    with pytest.raises(ConfigError, match="not a key: must be 64 hex digits") as refused:
+        GroupKey.from_hex(text)
+    assert text == "" or text not in said(refused.value)
+
+
+# ---- files ----
+
+
+@pytest.mark.parametrize("group", [[KEY], [KEY, OTHER]])
+def test_a_file_is_read_as_it_was_written(path: Path, group: list[GroupKey]) -> None:
+    keys.write_file(path, group, second="next")
+    assert keys.read_file(path) == group
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert [file.name for file in path.parent.iterdir()] == [path.name]  # no draft is left
+
+
+def test_a_file_has_mode_0600_whatever_the_umask(path: Path) -> None:
+    before = os.umask(0)
+    try:
+        keys.write_file(path, [KEY])
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_a_file_is_replaced_as_a_whole(path: Path) -> None:
+    """Who has it open still reads the old one; nobody ever reads half of one."""
+    keys.write_file(path, [KEY])
+    with path.open() as old:
+        keys.write_file(path, [OTHER])
+        assert old.read() == f"{SECRET.hex()}\n"
+    assert keys.read_file(path) == [OTHER]
+
+
+def test_a_file_stays_when_it_cannot_be_replaced(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys.write_file(path, [KEY])
+
+    def fails(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", fails)
+    with pytest.raises(ConfigError, match=r"key file .*: No space left on device") as refused:
+        keys.write_file(path, [OTHER])
+    assert OTHER.secret.hex() not in said(refused.value)
+    assert keys.read_file(path) == [KEY]
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize("count", [0, 3])
+def test_a_file_has_one_or_two_keys(path: Path, count: int) -> None:
+    with pytest.raises(ConfigError, match=f"{count} keys: a file has one or two"):
+        keys.write_file(path, [KEY] * count)
+    assert not path.exists()
+
+
+def test_a_file_in_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"key file .*: No such file or directory"):
+        keys.write_file(tmp_path / "none" / "key", [KEY])
+
+
+def test_a_file_that_is_not_there_names_the_command(path: Path) -> None:
+    with pytest.raises(ConfigError, match=f"key file {path}: No such file") as refused:
+        keys.read_file(path)
+    assert "rstream key new" in str(refused.value.hint)
+
+
+@pytest.mark.parametrize("mode", [0o644, 0o604, 0o620, 0o602, 0o601])
+def test_a_file_that_others_can_read_or_write_is_refused(path: Path, mode: int) -> None:
+    keys.write_file(path, [KEY])
+    path.chmod(mode)
+    with pytest.raises(ConfigError, match=rf"others may .* \(mode {mode:04o}\)") as refused:
+        keys.read_file(path)
+    assert refused.value.hint == f"chmod 600 {path}"
+
+
+@pytest.mark.parametrize("mode", [0o400, 0o600, 0o640])
+def test_a_file_for_its_owner_and_readers_of_its_group_is_taken(path: Path, mode: int) -> None:
+    keys.write_file(path, [KEY])
+    path.chmod(mode)
+    assert keys.read_file(path) == [KEY]
+
+
+def written(path: Path, text: str) -> Path:
+    path.touch(0o600)
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{SECRET.hex()}\n\n# next\n{bytes(32).hex()}\n",
+        f"# mine\r\n{SECRET.hex()}  \r\n{bytes(32).hex()}",
+        f"{SECRET.hex().upper()}\n \n{bytes(32).hex()}\t\n",
+    ],
+)
+def test_comments_and_empty_lines_mean_nothing(path: Path, text: str) -> None:
+    assert keys.read_file(written(path, text)) == [KEY, OTHER]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "# nothing\n",
+        f"{SECRET.hex()[:-1]}\n",
+        f"{SECRET.hex()}{SECRET.hex()}\n",
+        f"{SECRET.hex()}\n" * 3,
+        f"{SECRET.hex()}\nsecret\n",
+        f"{SECRET.hex()[:-1]}é\n",
+        f"key = {SECRET.hex()}\n",
+    ],
+)
+def test_a_file_with_something_else_is_refused_and_not_repeated(path: Path, text: str) -> None:
+    with pytest.raises(ConfigError, match="must have one or two lines of 64 hex digits") as refused:
+        keys.read_file(written(path, text))
+    assert SECRET.hex()[:-1] not in said(refused.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{SECRET.hex()}\n\n# next\n{bytes(32).hex()}\n",
+        f"# mine\r\n{SECRET.hex()}  \r\n",
+        f" {SECRET.hex()}\n",
+        f"{SECRET.hex()}\n # next\n",
+        f"{SECRET.hex()}\n \n",
+        f"{SECRET.hex()}\nsecret\n",
+        f"{SECRET.hex()}\n" * 3,
+        f"{SECRET.hex()}\n" + "#" * 4096,
+        "",
+    ],
+)
+def test_both_readers_of_files_agree(path: Path, text: str, driver: object, client: Client) -> None:
+    """``rstream key show`` must not praise a file that the driver refuses, nor the reverse."""
+    try:
+        first = keys.read_file(written(path, text))[0].id
+    except ConfigError:
+        first = ""
+    with Host() as wire:
+        channel = f"aeron:udp?endpoint=127.0.0.1:{wire.port}|rs-key=file:{path}"
+        if first:
+            with client.add_publication(channel, 1001):
+                until(wire.drain)
+            assert f"{sealed.key_id_in(wire.received[0].raw):08x}" == first
+            return
+        with pytest.raises(RStreamError, match="key file") as refused:
+            client.add_publication(channel, 1001)
+        assert SECRET.hex() not in said(refused.value)
+
+
+# ---- rotation ----
+
+
+def test_a_rotation_takes_three_steps(path: Path) -> None:
+    keys.write_file(path, [KEY])
+    first, second = keys.rotated(path)
+    assert (first[0], len(first), second) == (KEY, 2, "next")
+    new = first[1]
+    keys.write_file(path, first, second=second)
+    assert keys.rotated(path) == ([new, KEY], "previous")
+    keys.write_file(path, [new, KEY], second="previous")
+    assert keys.rotated(path) == ([new], "")
+    keys.write_file(path, [new])
+    assert keys.rotated(path)[1] == "next"
+
+
+@pytest.mark.parametrize("line", ["", "# older\n", "#next\n"])
+def test_two_keys_of_which_none_is_known_to_be_newer_are_refused(path: Path, line: str) -> None:
+    text = f"{SECRET.hex()}\n{line}{bytes(32).hex()}\n"
+    with pytest.raises(ConfigError, match="does not say which one is newer") as refused:
+        keys.rotated(written(path, text))
+    assert "# next" in str(refused.value.hint)
+    assert SECRET.hex() not in said(refused.value)
+    assert path.read_text() == text
+
+
+# ---- what key= takes ----
+
+
+def test_references(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(path.parent)
+    monkeypatch.setenv("HOME", "/home/of/mine")
+    monkeypatch.setenv("MY_KEY", f"{OTHER.secret.hex()}\n")
+    assert keys.reference(None) == keys.reference("none") == "none"
+    assert keys.reference("default") is None
+    assert keys.reference(KEY) == KEY.reference == f"id:{KEY.id}"
+    assert keys.reference(f"id:{KEY.id}") == f"id:{KEY.id}"
+    assert keys.reference("file:/etc/my.key") == "file:/etc/my.key"
+    assert keys.reference("file:group.key") == f"file:{path}"
+    assert keys.reference("file:~/my.key") == "file:/home/of/mine/my.key"
+    assert keys.reference("env:MY_KEY") == f"id:{OTHER.id}"
+    assert keys.known_key(f"id:{OTHER.id}") == OTHER
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        SECRET.hex(),
+        f"hex:{SECRET.hex()}",
+        f"id:{SECRET.hex()}",
+        f"env:{SECRET.hex()}",
+        f"key={SECRET.hex()}",
+        f"file:{SECRET.hex()}",
+        SECRET,
+        SECRET.hex().encode(),
+        Path(SECRET.hex()),
+        [SECRET.hex()],
+    ],
+    ids=lambda value: f"{type(value).__name__} {str(value)[:5]}",
+)
+def test_a_key_in_a_wrong_place_is_refused_and_not_repeated(wrong: Any) -> None:
+    """Errors go to logs. None of the faces shows what it was given."""
+    for call in (
+        lambda: keys.reference(wrong),
+        lambda: with_link_options(UDP, is_publisher=True, key=wrong),
+        lambda: rstream.publisher("ticks", channel=UDP, key=wrong),
+        lambda: rstream.subscriber("ticks", channel=UDP, key=wrong),
+        lambda: Channel.udp("127.0.0.1:40123", key=wrong),
+    ):
+        with pytest.raises((RStreamError, TypeError)) as refused:
+            call()
+        told = said(refused.value)
+        assert SECRET.hex() not in told
+        assert repr(SECRET) not in told
+
+
+@pytest.mark.parametrize("wrong", ["", "file:", "env:", "id:", "id:xyz", "ID:c6266af2", "x"])
+def test_other_texts_name_what_is_right(wrong: str) -> None:
+    with pytest.raises(ConfigError, match="key= is no reference to a key") as refused:
+        keys.reference(wrong)
+    assert "GroupKey, 'file:PATH', 'env:NAME', or None" in str(refused.value.hint)
+
+
+@pytest.mark.parametrize("wrong", [b"x", 7, True, ["none"]])
+def test_other_types_are_named(wrong: Any) -> None:
+    with pytest.raises(ConfigError, match=f"key= takes no {type(wrong).__name__}"):
+        keys.reference(wrong)
+
+
+def test_a_variable_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ConfigError, match="'env:MY_KEY': there is no such environment variable"):
+        keys.reference("env:MY_KEY")
+    monkeypatch.setenv("MY_KEY", SECRET.hex()[1:])
+    with pytest.raises(ConfigError, match="'env:MY_KEY': not a key: must be 64") as refused:
+        keys.reference("env:MY_KEY")
+    assert SECRET.hex()[1:] not in said(refused.value)
+
+
+def test_keys_of_a_file_are_learnt_by_their_ids(path: Path) -> None:
+    group = [GroupKey.new(), GroupKey.new()]
+    keys.write_file(path, group)
+    assert keys.known_key(f"id:{group[1].id}") is None
+    keys.learn(f"file:{path}")
+    assert [keys.known_key(f"id:{key.id}") for key in group] == group
+    for wrong in (SECRET.hex(), "none", f"id:{KEY.id}", "file:"):
+        with pytest.raises(ConfigError, match="no reference to a key") as refused:
+            keys.learn(wrong)
+        assert SECRET.hex() not in said(refused.value)
+
+
+# ---- channels ----
+
+
+@pytest.mark.parametrize("is_publisher", [True, False])
+def test_a_key_becomes_a_parameter(is_publisher: bool) -> None:
+    def made(channel: Channel | str | None, key: Any) -> str:
+        return str(with_link_options(channel, is_publisher=is_publisher, key=key))
+
+    assert made(UDP, KEY) == f"{UDP}|rs-key=id:{KEY.id}"
+    assert made(f"{UDP}|rs-key=id:{KEY.id}", KEY) == f"{UDP}|rs-key=id:{KEY.id}"
+    assert made(UDP, None) == f"{UDP}|rs-key=none"
+    assert made(UDP, "default") == UDP
+    assert made(f"aeron-spy:{UDP}", KEY) == f"aeron-spy:{UDP}|rs-key=id:{KEY.id}"
+    assert made(Channel.udp("10.0.0.7:1"), KEY).endswith(f"|rs-key=id:{KEY.id}")
+    assert with_link_options(None, is_publisher=is_publisher, key=None) is None
+    assert made("aeron:ipc", None) == "aeron:ipc"
+
+
+@pytest.mark.parametrize("channel", [None, "aeron:ipc", "aeron:ipc?term-length=1m"])
+@pytest.mark.parametrize(
+    "face", [rstream.publisher, rstream.subscriber, stream.source, stream.sink]
+)
+@pytest.mark.parametrize("key", [KEY, "file:/etc/my.key"], ids=["key", "file"])
+def test_shared_memory_has_no_key(
+    face: Callable[..., object], channel: str | None, key: Any
+) -> None:
+    with pytest.raises(ConfigError, match=r"on aeron:ipc.*only UDP.*not encrypted") as refused:
+        face("ticks", channel=channel, key=key)
+    assert "leave key out" in str(refused.value.hint)
+    assert SECRET.hex() not in said(refused.value)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("face", [aio.publisher, aio.subscriber])
+async def test_the_faces_of_event_loops_refuse_alike(face: Callable[..., Any]) -> None:
+    with pytest.raises(ConfigError, match="only UDP has it"):
+        await face("ticks", key=KEY)
+
+
+def test_another_key_in_the_channel_is_refused() -> None:
+    for other in (f"id:{OTHER.id}", "none", "file:/etc/my.key"):
+        with pytest.raises(ConfigError, match=f"the channel .* says rs-key={other}") as refused:
+            rstream.publisher("ticks", channel=f"{UDP}|rs-key={other}", key=KEY)
+        assert "give the key once" in str(refused.value.hint)
+
+
+@pytest.mark.parametrize("key", ["file:/etc/my.key", "id:c6266af2", "none"])
+def test_channels_have_references(key: str) -> None:
+    channel = Channel.udp("10.0.0.7:1", key=key)
+    assert f"|rs-key={key}" in str(channel)
+    assert Channel.parse(str(channel)).key == key
+    assert channel.replace(mtu=1408).key == key
+
+
+@pytest.mark.parametrize("key", [SECRET.hex(), "file:my.key", "id:c6266af", "env:MY_KEY"])
+def test_channels_have_nothing_else(key: str) -> None:
+    for make in (
+        lambda: Channel.udp("10.0.0.7:1", key=key),
+        lambda: Channel.parse(f"{UDP}|rs-key={key}"),
+    ):
+        with pytest.raises(ChannelError, match="a channel never has the key itself") as refused:
+            make()
+        assert SECRET.hex() not in said(refused.value)
+
+
+def test_a_channel_of_shared_memory_has_no_key() -> None:
+    with pytest.raises(ChannelError, match="memory is not encrypted"):
+        Channel.ipc(name="ticks").replace(key=f"id:{KEY.id}")
+
+
+@pytest.mark.parametrize("side", ["add_publication", "add_subscription"])
+@pytest.mark.parametrize(
+    ("channel", "text"),
+    [
+        (f"{UDP}|rs-key={SECRET.hex()}", "a channel never has the key itself"),
+        (f"aeron:ipc?rs-key={SECRET.hex()}", "a channel never has the key itself"),
+        (f"{UDP}|rs-key=id:0badc0de", "this process has no key 0badc0de"),
+        (f"{UDP}|rs-key=file:/none/of.key", "No such file.*key file /none/of.key"),
+        (f"aeron:ipc?rs-key=id:{KEY.id}", "shared memory is not encrypted"),
+    ],
+    ids=["digits", "digits in memory", "unknown", "file", "ipc"],
+)
+def test_the_driver_refuses_what_it_cannot_use(
+    driver: object, client: Client, side: str, channel: str, text: str
+) -> None:
+    _ = KEY.reference
+    with pytest.raises(RStreamError, match=text) as refused:
+        getattr(client, side)(channel, 1001)
+    assert SECRET.hex() not in said(refused.value)
+
+
+def test_a_destination_has_no_key_of_its_own(driver: object, client: Client) -> None:
+    with client.add_publication("aeron:udp?control-mode=manual", 1001) as publication:
+        with pytest.raises(RStreamError, match=r"rs-key=.*not to a destination"):
+            publication.add_destination(f"{UDP}|rs-key=id:{KEY.id}")
+
+
+def test_a_path_may_look_like_an_id(path: Path, driver: object, client: Client) -> None:
+    file = path.with_name("id:0badc0de")
+    keys.write_file(file, [KEY])
+    channel = f"aeron:udp?endpoint=127.0.0.1:{free_port()}|rs-key=file:{file}"
+    with client.add_subscription(channel, 1001):
+        pass
+
+
+def test_one_socket_has_one_key(driver: object, client: Client) -> None:
+    """Streams that share a port cannot differ in their keys: the port's first channel says it."""
+    channel = f"aeron:udp?endpoint=127.0.0.1:{free_port()}"
+    with client.add_subscription(f"{channel}|rs-key={KEY.reference}", 1001):
+        for other in ("", f"|rs-key={OTHER.reference}", "|rs-key=none"):
+            with pytest.raises(RStreamError, match="key"):
+                client.add_subscription(channel + other, 1002)
+        client.add_subscription(f"{channel}|rs-key={KEY.reference}", 1002).close()
+
+
+# ---- the default ----
+
+
+def key_in(uri: str) -> str | None:
+    return uri.partition("|rs-key=")[2].partition("|")[0] or None
+
+
+@pytest.fixture
+def default(path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The reference to the key that the environment names."""
+    keys.write_file(path, [KEY])
+    monkeypatch.setenv("RSTREAM_KEY_FILE", str(path))
+    return f"file:{path}"
+
+
+@pytest.mark.parametrize("face", [rstream.publisher, rstream.subscriber])
+def test_the_environment_has_the_default(
+    default: str, driver: object, driver_dir: str, face: Callable[..., Any]
+) -> None:
+    def opened(**given: Any) -> str | None:
+        with face("ticks", dir=driver_dir, **given) as made:
+            return key_in(made.channel)
+
+    udp = f"aeron:udp?endpoint=127.0.0.1:{free_port()}"
+    assert opened(channel=udp) == default
+    assert opened(channel=udp, key="default") == default
+    assert opened(channel=udp, key=OTHER) == f"id:{OTHER.id}"
+    assert opened(channel=f"{udp}|rs-key=id:{OTHER.id}") == f"id:{OTHER.id}"
+    assert opened(channel=udp, key=None) == "none"
+    assert opened() is None
+    assert opened(channel="aeron:ipc", key=None) is None
+
+
+def test_the_default_is_also_that_of_destinations(
+    default: str, driver: object, driver_dir: str
+) -> None:
+    """Such a publication has no address of its own, but a socket that sends."""
+    with rstream.publisher(
+        "ticks", channel="aeron:udp?control-mode=manual", dir=driver_dir
+    ) as made:
+        assert key_in(made.channel) == default
+
+
+def test_without_the_variable_all_is_plain(driver: object, driver_dir: str) -> None:
+    udp = f"aeron:udp?endpoint=127.0.0.1:{free_port()}"
+    with rstream.publisher("ticks", channel=udp, dir=driver_dir) as made:
+        assert key_in(made.channel) is None
+
+
+# ---- what drivers keep ----
+
+
+def test_a_driver_is_given_the_key_for_itself_alone(
+    driver: object, driver_dir: str, client: Client
+) -> None:
+    key = GroupKey.new()
+    channel = f"aeron:udp?endpoint=127.0.0.1:{free_port()}|rs-key={key.reference}"
+    client.add_subscription(channel, 1001).close()
+    (file,) = (Path(driver_dir) / "keys").iterdir()
+    assert keys.read_file(file) == [key]
+    assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
+
+
+def test_without_libcrypto_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rstream._core.build_config", lambda: {"crypto": "none"})
+    assert not keys.is_built()
+    for key in (KEY, "file:/etc/my.key", f"id:{KEY.id}"):
+        with pytest.raises(ConfigError, match="built without libcrypto") as refused:
+            keys.reference(key)
+        assert "libssl-dev" in str(refused.value.hint)
+    assert keys.reference(None) == "none"
+
+
+# ---- rstream key ----
+
+
+def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "rstream", "key", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+    )
+
+
+def lines_of(done: subprocess.CompletedProcess[str], path: Path) -> list[str]:
+    """The lines about keys; none has a key of the file in it."""
+    assert done.returncode == 0, done.stderr
+    for line in path.read_text().splitlines():
+        assert len(line) < 64 or line not in done.stdout + done.stderr
+    return [line for line in done.stdout.splitlines() if line.endswith(str(path))]
+
+
+def test_the_command_makes_shows_and_rotates(path: Path) -> None:
+    lines = lines_of(run("new", str(path)), path)
+    (first,) = keys.read_file(path)
+    assert lines == [f"{first.id}  seals and opens  {path}"]
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert lines_of(run("show", str(path)), path) == lines
+
+    done = run("rotate", str(path))
+    second = keys.read_file(path)[1]
+    assert "all hosts must open with the new key" in done.stdout
+    assert lines_of(done, path) == [*lines, f"{second.id}  opens  {path}"]
+
+    done = run("rotate", str(path))
+    assert "the new key seals, and the old one still opens" in done.stdout
+    expected = [f"{second.id}  seals and opens  {path}", f"{first.id}  opens  {path}"]
+    assert lines_of(done, path) == expected
+
+    done = run("rotate", str(path))
+    assert "the old key is gone" in done.stdout
+    assert lines_of(done, path) == expected[:1]
+    assert keys.read_file(path) == [second]
+
+
+def test_the_command_takes_the_file_of_the_environment(path: Path) -> None:
+    keys.write_file(path, [KEY])
+    assert KEY.id in run("show", RSTREAM_KEY_FILE=str(path)).stdout
+    assert run("rotate", RSTREAM_KEY_FILE=str(path)).returncode == 0
+    assert len(keys.read_file(path)) == 2
+    done = run("show")
+    assert done.returncode == 1
+    assert "rstream key show: give a file, or set RSTREAM_KEY_FILE" in done.stderr
+
+
+def test_the_command_overwrites_no_file(path: Path) -> None:
+    keys.write_file(path, [KEY])
+    done = run("new", str(path))
+    assert done.returncode == 1
+    assert f"key file {path}: exists already" in done.stderr
+    assert f"rstream key rotate {path}" in done.stderr
+    assert keys.read_file(path) == [KEY]
+
+
+def test_the_command_says_what_is_wrong_with_a_file(path: Path) -> None:
+    for action in ("show", "rotate"):
+        done = run(action, str(path))
+        assert (done.returncode, f"{path}: No such file" in done.stderr) == (1, True)
+        assert "Traceback" not in done.stderr
+    keys.write_file(path, [KEY])
+    path.chmod(0o644)
+    done = run("show", str(path))
+    assert f"(mode 0644); chmod 600 {path}" in done.stderr
+    assert SECRET.hex() not in done.stdout + done.stderr
