@@ -11,7 +11,7 @@ import select
 import socket
 import struct
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 PAD, DATA, NAK, SM, ERR, SETUP, RTTM, RES, RSP_SETUP = 0, 1, 2, 3, 4, 5, 6, 7, 0x0B
@@ -200,10 +200,16 @@ def parse(datagram: bytes) -> Frame:
 
 @dataclass
 class Host:
-    """A UDP socket of the attacker. It counts what it sends and what comes back."""
+    """A UDP socket of the attacker. It counts what it sends and what comes back.
+
+    dress: what becomes of each frame before it is sent, such as a seal. undress: what becomes of
+    each datagram that comes; empty: it is not looked at.
+    """
 
     ip: str = "127.0.0.1"
     port: int = 0
+    dress: Callable[[bytes], bytes] = bytes
+    undress: Callable[[bytes], bytes] = bytes
     sent_bytes: int = 0
     received_bytes: int = 0
     received: list[Frame] = field(default_factory=list)
@@ -233,16 +239,17 @@ class Host:
 
     def send(self, frame: bytes, to: Address) -> None:
         """Sends one datagram. A full socket is waited for, an unreachable peer is ignored."""
+        datagram = self.dress(frame)
         while True:
             try:
-                self._socket.sendto(frame, to)
+                self._socket.sendto(datagram, to)
             except BlockingIOError:
                 select.select([], [self._socket], [], 1.0)
             except ConnectionRefusedError:
                 continue  # an earlier datagram met a closed port; this one was not sent yet
             else:
                 break
-        self.sent_bytes += len(frame)
+        self.sent_bytes += len(datagram)
 
     def send_all(self, frames: Iterable[bytes], to: Address) -> None:
         for frame in frames:
@@ -260,6 +267,7 @@ class Host:
                 continue
             count += 1
             self.received_bytes += len(datagram)
+            datagram = self.undress(datagram)
             if len(self.received) < self.keep and len(datagram) >= 8:
                 self.received.append(parse(datagram))
 
@@ -286,7 +294,9 @@ class Host:
 
 
 @contextlib.contextmanager
-def hosts(count: int, ip: str = "127.0.0.1") -> Iterator[list[Host]]:
+def hosts(
+    count: int, ip: str = "127.0.0.1", dress: Callable[[bytes], bytes] = bytes
+) -> Iterator[list[Host]]:
     """Several sockets of the attacker."""
     with contextlib.ExitStack() as stack:
-        yield [stack.enter_context(Host(ip)) for _ in range(count)]
+        yield [stack.enter_context(Host(ip, dress=dress)) for _ in range(count)]
