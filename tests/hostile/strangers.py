@@ -29,10 +29,7 @@ class Target:
     subscription: Subscription
     address: Address
     dir: str
-
-    @property
-    def channel(self) -> str:
-        return f"aeron:udp?endpoint={self.address[0]}:{self.address[1]}"
+    channel: str
 
     def taken(self) -> int:
         """Bytes of shared memory that the logs of its images take."""
@@ -58,8 +55,8 @@ class Target:
 
 
 @contextlib.contextmanager
-def target(client: Client, directory: str) -> Iterator[Target]:
+def target(client: Client, directory: str, suffix: str = "") -> Iterator[Target]:
     address = ("127.0.0.1", free_port())
-    channel = f"aeron:udp?endpoint={address[0]}:{address[1]}"
+    channel = f"aeron:udp?endpoint={address[0]}:{address[1]}{suffix}"
     with client.add_subscription(channel, STREAM) as subscription:
-        yield Target(client, subscription, address, directory)
+        yield Target(client, subscription, address, directory, channel)

@@ -15,6 +15,7 @@ from rstream.client import Client
 from rstream.driver import Driver
 from tests.hostile import frames
 from tests.hostile.frames import hosts
+from tests.hostile.locks import Lock, over
 from tests.hostile.streams import STREAM, connect, counter, read, read_count, send
 from tests.support import free_port
 
@@ -24,14 +25,17 @@ COUNT = int(os.environ.get("RSTREAM_HOSTILE_COUNT", "10")) * STRANGERS
 CONNECT_S = 10.0  # a receiver asks once a second; the rest is for a busy machine
 
 
+@over("plain", "keyed", "forged seal")
 @pytest.mark.parametrize("knows_session", [False, True])
-def test_receivers_come_and_stay(driver: Driver, client: Client, knows_session: bool) -> None:
+def test_receivers_come_and_stay(
+    driver: Driver, client: Client, knows_session: bool, lock: Lock
+) -> None:
     """One receiver is there before the flood, one joins during it; both get everything."""
     control = ("127.0.0.1", free_port())
-    at = f"control={control[0]}:{control[1]}|control-mode=dynamic"
+    at = f"control={control[0]}:{control[1]}|control-mode=dynamic{lock.suffix}"
     uris = [f"aeron:udp?endpoint=127.0.0.1:{free_port()}|{at}" for _ in range(2)]
     with (
-        hosts(STRANGERS) as strangers,
+        hosts(STRANGERS, dress=lock.dress) as strangers,
         client.add_publication(
             f"aeron:udp?{at}|term-length=1m|init-term-id={FIRST_TERM}|term-id={FIRST_TERM}"
             "|term-offset=0",

@@ -9,6 +9,7 @@ import pytest
 from rstream.client import Client
 from rstream.driver import Driver
 from tests.hostile.frames import NAK, SETUP_RSTREAM, Host, data, heartbeat, setup
+from tests.hostile.locks import Lock, over
 from tests.hostile.strangers import is_long, target
 from tests.hostile.streams import STREAM
 
@@ -41,13 +42,16 @@ def new_sessions() -> Iterator[bytes]:
         yield data(session + 1_000_000, STREAM, 0, 0, b"x")
 
 
+@over("plain", "keyed", "forged seal")
 @pytest.mark.parametrize(
     "attack",
     [one_setup, setup_and_gap, aeron_setup_and_gap, new_sessions],
     ids=lambda a: a.__name__,
 )
-def test_gain(driver: Driver, client: Client, attack: Callable[[], Iterator[bytes]]) -> None:
-    with target(client, driver.dir) as aim, Host() as host:
+def test_gain(
+    driver: Driver, client: Client, attack: Callable[[], Iterator[bytes]], lock: Lock
+) -> None:
+    with target(client, driver.dir, lock.suffix) as aim, Host(dress=lock.dress) as host:
         frames = attack()
         for _ in range(SECONDS * 10):
             for _, frame in zip(range(4), frames, strict=False):
@@ -55,5 +59,9 @@ def test_gain(driver: Driver, client: Client, attack: Callable[[], Iterator[byte
             host.listen(0.1)
             assert host.gain <= LIMIT, f"{host.received_bytes} bytes for {host.sent_bytes}"
         assert not [frame for frame in host.received if frame.kind == NAK]
-        assert host.received  # a stranger is asked for its proof
+        if lock.is_open:
+            assert host.received  # a stranger is asked for its proof
+        else:
+            assert lock.says_nothing(host.received)
+            assert host.gain <= 1
         assert aim.connect_honest() < 5

@@ -11,6 +11,7 @@ from rstream import _core
 from rstream.client import Client
 from rstream.driver import Driver
 from tests.hostile.frames import RTTM, RTTM_REPLY, SETUP_RSTREAM, Host, heartbeat, setup
+from tests.hostile.locks import Lock, over
 from tests.hostile.strangers import Target, is_long, target
 from tests.hostile.streams import STREAM
 from tests.support import until
@@ -22,9 +23,11 @@ SESSIONS = 5000 if is_long() else 55
 
 
 @pytest.mark.parametrize("flags", [0, SETUP_RSTREAM])
-def test_a_setup_and_a_heartbeat_take_nothing(driver: Driver, client: Client, flags: int) -> None:
+def test_a_setup_and_a_heartbeat_take_nothing(
+    driver: Driver, client: Client, flags: int, lock: Lock
+) -> None:
     """55 sessions, 110 packets: these once took a whole file system of 1 GiB."""
-    with target(client, driver.dir) as aim, Host() as host:
+    with target(client, driver.dir, lock.suffix) as aim, Host(dress=lock.dress) as host:
         before = aim.counters()
         for session in range(SESSIONS):
             host.send(setup(session, STREAM, term_length=TERM, flags=flags), aim.address)
@@ -34,15 +37,16 @@ def test_a_setup_and_a_heartbeat_take_nothing(driver: Driver, client: Client, fl
         assert aim.counters() - before < 40
 
 
-def test_second_setups_are_admitted_up_to_the_limit(driver_dir: str) -> None:
-    """Sources that never answer are admitted within quotas, and heartbeats lift none of them."""
+def test_second_setups_are_admitted_up_to_the_limit(driver_dir: str, lock: Lock) -> None:
+    """Sources that never answer are admitted within quotas, and heartbeats lift none of them. With
+    a key none is admitted."""
     options = {"unproven-images-length": str(LIMIT)}
     with (
         Driver(driver_dir, term_length=MIB, options=options) as driver,
         Client(driver.dir, start_driver=False) as client,
-        target(client, driver.dir) as aim,
-        Host("127.0.0.7") as one,
-        Host("127.0.0.8") as other,
+        target(client, driver.dir, lock.suffix) as aim,
+        Host("127.0.0.7", dress=lock.dress) as one,
+        Host("127.0.0.8", dress=lock.dress) as other,
     ):
         for _ in range(100 if is_long() else 6):
             for host in (one, other):
@@ -52,7 +56,8 @@ def test_second_setups_are_admitted_up_to_the_limit(driver_dir: str) -> None:
                     host.send(heartbeat(number, STREAM, 0), aim.address)
                 host.listen(0.1)
             assert aim.taken() <= LIMIT
-        assert 0 < aim.subscription.image_count <= LIMIT // MIB
+        images = aim.subscription.image_count
+        assert 0 < images <= LIMIT // MIB if lock.is_open else images == 0
         assert aim.connect_honest() < 5
 
 
@@ -84,9 +89,10 @@ def test_a_proven_host_has_a_quota(driver_dir: str) -> None:
         assert "images from 127.0.0.7" in str(_core.read_errors(driver.dir))
 
 
-def test_a_single_setup_is_bounded_too(driver: Driver, client: Client) -> None:
+@over("plain", "keyed")
+def test_a_single_setup_is_bounded_too(driver: Driver, client: Client, lock: Lock) -> None:
     """A stranger's terms of 1 GiB take one step of 1 MiB, and the honest image its 64 KiB."""
-    with target(client, driver.dir) as aim, Host() as host:
+    with target(client, driver.dir, lock.suffix) as aim, Host(dress=lock.dress) as host:
         for _ in range(4):
             host.send(setup(1, STREAM, term_length=1 << 30, flags=0), aim.address)
             host.listen(0.1)

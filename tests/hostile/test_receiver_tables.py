@@ -8,6 +8,7 @@ import threading
 from rstream.client import Client
 from rstream.driver import Driver
 from tests.hostile.frames import SETUP_RSTREAM, Host, hosts, setup
+from tests.hostile.locks import Lock
 from tests.hostile.strangers import is_long, target
 from tests.hostile.streams import STREAM
 from tests.support import until
@@ -15,9 +16,9 @@ from tests.support import until
 FLOOD = 1_000_000 if is_long() else 100_000
 
 
-def test_counters_and_sessions(driver: Driver, client: Client) -> None:
+def test_counters_and_sessions(driver: Driver, client: Client, lock: Lock) -> None:
     """1 024 SETUPs once filled the table of an endpoint, 2 048 the counters of the driver."""
-    with target(client, driver.dir) as aim, Host() as host:
+    with target(client, driver.dir, lock.suffix) as aim, Host(dress=lock.dress) as host:
         before = aim.counters()
         for _ in range(3):
             for session in range(2048):
@@ -27,13 +28,18 @@ def test_counters_and_sessions(driver: Driver, client: Client) -> None:
         assert aim.counters() - before <= 8 + 40  # quotas of one address; of the honest one
 
 
-def test_an_honest_publisher_connects_within_a_second(driver: Driver, client: Client) -> None:
+def test_an_honest_publisher_connects_within_a_second(
+    driver: Driver, client: Client, lock: Lock
+) -> None:
     """100 000 SETUPs with new sessions arrive from many addresses while it connects."""
     rng = random.Random(7)
     ends = threading.Event()
     sent = 0
 
-    with target(client, driver.dir) as aim, hosts(50, "127.0.0.9") as attackers:
+    with (
+        target(client, driver.dir, lock.suffix) as aim,
+        hosts(50, "127.0.0.9", lock.dress) as attackers,
+    ):
 
         def flood() -> None:
             nonlocal sent

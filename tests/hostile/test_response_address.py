@@ -8,17 +8,18 @@ from rstream.client import Client
 from rstream.driver import Driver
 from tests.hostile import frames
 from tests.hostile.frames import Host
+from tests.hostile.locks import Lock
 from tests.hostile.streams import STREAM, connect, read_count, send
 from tests.support import free_port, until
 
 
-def test_responses_stay_with_their_client(driver: Driver, client: Client) -> None:
+def test_responses_stay_with_their_client(driver: Driver, client: Client, lock: Lock) -> None:
     """The attacker knows the session of the responses, and asks for its SETUP all the time."""
-    requests = f"aeron:udp?endpoint=127.0.0.1:{free_port()}"
+    requests = f"aeron:udp?endpoint=127.0.0.1:{free_port()}{lock.suffix}"
     port = free_port()
-    responses = f"aeron:udp?control-mode=response|control=127.0.0.1:{port}"
+    responses = f"aeron:udp?control-mode=response|control=127.0.0.1:{port}{lock.suffix}"
     with (
-        Host() as attacker,
+        Host(dress=lock.dress) as attacker,
         client.add_subscription(requests, STREAM) as server,
         client.add_subscription(responses, STREAM + 1) as mine,
         client.add_publication(
@@ -44,3 +45,4 @@ def test_responses_stay_with_their_client(driver: Driver, client: Client) -> Non
             attacker.listen(0.5)
             assert all(frame.kind != frames.DATA for frame in attacker.received)
             assert attacker.gain <= 3
+            assert lock.is_open or lock.says_nothing(attacker.received)

@@ -17,6 +17,7 @@ from rstream.client import Client, Publication
 from rstream.driver import Driver
 from tests.hostile import frames
 from tests.hostile.frames import Host, hosts
+from tests.hostile.locks import Lock, over
 from tests.hostile.streams import STREAM, connect, counter, read_count, send
 from tests.support import free_port, until
 
@@ -65,9 +66,11 @@ def control() -> frames.Address:
 
 
 @pytest.fixture
-def publication(driver: Driver, client: Client, control: frames.Address) -> Iterator[Publication]:
+def publication(
+    driver: Driver, client: Client, control: frames.Address, lock: Lock
+) -> Iterator[Publication]:
     """A stream with dynamic destinations that flows to one honest reader."""
-    at = f"control={control[0]}:{control[1]}|control-mode=dynamic"
+    at = f"control={control[0]}:{control[1]}|control-mode=dynamic{lock.suffix}"
     with (
         client.add_subscription(f"aeron:udp?endpoint=127.0.0.1:{free_port()}|{at}", STREAM) as sub,
         client.add_publication(
@@ -83,23 +86,26 @@ def publication(driver: Driver, client: Client, control: frames.Address) -> Iter
         yield made
 
 
+@over("plain", "keyed", "forged seal")
 @pytest.mark.parametrize("what", STATUS_MESSAGES)
 def test_stranger_gets_little(
-    driver: Driver, publication: Publication, control: frames.Address, what: str
+    driver: Driver, publication: Publication, control: frames.Address, what: str, lock: Lock
 ) -> None:
     """The stranger sends a burst from one address and listens."""
     forge = STATUS_MESSAGES[what]
     resent = counter(driver.dir, "Retransmits sent")
-    with Host() as stranger:
+    with Host(dress=lock.dress) as stranger:
         for number in range(COUNT):
             stranger.send(forge(publication.session_id, number), control)
             stranger.drain()
         stranger.listen(SECONDS)
         assert stranger.gain <= GAIN_MAX, f"{stranger.gain:.1f} times its bytes"
+        assert lock.is_open or lock.says_nothing(stranger.received)
     assert counter(driver.dir, "Retransmits sent") == resent
     assert counter(driver.dir, "mdc-num-dest") == 1
 
 
+@over("plain")
 def test_answers_go_to_the_address_that_was_asked(
     driver: Driver, publication: Publication, control: frames.Address
 ) -> None:
@@ -125,6 +131,7 @@ def test_answers_go_to_the_address_that_was_asked(
         asked.wait_for(frames.DATA)
 
 
+@over("plain")
 def test_a_proven_host_is_answered_within_the_limit(
     driver: Driver, publication: Publication, control: frames.Address
 ) -> None:

@@ -14,6 +14,8 @@ from collections.abc import Iterator
 
 from rstream.client import Client, Publication, Subscription
 from rstream.driver import Driver
+from tests.hostile import frames
+from tests.hostile.locks import Lock, over
 from tests.hostile.streams import STREAM, connect, read
 from tests.support import free_port
 
@@ -25,12 +27,10 @@ SHARE_MIN = 0.1  # of the speed without a flood, which takes a core: it was 0.07
 
 FLOOD = """
 import socket, sys
-from tests.hostile import frames
 UDP_SEGMENT = 103
-session_id, stream_id, first_term, port = map(int, sys.argv[1:])
+nak, port = bytes.fromhex(sys.argv[1]), int(sys.argv[2])
 with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as out:
     out.connect(("127.0.0.1", port))
-    nak = frames.nak(session_id, stream_id, first_term, 0, 65536)
     out.setsockopt(17, UDP_SEGMENT, len(nak))
     print("ready", flush=True)
     while True:
@@ -54,9 +54,9 @@ def speed(publication: Publication, subscription: Subscription) -> float:
 
 
 @contextlib.contextmanager
-def flood(session_id: int, port: int) -> Iterator[None]:
+def flood(nak: bytes, port: int) -> Iterator[None]:
     """Another process sends NAKs, as fast as it can."""
-    command = [sys.executable, "-c", FLOOD, *map(str, (session_id, STREAM, FIRST_TERM, port))]
+    command = [sys.executable, "-c", FLOOD, nak.hex(), str(port)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE)
     try:
         assert process.stdout is not None
@@ -67,10 +67,11 @@ def flood(session_id: int, port: int) -> Iterator[None]:
         process.communicate()
 
 
-def test_a_flood_of_naks_does_not_stop_a_stream(driver: Driver, client: Client) -> None:
+@over("plain", "keyed", "forged seal")
+def test_a_flood_of_naks_does_not_stop_a_stream(driver: Driver, client: Client, lock: Lock) -> None:
     """Dynamic destinations, so the sender's port is known and open to everybody."""
     port = free_port()
-    at = f"control=127.0.0.1:{port}|control-mode=dynamic"
+    at = f"control=127.0.0.1:{port}|control-mode=dynamic{lock.suffix}"
     with (
         client.add_subscription(f"aeron:udp?endpoint=127.0.0.1:{free_port()}|{at}", STREAM) as sub,
         client.add_publication(
@@ -80,10 +81,11 @@ def test_a_flood_of_naks_does_not_stop_a_stream(driver: Driver, client: Client) 
         ) as pub,
     ):
         connect(pub, sub)
+        nak = lock.dress(frames.nak(pub.session_id, STREAM, FIRST_TERM, 0, 65536))
         shares: list[float] = []
         while len(shares) < ROUNDS and max(shares, default=0.0) < SHARE_MIN:
             before = speed(pub, sub)
-            with flood(pub.session_id, port):
+            with flood(nak, port):
                 during = speed(pub, sub)
             print(f"{before:,.0f} messages/s alone, {during:,.0f} under the flood")
             shares.append(during / before)

@@ -17,6 +17,7 @@ from rstream.client import Client
 from rstream.driver import Driver
 from tests.hostile import frames
 from tests.hostile.frames import Host
+from tests.hostile.locks import Lock, over
 from tests.hostile.streams import STALL_S, STREAM, connect, read, send
 from tests.support import free_port, until
 
@@ -82,16 +83,19 @@ def driver(driver_dir: str) -> Iterator[Driver]:
         yield made
 
 
+@over("plain", "keyed", "forged seal")
 @pytest.mark.parametrize("is_named", [True, False], ids=["in its name", "as a second one"])
 @pytest.mark.parametrize("what", ATTACKS)
-def test_the_stream_goes_on(driver: Driver, client: Client, what: str, is_named: bool) -> None:
+def test_the_stream_goes_on(
+    driver: Driver, client: Client, what: str, is_named: bool, lock: Lock
+) -> None:
     """All messages arrive in time while forged frames come."""
     forge = ATTACKS[what]
-    channel = f"aeron:udp?endpoint=127.0.0.1:{free_port()}"
+    channel = f"aeron:udp?endpoint=127.0.0.1:{free_port()}{lock.suffix}"
     start = f"|init-term-id={FIRST_TERM}|term-id={FIRST_TERM}|term-offset=0|term-length=1m"
     start += "|rs-rate=adaptive" if what.startswith("fill") else ""
     with (
-        Host() as attacker,
+        Host(dress=lock.dress) as attacker,
         client.add_subscription(channel, STREAM) as subscription,
         client.add_publication(channel + start, STREAM) as publication,
     ):
@@ -120,3 +124,5 @@ def test_the_stream_goes_on(driver: Driver, client: Client, what: str, is_named:
             subscription.wait(0.01)
         assert publication.is_connected
         assert not list(publication.errors())
+        attacker.drain()
+        assert lock.is_open or lock.says_nothing(attacker.received)
