@@ -67,7 +67,7 @@ def flows(sub: Any, pub: Any, *items: Any) -> None:
 
 
 def refusals(end: Any) -> list[str]:
-    return [event.reason for event in end.events() if isinstance(event, stream.KeyRefused)]
+    return [event.reason for event in end.events() if isinstance(event, stream.PeerRefused)]
 
 
 def refusal(end: Any) -> str:
