@@ -1,5 +1,9 @@
 /* path_flow.c: a stream of rstream on a bottleneck: the law of the path at both ends, repair by
- * NAK, a pace that resends spend as well. The reader takes everything at once. */
+ * NAK, a pace that resends spend as well. The reader takes everything at once.
+ *
+ * After a silence with nothing to send, the sender sends its last datagram again. It stands for the
+ * heartbeats and the repeated status messages of drivers. Without them a lost last datagram or item
+ * stops a stream whose window is full. */
 #include "lab/traffic.h"
 
 #include "flow/saturate.h"
@@ -106,12 +110,24 @@ static int64_t send_due_ns(const rsti_lab_flow_t *flow, int64_t now_ns)
     return rsti_max_i64(due_ns, now_ns);
 }
 
+static void put_resend(rsti_lab_path_flow_t *stream, int64_t number)
+{
+    uint8_t *flags = &stream->flags[number & stream->mask];
+    if (number >= stream->contiguous && (*flags & IS_QUEUED) == 0) {
+        *flags |= IS_QUEUED;
+        stream->resends[stream->resend_tail++ & stream->mask] = number;
+    }
+}
+
 static void send(rsti_lab_traffic_t *traffic, rsti_lab_flow_t *flow, int64_t now_ns)
 {
     rsti_lab_path_flow_t *stream = &flow->of.stream;
     rsti_path_t *path = &stream->path;
     if (now_ns >= rsti_path_due_ns(path)) {
         rsti_path_on_silence(path, now_ns);
+        if (!has_any(flow, now_ns) && stream->next > stream->contiguous) {
+            put_resend(stream, stream->next - 1);
+        }
     }
     const double earned = (double)rsti_path_pace(path) * (double)(now_ns - stream->credit_ns) / 1e9;
     stream->credit = fmin(stream->credit + earned, (double)rsti_path_run(path));
@@ -197,10 +213,8 @@ static void on_news(rsti_lab_traffic_t *traffic, rsti_lab_flow_t *flow, const rs
         (void)rsti_path_on_item(&stream->path, &news->item, now_ns);
         stream->contiguous = rsti_max_i64(stream->contiguous,
             news->item.contiguous / flow->datagram);
-    } else if (news->number >= stream->contiguous
-        && (stream->flags[news->number & stream->mask] & IS_QUEUED) == 0) {
-        stream->flags[news->number & stream->mask] |= IS_QUEUED;
-        stream->resends[stream->resend_tail++ & stream->mask] = news->number;
+    } else {
+        put_resend(stream, news->number);
     }
     flow->send_ns = rsti_max_i64(send_due_ns(flow, now_ns), now_ns);
 }

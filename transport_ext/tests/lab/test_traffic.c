@@ -175,6 +175,23 @@ TEST(a_stream_survives_loss_and_stalls)
     CHECK(at(10, 0, RESENT) > 0.01 * at(10, 0, SENT));
 }
 
+/* With a small window the last datagram in it, or the item that tells of it, gets lost soon. Then
+ * neither end has anything else to send: real drivers repeat status messages and heartbeats. */
+TEST(a_stream_whose_window_is_full_goes_on_after_a_lost_tail)
+{
+    world_t world = {0};
+    add_link(&world, 100 * MBIT, 125000, 0.1, 10);
+    for (int32_t flow = 0; flow < 20; flow++) {
+        ADD(&world, flow, RSTI_LAB_FLOW, .kind = RSTI_LAB_FLOW_PATH, .rtt_ns = 10 * MS,
+            .datagram = DATAGRAM, .window_bytes = 30e3, .ends_ns = RSTI_LAB_NEVER,
+            .nak_delay_ns = 1e5);
+    }
+    run(&world);
+    for (int32_t flow = 0; flow < 20; flow++) {
+        CHECK(at(10, flow, DELIVERED) - at(9, flow, DELIVERED) >= 30e3);
+    }
+}
+
 TEST(a_stream_comes_back_when_a_link_that_nearly_stopped_goes_on)
 {
     world_t world = {0};
@@ -284,6 +301,7 @@ CHECK_MAIN(RUN(below_the_rate_of_the_link_nothing_waits),
     RUN(the_model_of_cubic_has_the_mean_window_of_its_rfc), RUN(models_of_tcp_alone),
     RUN(a_stream_alone_fills_the_link_and_keeps_the_queue_short),
     RUN(a_stream_survives_loss_and_stalls),
+    RUN(a_stream_whose_window_is_full_goes_on_after_a_lost_tail),
     RUN(a_stream_comes_back_when_a_link_that_nearly_stopped_goes_on),
     RUN(a_stream_whose_application_holds_does_not_run_away),
     RUN(two_streams_share_and_a_latecomer_gets_its_part),
