@@ -14,7 +14,7 @@ from rstream.lab.comparison import compare
 from rstream.lab.experiments import BASELINES, EXPERIMENTS, REAL, Plan, real_plan, seeds_of
 from rstream.lab.families import Family, families, recorded, seeds
 from rstream.lab.families_report import as_html, as_json, as_markdown, passed
-from rstream.lab.links import LINK_FAMILIES
+from rstream.lab.links import LINK_FAMILIES, link_seeds
 from rstream.lab.links_report import compare_links, links_json, links_markdown, links_verdict
 from rstream.lab.scenario import LAWS
 from rstream.lab.world import QUEUES
@@ -163,7 +163,7 @@ def _run_links(options: Namespace) -> bool:
     """Run families of links beside the yardsticks; returns whether all limits hold."""
     name = options.experiment
     shown = list(LINK_FAMILIES.values()) if name == LINKS else [LINK_FAMILIES[name]]
-    chosen = seeds(options.seeds or RUNS, is_training=options.train)
+    chosen = link_seeds(options.seeds or RUNS, is_training=options.train)
     with Progress(f"rstream lab {name}", "draws", len(shown) * len(chosen)) as progress:
         rows = compare_links(shown, chosen, on_done=progress.reach)
     text = links_markdown(rows, is_training=options.train)

@@ -15,8 +15,15 @@ import pytest
 
 from rstream.cli import main
 from rstream.errors import RStreamError
-from rstream.lab.families import families, seeds
-from rstream.lab.links import DATAGRAMS_EACH, LINK_FAMILIES, LinkDraw, draw_link
+from rstream.lab.families import families
+from rstream.lab.links import (
+    DATAGRAMS_EACH,
+    LINK_FAMILIES,
+    TEST_SEEDS_SPENT,
+    LinkDraw,
+    draw_link,
+    link_seeds,
+)
 from rstream.lab.links_measure import measure, shares
 from rstream.lab.links_report import (
     KINDS,
@@ -29,7 +36,7 @@ from rstream.lab.links_report import (
 from rstream.lab.traffic import CUBIC, DATAGRAM, FIXED, PATH, Flow, Link, World, run
 
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "lab.md"
-FEW = seeds(20, is_training=True)
+FEW = link_seeds(20, is_training=True)
 
 
 def fixed(rate: float, **changes: float) -> World:
@@ -72,6 +79,14 @@ def test_a_seed_is_a_draw_within_the_ranges(name: str) -> None:
         assert any(flow.kind == PATH for flow in drawn.flows)
         assert all(flow.stall_every_s >= 0.5 for flow in drawn.flows)
         assert drawn.seconds > drawn.from_s
+
+
+def test_results_come_from_test_seeds_that_are_not_spent() -> None:
+    training, test = (link_seeds(30, is_training=is_training) for is_training in (True, False))
+    assert (len(training), len(test)) == (30, 30)
+    assert all(seed % 2 == 1 for seed in training)
+    assert all(seed % 2 == 0 and seed > 2 * TEST_SEEDS_SPENT for seed in test)
+    assert test[0] == 2 * TEST_SEEDS_SPENT + 2
 
 
 def test_streams_have_room_for_some_datagrams_each() -> None:

@@ -279,15 +279,23 @@ class Path:
         wanted = clamp(2e-3 * math.pow(REFERENCE / self.rate(), 0.25), 0.8e-3, 5e-3)
         return max(FLOOR_S, self.shallow * wanted)
 
+    def bandwidth(self) -> float:
+        """The greatest of the last ten rounds and this one; infinite while none is known."""
+        lately = [self.bandwidths.get(self.rounds - ago, 0.0) for ago in range(1, 11)]
+        return max(*lately, self.round.bandwidth) or math.inf
+
     def limit(self, now: int) -> int:
         age = max(0, min(now - self.track.heard, period_ns(to_ns(self.rtt() * 1e9))))
-        return int(clamp(self.window + self.rate() * (age / 1e9), self.datagram, 2e12))
+        is_start = self.state == State.START
+        arriving = self.rate() if is_start else min(self.rate(), self.bandwidth())
+        return int(clamp(self.window + arriving * (age / 1e9), self.datagram, 2e12))
 
     def pace(self) -> int:
         if self.state == State.START:
             wanted = 1.3 * self.window / (self.least if self.least > 0 else self.newest)
         else:
-            wanted = 1.05 * self.window / min(self.rtt(), self.newest)
+            most = max(1.05 * self.rate(), 1.25 * self.bandwidth())
+            wanted = min(1.05 * self.window / min(self.rtt(), self.newest), most)
         return int(clamp(wanted, 1.0, BANDWIDTH_MAX))
 
     def run(self) -> int:
@@ -401,8 +409,8 @@ class Path:
         is_above = queue > max(self.target() / 2, self.least / 8)
         self.above = self.above + 1 if is_above else 0
         if self.above >= 3:
-            lately = [self.bandwidths.get(self.rounds - ago, 0.0) for ago in range(1, 11)]
-            self.end_start(max(*lately, self.round.bandwidth), queue)
+            bandwidth = self.bandwidth()
+            self.end_start(bandwidth if bandwidth < math.inf else 0.0, queue)
         elif self.round.is_held:
             self.set_window(self.window + 0.6 * received)
 

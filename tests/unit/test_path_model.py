@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import astuple, replace
 
@@ -62,6 +63,18 @@ class Both:
         ):
             assert abs(found - expected) <= 1 + 1e-9 * expected, answer  # truncated to whole bytes
         assert answer[10:] == [track.under_way(), track.refused, track.old], answer
+        self.check_bounds(limit=answer[7], pace=answer[8])
+
+    def check_bounds(self, *, limit: float, pace: float) -> None:
+        """After the start neither is far beyond the bandwidth seen, whatever the window is."""
+        model, bandwidth = self.model, self.model.bandwidth()
+        if model.state == paths.State.START or bandwidth == math.inf:
+            return
+        age = (model.track.now - model.track.heard) / 1e9
+        usual = 1.05 * model.window / model.rtt()
+        most = max(model.window + bandwidth * age, model.datagram)
+        assert limit <= 1 + (1 + 1e-9) * most
+        assert pace <= 1 + (1 + 1e-9) * max(usual, 1.25 * bandwidth)
 
 
 #: A round on a link: the queueing delay of it, a loss, and what the application leaves unused.

@@ -17,6 +17,7 @@
 #define FIRST_SILENCE_S 1.0 /* while no round trip is known */
 #define PACE 1.05
 #define PACE_START 1.3
+#define PACE_BANDWIDTHS 1.25 /* a pace above 1.05 r is at most so many times b */
 #define SAMPLES 3
 #define FEW_DATAGRAMS 4.0
 #define JUDGED 30.0 /* datagrams, before loss is counted anew */
@@ -110,12 +111,20 @@ static int64_t period_ns(const rsti_path_t *path)
     return rsti_path_period_ns(nanoseconds(rsti_path_rtt_s(path)));
 }
 
+/* How fast data arrives that no item has told of. A window made for a full queue is much more than
+ * the link carries in a round trip, and r too large, once the queue has gone. */
+static double arriving(const rsti_path_t *path)
+{
+    const double r = path->window / rsti_path_rtt_s(path);
+    const double bandwidth = rsti_path_greatest_bandwidth(path);
+    return path->state == RSTI_PATH_START || bandwidth <= 0 ? r : fmin(r, bandwidth);
+}
+
 int64_t rsti_path_limit(const rsti_path_t *path, int64_t now_ns)
 {
     const int64_t age_ns = rsti_clamp_i64(now_ns - path->track.heard_ns, 0, period_ns(path));
-    const double r = path->window / rsti_path_rtt_s(path);
-    return (int64_t)rsti_clamp_double(path->window + r * seconds(age_ns), path->datagram,
-        2.0 * (double)RSTI_PATH_WINDOW_MOST);
+    return (int64_t)rsti_clamp_double(path->window + arriving(path) * seconds(age_ns),
+        path->datagram, 2.0 * (double)RSTI_PATH_WINDOW_MOST);
 }
 
 int64_t rsti_path_room(const rsti_path_t *path, int64_t now_ns)
@@ -129,19 +138,27 @@ int64_t rsti_path_room_ns(const rsti_path_t *path, int64_t bytes, int64_t now_ns
         return now_ns;
     }
     const double lacking = (double)(rsti_path_under_way(&path->track) + bytes) - path->window;
-    const int64_t age_ns = 1 + nanoseconds(lacking / path->window * rsti_path_rtt_s(path));
+    const int64_t age_ns = 1 + nanoseconds(lacking / arriving(path));
     return age_ns <= period_ns(path) ? path->track.heard_ns + age_ns : RSTI_NO_DEADLINE;
 }
 
 /* By the newest round trip too, because q is that of a round ago: after a cut the queue is gone
- * before the round ends. */
+ * before the round ends. But not far faster than the link: after a host that stood still the queue
+ * has gone as well, and W is still made for a full one. */
+static double pace(const rsti_path_t *path)
+{
+    const double usual = PACE * path->window / rsti_path_rtt_s(path);
+    const double newest = fmax(usual, PACE * path->window / path->newest_s);
+    const double bandwidth = rsti_path_greatest_bandwidth(path);
+    return bandwidth > 0 ? fmin(newest, fmax(usual, PACE_BANDWIDTHS * bandwidth)) : newest;
+}
+
 int64_t rsti_path_pace(const rsti_path_t *path)
 {
-    const double rtt_s = fmin(rsti_path_rtt_s(path), path->newest_s);
-    const double pace = path->state == RSTI_PATH_START
+    const double wanted = path->state == RSTI_PATH_START
         ? PACE_START * path->window / (path->least_s > 0 ? path->least_s : path->newest_s)
-        : PACE * path->window / rtt_s;
-    return (int64_t)rsti_clamp_double(pace, 1.0, (double)RSTI_PATH_BANDWIDTH_MAX);
+        : pace(path);
+    return (int64_t)rsti_clamp_double(wanted, 1.0, (double)RSTI_PATH_BANDWIDTH_MAX);
 }
 
 /* Of several streams on a slow link each run is a part of the queue that all of them see. */
@@ -172,7 +189,8 @@ double rsti_path_greatest_bandwidth(const rsti_path_t *path)
 {
     double most = path->round.bandwidth;
     for (int32_t i = 0; i < RSTI_PATH_ROUNDS; i++) {
-        most = fmax(most, path->bandwidths[i]);
+        const double bandwidth = path->bandwidths[i];
+        most = bandwidth > most ? bandwidth : most; /* fmax is a call, and each datagram asks */
     }
     return most;
 }

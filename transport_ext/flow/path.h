@@ -3,17 +3,25 @@
  * like cubic, and tests now and then whether it is alone again.
  *
  * With W the window, least the least round trip of the last 10 to 20 s, q the least queueing delay
- * in a round, r = W / (least + q), and age the time since the newest item, at any time
+ * in a round, r = W / (least + q), b the greatest bandwidth of ten rounds, and age the time since
+ * the newest item, at any time
  *
- *     under way <= W + r x min(age, period)   and at least one datagram
- *     sent in t <= pace x t + run             pace = 1.05 r, in START 1.3 W / least
+ *     under way <= W + a x min(age, period)   and at least one datagram
+ *                                             a    = min(r, b), in START r
+ *     sent in t <= pace x t + run             pace = 1.05 W / min(least + q, newest round trip),
+ *                                                    at most max(1.05 r, 1.25 b);
+ *                                                    in START 1.3 W / least
  *                                             run  = pace x 0.25 ms or W / 8, but at least two
  *                                                    datagrams (one, if two take longer than 1 ms)
  *                                                    and at most 64 KiB
  *
- * What arrived since the newest item is unknown, and counts as r x age: without that a short path
+ * What arrived since the newest item is unknown, and counts as a x age: without that a short path
  * stands still between two items, and with a fixed allowance of half a period the law had 0.35 of a
- * link beside one cubic instead of 0.42.
+ * link beside one cubic instead of 0.42. An unknown b bounds nothing.
+ *
+ * b bounds both because a queue can go at once: 300 kB at 5 Gbit/s while a host stands still for
+ * 0.5 ms. W is made for a full queue then, and over the round trip of an empty one it is many times
+ * what the link carries.
  *
  * A round ends when nothing that was sent before it is under way, with three samples of the round
  * trip (one, if W is less than four datagrams). At its end, by state:

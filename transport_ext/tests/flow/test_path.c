@@ -75,6 +75,7 @@ static void begin_alone(double window)
     }
     path.state = RSTI_PATH_ALONE;
     path.window = window;
+    path.bandwidths[0] = window / 0.010; /* of RTT */
     path.cut_round = path.round_count - 10;
     path.lost = path.judged = 0;
 }
@@ -325,6 +326,52 @@ TEST(limits_of_window_pace_and_run)
     CHECK_EQ(path.newest_s, 10);
 }
 
+/* A host stood still for 0.5 ms: the queue is empty, and W is made for a full one. */
+TEST(a_queue_that_has_gone_is_not_filled_far_faster_than_the_link)
+{
+    begin_alone(112.5e3);
+    const int64_t heard_ns = path.track.heard_ns;
+    path.least_s = 0.1e-3;
+    path.queue_s = 0.8e-3;
+    for (int32_t i = 0; i < RSTI_PATH_ROUNDS; i++) {
+        path.bandwidths[i] = 0;
+    }
+    path.bandwidths[3] = 125e6; /* r is as much */
+    path.round.bandwidth = 1e6;
+    path.newest_s = 0.1e-3; /* no queue: 1.05 W over that would be 1.18 GB/s */
+    CHECK(is_near((double)rsti_path_pace(&path), 156.25e6));
+    path.newest_s = 0.85e-3; /* a little less: no bound is in the way */
+    CHECK(is_near((double)rsti_path_pace(&path), 1.05 * 112.5e3 / 0.85e-3));
+    path.newest_s = 0.9e-3; /* the queue again */
+    CHECK(is_near((double)rsti_path_pace(&path), 1.05 * 125e6));
+    path.newest_s = 2e-3;
+    CHECK(is_near((double)rsti_path_pace(&path), 1.05 * 125e6));
+    path.bandwidths[3] = 50e6; /* never below 1.05 r */
+    path.newest_s = 0.1e-3;
+    CHECK(is_near((double)rsti_path_pace(&path), 1.05 * 125e6));
+
+    path.bandwidths[3] = 125e6;
+    path.queue_s = 0; /* a round later: W over the round trip is 1.125 GB/s */
+    CHECK(is_near((double)rsti_path_limit(&path, heard_ns + 200 * US), 137.5e3));
+    CHECK(is_near((double)rsti_path_limit(&path, heard_ns + 1 * MS), 143.75e3)); /* a period */
+    send(122500);
+    const int64_t room_ns = rsti_path_room_ns(&path, DATAGRAM, heard_ns);
+    CHECK(room_ns >= heard_ns + 88 * US && room_ns <= heard_ns + 89 * US);
+    CHECK(rsti_path_room(&path, room_ns) >= DATAGRAM);
+    CHECK_EQ(rsti_path_room(&path, room_ns - 1 * US), 875);
+    CHECK_EQ(rsti_path_room_ns(&path, 22000, heard_ns), RSTI_NO_DEADLINE);
+
+    path.bandwidths[3] = path.round.bandwidth = 0; /* unknown: no bound */
+    CHECK(is_near((double)rsti_path_limit(&path, heard_ns + 100 * US), 225e3));
+    path.queue_s = 0.8e-3;
+    CHECK(is_near((double)rsti_path_pace(&path), 1.05 * 112.5e3 / 0.1e-3));
+    path.bandwidths[3] = 125e6;
+    path.queue_s = 0;
+    path.state = RSTI_PATH_START; /* it looks for the bandwidth, which may be more than b */
+    CHECK(is_near((double)rsti_path_limit(&path, heard_ns + 100 * US), 225e3));
+    CHECK(is_near((double)rsti_path_pace(&path), 1.3 * 112.5e3 / 0.1e-3));
+}
+
 TEST(silence_halves_the_window_from_the_second_time_on)
 {
     begin();
@@ -450,6 +497,7 @@ CHECK_MAIN(RUN(the_start_grows_by_what_arrives_while_the_path_holds),
     RUN(after_three_cuts_without_an_empty_queue_it_competes),
     RUN(competing_it_is_cubic_and_every_second_loss_is_a_test),
     RUN(it_is_alone_again_when_the_queue_empties), RUN(limits_of_window_pace_and_run),
+    RUN(a_queue_that_has_gone_is_not_filled_far_faster_than_the_link),
     RUN(silence_halves_the_window_from_the_second_time_on), RUN(silence_empties_the_queue),
     RUN(resends_alone_make_rounds), RUN(a_longer_path_is_believed_after_twenty_seconds),
     RUN(no_item_breaks_it))
