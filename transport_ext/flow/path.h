@@ -132,7 +132,7 @@ void rsti_path_fini(rsti_path_t *path);
 /* Another receiver: what was learned of the path does not hold. What is under way stays so. */
 void rsti_path_restart(rsti_path_t *path);
 
-/* bytes were sent, and new data now ends at position; a resend leaves that where it was. */
+/* bytes were sent that end at position. A resend ends below or at the end of new data. */
 void rsti_path_on_sent(rsti_path_t *path, int64_t position, int64_t bytes, int64_t now_ns);
 /* False: old or refused. */
 bool rsti_path_on_item(rsti_path_t *path, const rsti_path_item_t *item, int64_t now_ns);

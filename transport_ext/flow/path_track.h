@@ -84,7 +84,7 @@ int rsti_path_track_init(rsti_path_track_t *track, int64_t position, int64_t now
 void rsti_path_track_fini(rsti_path_track_t *track);
 
 typedef struct rsti_path_sent_t {
-    int64_t position; /* new data now ends there; a resend leaves that where it was */
+    int64_t position; /* they end there; those of a resend below or at the end of new data */
     int64_t bytes;
     int64_t most;     /* bytes that may be under way */
     int64_t least_ns; /* round trip; 0: unknown */

@@ -81,7 +81,7 @@ static bool send_one(rsti_lab_traffic_t *traffic, rsti_lab_flow_t *flow, int64_t
         stream->flags[number & stream->mask] = 0;
     }
     (void)rsti_lab_traffic_put(traffic, flow, number, is_resend, now_ns);
-    rsti_path_on_sent(&stream->path, stream->next * flow->datagram, flow->datagram, now_ns);
+    rsti_path_on_sent(&stream->path, (number + 1) * flow->datagram, flow->datagram, now_ns);
     return true;
 }
 

@@ -192,6 +192,24 @@ TEST(a_stream_whose_window_is_full_goes_on_after_a_lost_tail)
     }
 }
 
+/* A resend beyond what items have told of must not look like a resend of all up to the end: then no
+ * loss counts and no round trip is exact, and the start does not end. */
+TEST(a_stream_that_resends_leaves_the_start)
+{
+    for (int32_t seed = 1; seed <= 40; seed++) {
+        world_t world = {0};
+        add_link(&world, 16.5 * MBIT, 64e3, 0.02, 5);
+        world.values[7] = seed;
+        ADD(&world, flow, RSTI_LAB_FLOW, .kind = RSTI_LAB_FLOW_PATH, .rtt_ns = 30 * MS,
+            .datagram = DATAGRAM, .window_bytes = 524288, .ends_ns = RSTI_LAB_NEVER,
+            .nak_delay_ns = 1e5);
+        run(&world);
+        CHECK(at(5, 0, STATE) != RSTI_PATH_START);
+        CHECK(drops(0, 2, 5) < 0.05);
+        CHECK(share(0, 2, 5) > 0.75);
+    }
+}
+
 TEST(a_stream_comes_back_when_a_link_that_nearly_stopped_goes_on)
 {
     world_t world = {0};
@@ -302,6 +320,7 @@ CHECK_MAIN(RUN(below_the_rate_of_the_link_nothing_waits),
     RUN(a_stream_alone_fills_the_link_and_keeps_the_queue_short),
     RUN(a_stream_survives_loss_and_stalls),
     RUN(a_stream_whose_window_is_full_goes_on_after_a_lost_tail),
+    RUN(a_stream_that_resends_leaves_the_start),
     RUN(a_stream_comes_back_when_a_link_that_nearly_stopped_goes_on),
     RUN(a_stream_whose_application_holds_does_not_run_away),
     RUN(two_streams_share_and_a_latecomer_gets_its_part),
