@@ -1,4 +1,4 @@
-"""A host on the path between a publisher and a reader: it sees, keeps, alters and repeats datagrams.
+"""A host on the path between a publisher and a reader: sees, keeps, alters, repeats datagrams.
 
 publisher -> (relay.port)  relay  -> reader
           <-                      <-

@@ -1,4 +1,4 @@
-"""A refusal is plain, so anybody can forge it: it is a hint for people, and changes nothing else."""
+"""Anybody can forge a refusal, which is plain: it is a hint for people, and changes nothing else."""
 
 from __future__ import annotations
 

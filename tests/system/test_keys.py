@@ -437,7 +437,8 @@ def test_each_end_is_told_what_the_other_one_has(
     group = {"key": GroupKey.new(), "other": GroupKey.new(), "none": None}
     of_reader, of_publisher, *texts = DIFFERENT[case]
     for word in ("key", "other"):
-        texts = [text.replace(word.upper(), group[word].id) for text in texts]  # type: ignore[union-attr]
+        key = group[word].id  # type: ignore[union-attr]
+        texts = [text.replace(word.upper(), key) for text in texts]
     at_reader, at_publisher = texts
     with (
         rstream.subscriber(name, channel=udp, dir=near, key=group[of_reader]) as sub,
@@ -584,7 +585,7 @@ def files(tmp_path: Path, key: GroupKey) -> tuple[Path, Path]:
 
 @contextlib.contextmanager
 def watching(directory: str, path: Path) -> Iterator[Callable[[GroupKey], bool]]:
-    """Tells whether a driver opens what is sealed with a key: it refuses it, or asks for a proof."""
+    """Whether a driver opens what is sealed with a key: it refuses it, or asks for a proof."""
     port = free_port()
     channel = f"aeron:udp?endpoint=127.0.0.1:{port}|rs-key=file:{path}"
 

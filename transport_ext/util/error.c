@@ -29,7 +29,7 @@ void rsti_error_hide_keys(char *text)
     char *to = text;
     for (const char *at = text; *at != '\0';) {
         const size_t digits = strspn(at, "0123456789abcdefABCDEF");
-        const bool is_key = digits >= KEY_DIGITS && (at == text || at[-1] != '/');
+        const bool is_key = digits > 0 && digits % KEY_DIGITS == 0 && (at == text || at[-1] != '/');
         const size_t length = digits == 0 ? 1 : digits;
         const size_t kept = is_key ? strlen(RSTI_ERROR_HIDDEN) : length;
         memmove(to, is_key ? RSTI_ERROR_HIDDEN : at, kept);

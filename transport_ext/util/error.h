@@ -15,9 +15,9 @@ int rsti_error_set(int code, int detail, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 int rsti_error_append(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void rsti_error_clear(void);
-/* A key that somebody gave in the wrong place must not reach a log: 64 or more hex digits in
- * sequence, unless they are part of a path, become RSTI_ERROR_HIDDEN. Error texts of this file have
- * none; for those that are made otherwise. */
+/* A key that somebody gave in the wrong place must not reach a log: 64 hex digits in sequence, or
+ * several keys, become RSTI_ERROR_HIDDEN, unless they are part of a path. Error texts of this file
+ * have none; for those that are made otherwise. */
 void rsti_error_hide_keys(char *text);
 
 #define RSTI_ERROR_HIDDEN "(hidden)"

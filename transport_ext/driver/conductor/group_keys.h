@@ -15,8 +15,8 @@ void rsti_group_keys_put(rst_driver_t *driver, rsti_group_keys_t *keys);
 const rsti_keyring_t *rsti_group_keys_ring(const rsti_group_keys_t *keys);
 /* Reads the files again that have changed. What cannot be used is logged, and the keys stay. */
 void rsti_group_keys_on_timer(rst_driver_t *driver);
-/* The mtu of a channel counts the bytes of its datagrams on the wire, and sealed frames are shorter:
- * *mtu becomes that of the frames. keys may be NULL. 0 or -RST_ECHANNEL. */
+/* The mtu of a channel counts the bytes of its datagrams on the wire, and sealed frames are
+ * shorter: *mtu becomes that of the frames. keys may be NULL. 0 or -RST_ECHANNEL. */
 int rsti_group_keys_shorten_mtu(const rsti_group_keys_t *keys, int32_t *mtu);
 /* The mtu of the channel whose frames have that mtu. keys may be NULL. */
 int64_t rsti_group_keys_mtu_of_channel(const rsti_group_keys_t *keys, int32_t mtu);

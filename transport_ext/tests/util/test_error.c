@@ -101,7 +101,8 @@ TEST(no_text_has_a_key)
     } rows[] = {
         {DIGITS, DIGITS}, /* 63 */
         {DIGITS "a", RSTI_ERROR_HIDDEN},
-        {"rs-key=" DIGITS DIGITS "|mtu=1408, " DIGITS "ffg",
+        {DIGITS "ab", DIGITS "ab"}, /* a long number */
+        {"rs-key=" DIGITS "a" DIGITS "b|mtu=1408, " DIGITS "fg",
             "rs-key=" RSTI_ERROR_HIDDEN "|mtu=1408, " RSTI_ERROR_HIDDEN "g"},
         {"file:/" DIGITS "ab: no file", "file:/" DIGITS "ab: no file"},
         {"", ""},
