@@ -18,8 +18,8 @@ static bool parse_one(const char *text, size_t length, rsti_source_network_t *ne
         digits = slash + 1;
     }
     const size_t size = strlen(item);
-    const bool has_brackets = size > 2 && item[0] == '[' && item[size - 1] == ']';
-    if (!rsti_netaddr_copy_text(host, sizeof host, item + has_brackets, size - 2U * has_brackets)
+    const size_t bracket = size > 2 && item[0] == '[' && item[size - 1] == ']' ? 1 : 0;
+    if (!rsti_netaddr_copy_text(host, sizeof host, item + bracket, size - 2 * bracket)
         || !rsti_netaddr_parse_numeric(host, &address)) {
         return false;
     }
@@ -76,4 +76,15 @@ bool rsti_source_list_takes(const rsti_source_list_t *list, const struct sockadd
         }
     }
     return list->count == 0;
+}
+
+bool rsti_source_list_equal(const rsti_source_list_t *a, const rsti_source_list_t *b)
+{
+    for (int32_t i = 0; a->count == b->count && i < a->count; i++) {
+        if (a->networks[i].bits != b->networks[i].bits
+            || !rsti_netaddr_packed_equal(&a->networks[i].address, &b->networks[i].address)) {
+            return false;
+        }
+    }
+    return a->count == b->count;
 }

@@ -22,5 +22,7 @@ typedef struct rsti_source_list_t {
 bool rsti_source_list_parse(rsti_source_list_t *list, const char *text);
 /* An IPv4 address that a socket of IPv6 shows (::ffff:a.b.c.d) counts as the IPv4 address. */
 bool rsti_source_list_takes(const rsti_source_list_t *list, const struct sockaddr_storage *address);
+/* The same networks in the same order. */
+bool rsti_source_list_equal(const rsti_source_list_t *a, const rsti_source_list_t *b);
 
 #endif

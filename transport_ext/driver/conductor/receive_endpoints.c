@@ -177,7 +177,7 @@ static int check_sources(const rsti_channel_t *channel, const rsti_udp_channel_t
 {
     rsti_source_list_t asked;
     (void)rsti_source_list_parse(&asked, channel->sources);
-    if (memcmp(&asked, &endpoint->sources, sizeof asked) == 0
+    if (rsti_source_list_equal(&asked, &endpoint->sources)
         || (asked.count == 0 && !rsti_udp_channel_has_address(udp))) {
         return 0;
     }

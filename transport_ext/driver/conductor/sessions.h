@@ -3,8 +3,8 @@
 #ifndef RSTI_DRIVER_CONDUCTOR_SESSIONS_H
 #define RSTI_DRIVER_CONDUCTOR_SESSIONS_H
 
-#include "driver/conductor/conductor_state.h"
 #include "driver/base/publication.h"
+#include "driver/conductor/conductor_state.h"
 #include "driver/sender/send_endpoint.h"
 #include "protocol/command.h"
 

@@ -204,7 +204,7 @@ TEST(a_stream_that_resends_leaves_the_start)
             .datagram = DATAGRAM, .window_bytes = 524288, .ends_ns = RSTI_LAB_NEVER,
             .nak_delay_ns = 1e5);
         run(&world);
-        CHECK(at(5, 0, STATE) != RSTI_PATH_START);
+        CHECK(at(5, 0, STATE) != (double)RSTI_PATH_START);
         CHECK(drops(0, 2, 5) < 0.05);
         CHECK(share(0, 2, 5) > 0.75);
     }

@@ -26,6 +26,18 @@ TEST(addresses_and_networks)
     CHECK(takes("10.0.0.0/8", "::ffff:10.0.0.1") && !takes("10.0.0.0/8", "::ffff:11.0.0.1"));
 }
 
+TEST(equal_lists)
+{
+    rsti_source_list_t a, b;
+    CHECK(rsti_source_list_parse(&a, "10.0.0.0/8,fd00::/8"));
+    CHECK(rsti_source_list_parse(&b, "10.0.0.0/8,[fd00::]/8"));
+    CHECK(rsti_source_list_equal(&a, &b));
+    CHECK(rsti_source_list_parse(&b, "10.0.0.0/9,fd00::/8") && !rsti_source_list_equal(&a, &b));
+    CHECK(rsti_source_list_parse(&b, "10.0.0.0/8") && !rsti_source_list_equal(&a, &b));
+    CHECK(rsti_source_list_parse(&a, "") && rsti_source_list_parse(&b, ""));
+    CHECK(rsti_source_list_equal(&a, &b));
+}
+
 /* A list that cannot be read takes nothing. */
 TEST(what_is_no_list)
 {
@@ -51,4 +63,4 @@ TEST(what_is_no_list)
     CHECK(rsti_source_list_parse(&list, many));
 }
 
-CHECK_MAIN(RUN(addresses_and_networks), RUN(what_is_no_list))
+CHECK_MAIN(RUN(addresses_and_networks), RUN(equal_lists), RUN(what_is_no_list))
