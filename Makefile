@@ -88,14 +88,16 @@ fuzz: setup
 	@$(RUN) $(PY) -m tests.fuzz $(SECONDS)
 
 # make sim SEED=n: one run with its chronicle; make sim SEEDS=n [FROM=m]: n runs, from a random seed on.
+# Both with KEYS=always or KEYS=never: else the seed says whether the channels have a key.
 SIM_BUILD := build/c/sim
 sim-build: setup
 	@PATH="$(CURDIR)/build/venv/bin:$$PATH" cmake -S transport_ext -B $(SIM_BUILD) -G Ninja > /dev/null
 	@PATH="$(CURDIR)/build/venv/bin:$$PATH" cmake --build $(SIM_BUILD) --target $(or $(SIM_TARGET),sim) > $(SIM_BUILD)/build.log || { cat $(SIM_BUILD)/build.log; exit 1; }
 
 sim: sim-build
-	@if [ -n "$(SEED)" ]; then $(SIM_BUILD)/tests/sim/sim --seed $(SEED); \
-	else $(SIM_BUILD)/tests/sim/sim --seeds $(or $(SEEDS),1000) --from $(or $(FROM),$(shell od -An -N4 -tu4 /dev/urandom)); fi
+	@if [ -n "$(SEED)" ]; then $(SIM_BUILD)/tests/sim/sim --seed $(SEED) $(if $(KEYS),--keys $(KEYS)); \
+	else $(SIM_BUILD)/tests/sim/sim --seeds $(or $(SEEDS),1000) --from $(or $(FROM),$(shell od -An -N4 -tu4 /dev/urandom)) \
+		$(if $(KEYS),--keys $(KEYS)); fi
 
 sim-faults: SIM_TARGET = sim-faults
 sim-faults: sim-build

@@ -1,5 +1,6 @@
 /* driver_actor.c: a media driver's process. */
 #include "tests/sim/actors.h"
+#include "tests/sim/keys.h"
 #include "tests/sim/names.h"
 #include "tests/sim/world.h"
 
@@ -37,13 +38,14 @@ static void *driver_main(void *arg)
 {
     sim_driver_t *self = arg;
     const rsti_clock_t clock = rsti_clock_system();
-    const rsti_media_t media = sim_network_media(self->host);
+    rsti_media_t media = sim_keys_media(self->host, &clock);
     rst_driver_t *opened = NULL;
     sim_options_read(self);
     const rsti_secret_t secret = rsti_secret_of_seed(rsti_rng_next(&world.rngs[RNG_PRODUCT]));
     if (rsti_driver_open_with(&opened, &self->params, &clock, &media, &secret) < 0) {
         sim_fail("driver %d does not open: %s", self->index, rst_last_error_text());
     }
+    sim_keys_leave(self->params.dir);
     self->counters_at_start = sim_driver_counter_count(opened);
     self->driver = opened;
     sim_names_on_open(self);
@@ -56,6 +58,7 @@ static void *driver_main(void *arg)
     sim_event("driver %d closes", self->index);
     self->driver = NULL;
     rst_driver_close(opened);
+    sim_keys_media_close(&media);
     self->has_ended = true;
     return NULL;
 }

@@ -7,7 +7,9 @@
 #include "driver/sender/network_publication.h"
 #include "driver/sender/sender_state.h"
 #include "tests/sim/actors.h"
+#include "tests/sim/keys_oracle.h"
 #include "tests/sim/world.h"
+#include "util/netaddr.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -21,6 +23,7 @@ typedef struct watched_t {
     int64_t limit;
     int64_t position;
     int64_t consumed; /* by the slowest reader, at most */
+    uint64_t sealers; /* of the sources of an image */
 } watched_t;
 
 static watched_t watched[WATCHED_MAX];
@@ -133,9 +136,25 @@ static void check_publication(const sim_driver_t *driver, const rsti_publication
 
 /* ---- images ---- */
 
+static void check_sources(watched_t *seen, const rsti_image_t *image)
+{
+    uint64_t sealers = 1;
+    for (int32_t i = 0; i < image->connection_capacity; i++) {
+        const rsti_connection_t *connection = &image->connections[i];
+        if (connection->transport != NULL) {
+            sealers = sealers * 31 + rsti_netaddr_sealer(&connection->source);
+        }
+    }
+    if (sealers != seen->sealers) {
+        seen->sealers = sealers;
+        sim_oracle_on_image(image);
+    }
+}
+
 static void check_image(const sim_driver_t *driver, const rsti_image_t *image)
 {
     watched_t *seen = watch(driver->process->id, image->correlation_id);
+    check_sources(seen, image);
     const int32_t term_length = image->file.log.term_length;
     const int64_t high_water = rsti_load_acquire_i64(&image->high_water);
     const int64_t least = slowest_reader(&image->subscribers);

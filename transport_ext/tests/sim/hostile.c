@@ -171,7 +171,15 @@ static void send_to(int32_t host, const struct sockaddr_storage *to, const void 
         sim_fail("no address %s", text);
     }
     sent_bytes += (int64_t)length;
-    sim_link_carry(SIM_HOSTILE_HOST, host, &from, to, frame, length);
+    const sim_passage_t passage = {.from_host = SIM_HOSTILE_HOST,
+        .to_host = host,
+        .from = &from,
+        .to = to,
+        .data = frame,
+        .length = length,
+        .frame = frame,
+        .frame_length = length};
+    sim_link_carry(&passage);
 }
 
 /* To the sender of a stream. */

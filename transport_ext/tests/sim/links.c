@@ -54,15 +54,17 @@ static bool is_in_fixed_gap(const sim_link_t *link, const uint8_t *data, size_t 
 }
 
 /* Returns NULL when the datagram passes, else the name of the fault. */
-static const char *why_lost(sim_link_t *link, const uint8_t *data, size_t length)
+static const char *why_lost(sim_link_t *link, const sim_passage_t *passage)
 {
+    const uint8_t *frame = passage->frame;
+    const size_t length = passage->frame_length;
     if (link->is_cut) {
         return "fault: cut";
     }
-    if (link->mtu > 0 && length > link->mtu) {
+    if (link->mtu > 0 && passage->length > link->mtu) {
         return "fault: too long for the link";
     }
-    if (link->is_data_only && !sim_frame_is_data(data, length)) {
+    if (link->is_data_only && !sim_frame_is_data(frame, length)) {
         return NULL;
     }
     link->counter++;
@@ -77,7 +79,7 @@ static const char *why_lost(sim_link_t *link, const uint8_t *data, size_t length
     if (link->period > 0 && link->counter % link->period == 0) {
         return "fault: periodic loss";
     }
-    if (is_in_fixed_gap(link, data, length)) {
+    if (is_in_fixed_gap(link, frame, length)) {
         return "fault: fixed gap";
     }
     return sim_chance(RNG_NETWORK, link->loss) ? "fault: random loss" : NULL;
@@ -223,34 +225,33 @@ static void dispatch(sim_link_t *link, sim_packet_t *packet, bool is_forged)
     sim_agenda_add(at_ns, arrive, packet, is_forged);
 }
 
-void sim_link_carry(int32_t from_host, int32_t to_host, const struct sockaddr_storage *from,
-    const struct sockaddr_storage *to, const uint8_t *data, size_t length)
+void sim_link_carry(const sim_passage_t *passage)
 {
-    sim_link_t *link = &links[from_host][to_host];
-    const char *lost = why_lost(link, data, length);
-    sim_trace_frame(from_host, to_host, data, length, lost);
+    sim_link_t *link = &links[passage->from_host][passage->to_host];
+    const uint8_t *frame = passage->frame;
+    const char *lost = why_lost(link, passage);
+    sim_trace_frame(passage->from_host, passage->to_host, frame, passage->frame_length, lost);
     if (lost != NULL) {
         sim_count(lost);
         return;
     }
-    const double forge = is_nak(data, length) ? NAKS_FORGED * link->forge : link->forge;
+    const double forge = is_nak(frame, passage->frame_length) ? NAKS_FORGED * link->forge
+                                                              : link->forge;
     const int copies = 1 + sim_chance(RNG_NETWORK, link->duplicate)
         + sim_chance(RNG_NETWORK, forge);
     for (int copy = 0; copy < copies; copy++) {
         const bool is_forged = copy > 0
             && sim_chance(RNG_NETWORK, forge / (forge + link->duplicate));
-        sim_packet_t *packet = is_forged ? forged_from(data, length)
-                                         : sim_packet_make(data, length);
+        sim_packet_t *packet = is_forged ? forged_from(frame, passage->frame_length)
+                                         : sim_packet_make(passage->data, passage->length);
         if (link->is_to_aeron) {
             hide_rstream(packet);
         }
-        packet->from = *from;
-        packet->to = *to;
-        packet->from_host = from_host;
-        packet->to_host = to_host;
+        sim_packet_address(packet, passage);
         if (copy > 0) {
             sim_count(is_forged ? "fault: forged" : "fault: duplicated");
-        } else if (sim_chance(RNG_NETWORK, link->corrupt) && length > RSTI_FRAME_HEADER_LENGTH) {
+        } else if (sim_chance(RNG_NETWORK, link->corrupt)
+            && passage->length > RSTI_FRAME_HEADER_LENGTH) {
             damage(packet);
             sim_count("fault: damaged");
         }

@@ -34,7 +34,6 @@ sim_link_t *sim_link(int32_t from, int32_t to);
 /* All faults end; delays stay. */
 void sim_links_heal(void);
 /* Puts a copy in transit, or drops it. */
-void sim_link_carry(int32_t from_host, int32_t to_host, const struct sockaddr_storage *from,
-    const struct sockaddr_storage *to, const uint8_t *data, size_t length);
+void sim_link_carry(const sim_passage_t *passage);
 
 #endif

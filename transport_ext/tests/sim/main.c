@@ -3,8 +3,11 @@
  *   sim --seed N [--quiet]     one run with its chronicle; prints the hash of all events
  *   sim --seeds N [--from M]   N runs, each in a process of its own, spread over the cores; prints
  *                              what failed and how to see it again, and what the runs exercised
+ *
+ * --keys always|never: which of the runs have keys; else the seed says it.
  */
 #include "tests/sim/actors.h"
+#include "tests/sim/keys.h"
 #include "tests/sim/runner.h"
 #include "tests/sim/world.h"
 
@@ -17,7 +20,7 @@ static int usage(void)
 {
     fprintf(stderr,
         "usage: sim --seed N [--quiet] | sim --seeds N [--from M] [--jobs J] "
-        "[--stop-at F]\n");
+        "[--stop-at F]; both with [--keys always|never]\n");
     return 2;
 }
 
@@ -43,7 +46,8 @@ int main(int argc, char **argv)
         if (i + 1 == argc) {
             return usage();
         }
-        const uint64_t value = strtoull(argv[++i], NULL, 0);
+        const char *text = argv[++i];
+        const uint64_t value = strtoull(text, NULL, 0);
         if (strcmp(name, "--seed") == 0) {
             seed = value;
             has_seed = true;
@@ -55,6 +59,10 @@ int main(int argc, char **argv)
             params.jobs = (int)value;
         } else if (strcmp(name, "--stop-at") == 0) {
             params.failures_max = (int)value;
+        } else if (strcmp(name, "--keys") == 0 && strcmp(text, "always") == 0) {
+            sim_keys_choose(SIM_KEYS_ALWAYS);
+        } else if (strcmp(name, "--keys") == 0 && strcmp(text, "never") == 0) {
+            sim_keys_choose(SIM_KEYS_NEVER);
         } else {
             return usage();
         }

@@ -1,8 +1,12 @@
 #include "tests/sim/network.h"
 
 #include "concurrent/atomics.h"
+#include "seal/sealed.h"
 #include "tests/sim/hostile.h"
+#include "tests/sim/keys.h"
+#include "tests/sim/keys_oracle.h"
 #include "tests/sim/links.h"
+#include "tests/sim/on_path.h"
 #include "tests/sim/resource_faults.h"
 #include "tests/sim/wire_invariants.h"
 #include "tests/sim/world.h"
@@ -21,6 +25,8 @@
 
 struct rsti_socket_t {
     bool is_open;
+    bool has_keys;
+    int32_t number; /* of all sockets of the run */
     int32_t process_id;
     int32_t host;
     int fd; /* readable while the queue is not empty */
@@ -31,6 +37,7 @@ struct rsti_socket_t {
 };
 
 static rsti_socket_t sockets[SIM_SOCKETS_MAX];
+static int32_t opened_count;
 static uint16_t next_port[SIM_HOSTS_MAX];
 static struct sockaddr_storage host_ipv4[SIM_HOSTS_MAX], host_ipv6[SIM_HOSTS_MAX];
 static int32_t host_ids[SIM_HOSTS_MAX];
@@ -49,6 +56,7 @@ const char *sim_host_address(int32_t host, bool is_ipv6)
 void sim_network_init(void)
 {
     memset(sockets, 0, sizeof sockets);
+    opened_count = 0;
     sim_links_init();
     for (int32_t host = 0; host < SIM_HOSTS_MAX; host++) {
         char text[64];
@@ -141,6 +149,8 @@ static int sim_open(void *media, const rsti_socket_params_t *params, rsti_socket
     }
     rsti_socket_t *made = free_socket();
     *made = (rsti_socket_t){.is_open = true,
+        .has_keys = params->keys != NULL,
+        .number = opened_count++,
         .host = host,
         .process_id = sim_process_current()->id,
         .local = params->bind_address,
@@ -205,28 +215,61 @@ static bool is_member(int32_t host, const struct sockaddr_storage *group)
     return false;
 }
 
+static void carry(sim_passage_t *passage, int32_t to_host)
+{
+    passage->to_host = to_host;
+    if (!sim_on_path_takes(passage)) {
+        sim_link_carry(passage);
+    }
+}
+
+/* What the laws of the wire are about: a refusal is none, and who sees it need not believe it. */
+static void look(const rsti_socket_t *socket, const rsti_datagram_t *sent,
+    const sim_passage_t *passage)
+{
+    const rsti_datagram_t frame = {
+        .data = (uint8_t *)(uintptr_t)passage->frame, .length = passage->frame_length};
+    const bool is_sealed = passage->frame != passage->data;
+    if (socket->has_keys) {
+        sim_oracle_on_send(socket->number, sent, is_sealed ? &frame : sent);
+    }
+    if (is_sealed || !rsti_sealed_is_claimed(passage->data, passage->length)) {
+        sim_wire_on_send(socket->host, socket->process_id, passage->to, frame.data, frame.length);
+        sim_hostile_hear(socket->host, passage->from, passage->to_host, passage->to, frame.data,
+            frame.length);
+    }
+}
+
 static void send_one(const rsti_socket_t *socket, const rsti_datagram_t *datagram)
 {
     const struct sockaddr_storage *to = socket->remote.ss_family != 0 ? &socket->remote
                                                                       : &datagram->address;
     const struct sockaddr_storage from = source_of(socket, to);
     const int32_t to_host = rsti_netaddr_is_multicast(to) ? -1 : host_of(to, socket->host);
+    const rsti_datagram_t *frame = sim_keys_frame_of(datagram);
     if (to_host == SIM_HOSTILE_HOST) { /* its sessions are its own, and follow no rule */
         sim_hostile_got(datagram->data, datagram->length);
         return;
     }
-    sim_wire_on_send(socket->host, socket->process_id, to, datagram->data, datagram->length);
-    sim_hostile_hear(socket->host, &from, to_host, to, datagram->data, datagram->length);
+    sim_passage_t passage = {.from_host = socket->host,
+        .to_host = to_host,
+        .from = &from,
+        .to = to,
+        .data = datagram->data,
+        .length = datagram->length,
+        .frame = frame->data,
+        .frame_length = frame->length};
+    look(socket, datagram, &passage);
     if (rsti_netaddr_is_multicast(to)) {
         for (int32_t host = 0; host < SIM_HOSTS_MAX; host++) {
             if (is_member(host, to)) {
-                sim_link_carry(socket->host, host, &from, to, datagram->data, datagram->length);
+                carry(&passage, host);
             }
         }
         return;
     }
     if (to_host >= 0) {
-        sim_link_carry(socket->host, to_host, &from, to, datagram->data, datagram->length);
+        carry(&passage, to_host);
     }
 }
 
@@ -251,7 +294,9 @@ static int sim_receive(void *media, rsti_socket_t *socket, rsti_datagram_t *data
     while (count < capacity && socket->first != NULL) {
         sim_packet_t *packet = socket->first;
         rsti_datagram_t *datagram = &datagrams[count++];
-        sim_wire_on_arrival(socket->process_id, packet->data, packet->length);
+        if (!sim_has_keys()) { /* else keys.c sees what is in it */
+            sim_wire_on_arrival(socket->process_id, packet->data, packet->length);
+        }
         const bool is_cut = packet->length > datagram->length;
         memcpy(datagram->data, packet->data, is_cut ? datagram->length : packet->length);
         datagram->length = is_cut ? 0 : packet->length;
@@ -365,6 +410,14 @@ static void enqueue(rsti_socket_t *socket, const sim_packet_t *packet)
     socket->queued_bytes += packet->length;
 }
 
+void sim_packet_address(sim_packet_t *packet, const sim_passage_t *passage)
+{
+    packet->from = *passage->from;
+    packet->to = *passage->to;
+    packet->from_host = passage->from_host;
+    packet->to_host = passage->to_host;
+}
+
 void sim_network_deliver(sim_packet_t *packet)
 {
     const bool is_group = rsti_netaddr_is_multicast(&packet->to);
@@ -387,6 +440,11 @@ void sim_network_forget_process(int32_t process_id)
             sockets[i].is_open = false;
         }
     }
+}
+
+int32_t sim_network_last_socket(void)
+{
+    return opened_count - 1;
 }
 
 int sim_network_open_sockets(void)

@@ -19,6 +19,16 @@ typedef struct sim_packet_t {
     uint8_t data[];
 } sim_packet_t;
 
+/* A datagram on its way. */
+typedef struct sim_passage_t {
+    int32_t from_host, to_host;
+    const struct sockaddr_storage *from, *to;
+    const uint8_t *data;
+    size_t length;
+    const uint8_t *frame; /* what is in it, for those who have the key; data when it is plain */
+    size_t frame_length;
+} sim_passage_t;
+
 void sim_network_init(void);
 /* The media table of the drivers on that host. */
 rsti_media_t sim_network_media(int32_t host);
@@ -27,6 +37,9 @@ const char *sim_host_address(int32_t host, bool is_ipv6);
 /* Takes ownership of the packet; it arrives now, at the socket that has its address on its host. */
 void sim_network_deliver(sim_packet_t *packet);
 sim_packet_t *sim_packet_make(const uint8_t *data, size_t length);
+void sim_packet_address(sim_packet_t *packet, const sim_passage_t *passage);
 int sim_network_open_sockets(void);
+/* The number of the socket that was opened last, among all of the run. */
+int32_t sim_network_last_socket(void);
 
 #endif

@@ -1,6 +1,7 @@
 #include "tests/sim/runner.h"
 
 #include "tests/sim/actors.h"
+#include "tests/sim/keys.h"
 #include "tests/sim/world.h"
 
 #include <ftw.h>
@@ -128,7 +129,8 @@ static bool finish(job_t *job)
             fprintf(stderr, "seed %" PRIu64 ": %s\n", job->seed,
                 WTERMSIG(status) == SIGALRM ? "takes too long" : strsignal(WTERMSIG(status)));
         }
-        fprintf(stderr, "  again: make sim SEED=%" PRIu64 "\n", job->seed);
+        fprintf(stderr, "  again: make sim SEED=%" PRIu64 "%s\n", job->seed,
+            sim_keys_choice_text());
     }
     job->pid = 0;
     return is_clean;

@@ -1,6 +1,8 @@
 /* scenario.c: generates a scenario: the actors and their channels. */
 #include "tests/sim/generator.h"
 #include "tests/sim/hostile.h"
+#include "tests/sim/keys.h"
+#include "tests/sim/on_path.h"
 #include "tests/sim/resource_faults.h"
 
 #include <stdio.h>
@@ -286,6 +288,8 @@ void sim_scenario_write(void)
     sim_generate_rates();
     sim_generate_budgets();
     sim_generate_hostile();
+    sim_generate_keys();
+    sim_generate_on_path();
     for (int32_t i = 0; i < actors.driver_count; i++) {
         sim_driver_start(&actors.drivers[i]);
     }

@@ -2,6 +2,7 @@
 #include "protocol/frame.h"
 #include "tests/sim/actors.h"
 #include "tests/sim/hostile.h"
+#include "tests/sim/keys.h"
 #include "tests/sim/polls.h"
 #include "tests/sim/world.h"
 
@@ -71,6 +72,9 @@ static void image_comes(sim_subscriber_t *self, int32_t view, const rst_image_ev
     sim_view_joined(view >= 0 ? self->views[view] : open_view(self, event->session_id, -1),
         event->position, event->correlation_id);
     if (sim_hostile_is(event->source)) {
+        if (sim_has_keys()) {
+            sim_fail("the hostile host has no key, and an image");
+        }
         sim_count("subscriber: image of the hostile host");
         sim_view_is_forged(self->views[find_view(self, event->session_id)]);
     }

@@ -33,6 +33,8 @@ typedef enum sim_rng_id_t {
     RNG_RATES,    /* laws of rate, and when they change */
     RNG_BUDGETS,
     RNG_HOSTILE,  /* what the hostile host does */
+    RNG_KEYS,     /* which worlds have keys */
+    RNG_ON_PATH,  /* what the hostile host does on the path */
     RNG_COUNT
 } sim_rng_id_t;
 
