@@ -45,7 +45,9 @@ void rsti_opener_set_keys(rsti_opener_t *opener, const rsti_keys_t *keys)
 {
     opener->keys = *keys;
     for (int32_t i = opener->sender_count; i > 0; i--) {
-        if (find_key(opener, opener->senders[i - 1]->key_id) == NULL) {
+        rsti_sealed_sender_t *sender = opener->senders[i - 1];
+        sender->has_twin &= keys->count > 1;
+        if (find_key(opener, sender->key_id) == NULL) {
             forget(opener, i - 1);
         }
     }
@@ -108,6 +110,33 @@ static int32_t make_room(rsti_opener_t *opener, int64_t now_ns)
     return opener->sender_count;
 }
 
+static bool is_twin(const rsti_sealed_sender_t *one, const rsti_sealed_sender_t *other)
+{
+    return one != other && memcmp(one->salt, other->salt, sizeof one->salt) == 0;
+}
+
+static void find_twins(const rsti_opener_t *opener, rsti_sealed_sender_t *sender)
+{
+    for (int32_t i = 0; i < opener->sender_count; i++) {
+        if (is_twin(sender, opener->senders[i])) {
+            sender->has_twin = opener->senders[i]->has_twin = true;
+        }
+    }
+}
+
+/* It was opened and noted. Whether something that its socket sealed later came before, with
+ * whatever key. */
+static bool is_overtaken(const rsti_opener_t *opener, const rsti_sealed_sender_t *sender,
+    uint64_t counter)
+{
+    bool is_later = counter + 1 < sender->replay.next;
+    for (int32_t i = 0; sender->has_twin && i < opener->sender_count; i++) {
+        is_later |= is_twin(sender, opener->senders[i])
+            && counter < opener->senders[i]->replay.next;
+    }
+    return is_later;
+}
+
 static rsti_opened_t open_first(rsti_opener_t *opener, const rsti_sealed_t *sealed,
     const rsti_key_t *key, uint8_t *data, size_t length, int64_t now_ns)
 {
@@ -129,11 +158,12 @@ static rsti_opened_t open_first(rsti_opener_t *opener, const rsti_sealed_t *seal
         return RSTI_OPENED_FULL;
     }
     rsti_replay_note(&sender.replay, sealed->counter);
-    opener->is_overtaken = false;
     *kept = sender;
     opener->senders[place] = kept;
     opener->sender_count = place + 1;
     opener->newest = place;
+    find_twins(opener, kept);
+    opener->is_overtaken = is_overtaken(opener, kept, sealed->counter);
     return RSTI_OPENED;
 }
 
@@ -159,8 +189,8 @@ static rsti_opened_t open_sealed(rsti_opener_t *opener, const rsti_sealed_t *sea
     if (!decrypt(&sender->aead, sealed, data, length)) {
         return RSTI_OPENED_FORGED;
     }
-    opener->is_overtaken = sealed->counter < sender->replay.next;
     rsti_replay_note(&sender->replay, sealed->counter);
+    opener->is_overtaken = is_overtaken(opener, sender, sealed->counter);
     sender->heard_ns = now_ns;
     return RSTI_OPENED;
 }

@@ -36,6 +36,7 @@ typedef struct rsti_sealed_sender_t {
     rsti_aead_t aead;
     rsti_replay_t replay;
     int64_t heard_ns;
+    bool has_twin; /* another one has this salt and another key: its counter goes on */
 } rsti_sealed_sender_t;
 
 typedef struct rsti_opener_t {

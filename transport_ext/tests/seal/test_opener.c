@@ -258,6 +258,37 @@ TEST(what_later_ones_overtook_is_known)
     pair_close(&p);
 }
 
+/* Its counter goes on with the next key. */
+TEST(the_next_key_overtakes_the_last_one)
+{
+    pair_t p;
+    pair_open(&p, rsti_aead_best());
+    uint8_t early[3][ROOM];
+    set_keys(&p, 0, 2);
+    for (int i = 0; i < 3; i++) {
+        seal(&p, &p.sealer, 64);
+        memcpy(early[i], p.sealed, p.length);
+    }
+    CHECK_EQ(rsti_sealer_set_key(&p.sealer, &p.keys[1]), 0);
+    seal(&p, &p.sealer, 64);
+    CHECK_EQ(open_copy(&p, early[0], p.length, 0), RSTI_OPENED);
+    CHECK(!p.opener->is_overtaken);
+    CHECK_EQ(open_copy(&p, p.sealed, p.length, 0), RSTI_OPENED);
+    CHECK(!p.opener->is_overtaken);
+    CHECK_EQ(open_copy(&p, early[2], p.length, 0), RSTI_OPENED); /* the newest of its key */
+    CHECK(p.opener->is_overtaken);
+    seal(&p, &p.sealer, 64);
+    CHECK_EQ(open_copy(&p, p.sealed, p.length, 0), RSTI_OPENED);
+    CHECK(!p.opener->is_overtaken);
+    set_keys(&p, 2, 1); /* forgets both */
+    set_keys(&p, 0, 2);
+    seal(&p, &p.sealer, 64);
+    CHECK_EQ(open_copy(&p, p.sealed, p.length, 0), RSTI_OPENED);
+    CHECK_EQ(open_copy(&p, early[1], p.length, 0), RSTI_OPENED); /* the first of its key */
+    CHECK(p.opener->is_overtaken);
+    pair_close(&p);
+}
+
 /* With the header that a test of another language can compute (tests/system/test_keys.py). */
 TEST(the_layout)
 {
@@ -277,4 +308,5 @@ CHECK_MAIN(RUN(a_sealed_frame_is_opened_once), RUN(what_is_shown_and_what_is_hid
     RUN(a_changed_bit_anywhere_is_refused), RUN(any_bytes_are_refused),
     RUN(what_comes_back_is_refused), RUN(a_key_is_rotated_without_a_gap),
     RUN(plain_frames_are_no_sealed_ones), RUN(senders_are_bounded_and_the_silent_ones_give_way),
-    RUN(the_layout), RUN(what_later_ones_overtook_is_known))
+    RUN(the_layout), RUN(what_later_ones_overtook_is_known),
+    RUN(the_next_key_overtakes_the_last_one))
