@@ -20,6 +20,7 @@ static void forget(rsti_opener_t *opener, int32_t index)
     rsti_aead_fini(&sender->aead);
     rsti_free(sender);
     opener->senders[index] = opener->senders[--opener->sender_count];
+    opener->marks[index] = opener->marks[opener->sender_count];
     opener->newest = 0;
 }
 
@@ -28,6 +29,10 @@ void rsti_opener_fini(rsti_opener_t *opener)
     while (opener->sender_count > 0) {
         forget(opener, opener->sender_count - 1);
     }
+    for (int kind = RSTI_AEAD_NONE; kind <= RSTI_AEAD_CHACHA20_POLY1305; kind++) {
+        rsti_aead_fini(&opener->spares[kind]);
+    }
+    rsti_hash_fini(&opener->hash);
     explicit_bzero(&opener->keys, sizeof opener->keys);
 }
 
@@ -53,6 +58,11 @@ void rsti_opener_set_keys(rsti_opener_t *opener, const rsti_keys_t *keys)
     }
 }
 
+static uint64_t mark_of(const uint8_t *salt)
+{
+    return (uint64_t)rsti_get_i64(salt);
+}
+
 static bool is_of(const rsti_sealed_sender_t *sender, const rsti_sealed_t *sealed)
 {
     return memcmp(sender->salt, sealed->salt, sizeof sender->salt) == 0
@@ -65,8 +75,9 @@ static rsti_sealed_sender_t *find_sender(rsti_opener_t *opener, const rsti_seale
     if (opener->sender_count > 0 && is_of(opener->senders[opener->newest], sealed)) {
         return opener->senders[opener->newest];
     }
+    const uint64_t mark = mark_of(sealed->salt);
     for (int32_t i = 0; i < opener->sender_count; i++) {
-        if (is_of(opener->senders[i], sealed)) {
+        if (opener->marks[i] == mark && is_of(opener->senders[i], sealed)) {
             opener->newest = i;
             return opener->senders[i];
         }
@@ -137,34 +148,44 @@ static bool is_overtaken(const rsti_opener_t *opener, const rsti_sealed_sender_t
     return is_later;
 }
 
-static rsti_opened_t open_first(rsti_opener_t *opener, const rsti_sealed_t *sealed,
-    const rsti_key_t *key, uint8_t *data, size_t length, int64_t now_ns)
+/* NULL: no memory. */
+static rsti_aead_t *spare_of(rsti_opener_t *opener, rsti_aead_kind_t kind)
 {
-    rsti_sealed_sender_t sender = {.key_id = sealed->key_id, .heard_ns = now_ns};
-    memcpy(sender.salt, sealed->salt, sizeof sender.salt);
-    if (rsti_aead_init(&sender.aead, (rsti_aead_kind_t)sealed->kind, false) < 0
-        || rsti_sealed_key(&sender.aead, key, sealed->salt) < 0) {
-        rsti_aead_fini(&sender.aead);
-        return RSTI_OPENED_FULL;
-    }
-    if (!decrypt(&sender.aead, sealed, data, length)) {
-        rsti_aead_fini(&sender.aead);
-        return RSTI_OPENED_FORGED;
-    }
+    rsti_aead_t *spare = &opener->spares[kind];
+    return spare->context != NULL || rsti_aead_init(spare, kind, false) == 0 ? spare : NULL;
+}
+
+/* It is authentic, and takes the spare that opened it. */
+static rsti_opened_t keep(rsti_opener_t *opener, const rsti_sealed_t *sealed, rsti_aead_t *spare,
+    int64_t now_ns)
+{
     const int32_t place = make_room(opener, now_ns);
     rsti_sealed_sender_t *kept = place < 0 ? NULL : rsti_alloc(sizeof *kept);
     if (kept == NULL) {
-        rsti_aead_fini(&sender.aead);
         return RSTI_OPENED_FULL;
     }
-    rsti_replay_note(&sender.replay, sealed->counter);
-    *kept = sender;
+    *kept = (rsti_sealed_sender_t){.key_id = sealed->key_id, .aead = *spare, .heard_ns = now_ns};
+    *spare = (rsti_aead_t){0};
+    memcpy(kept->salt, sealed->salt, sizeof kept->salt);
+    rsti_replay_note(&kept->replay, sealed->counter);
     opener->senders[place] = kept;
+    opener->marks[place] = mark_of(sealed->salt);
     opener->sender_count = place + 1;
     opener->newest = place;
     find_twins(opener, kept);
     opener->is_overtaken = is_overtaken(opener, kept, sealed->counter);
     return RSTI_OPENED;
+}
+
+static rsti_opened_t open_first(rsti_opener_t *opener, const rsti_sealed_t *sealed,
+    const rsti_key_t *key, uint8_t *data, size_t length, int64_t now_ns)
+{
+    rsti_aead_t *spare = spare_of(opener, (rsti_aead_kind_t)sealed->kind);
+    if (spare == NULL || rsti_sealed_key(spare, key, sealed->salt, &opener->hash) < 0) {
+        return RSTI_OPENED_FULL;
+    }
+    return decrypt(spare, sealed, data, length) ? keep(opener, sealed, spare, now_ns)
+                                                : RSTI_OPENED_FORGED;
 }
 
 static rsti_opened_t open_sealed(rsti_opener_t *opener, const rsti_sealed_t *sealed, uint8_t *data,
@@ -209,6 +230,6 @@ rsti_opened_t rsti_opener_open(rsti_opener_t *opener, uint8_t *data, size_t leng
 uint64_t rsti_opener_sender(const rsti_opener_t *opener)
 {
     RST_ASSERT(opener->sender_count > 0);
-    const uint64_t salt = (uint64_t)rsti_get_i64(opener->senders[opener->newest]->salt);
-    return salt == 0 ? 1 : salt;
+    const uint64_t mark = opener->marks[opener->newest];
+    return mark == 0 ? 1 : mark;
 }

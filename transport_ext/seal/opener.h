@@ -1,14 +1,16 @@
 /* opener.h: opens what one socket receives. Law: a datagram is opened at most once, and only if a
  * holder of a key of the group has sealed it, on another socket.
  *
- *     strangers   cost a look at their key id; what names a known one costs an AEAD call
+ *     strangers   cost a look at their key id; what names a known one costs a key derivation and
+ *                 an AEAD call
  *     senders     are remembered once one of their datagrams was authentic, at most
  *                 RSTI_OPENER_SENDERS. A further one takes the place of the one that was silent
  *                 longest, if that is RSTI_OPENER_SILENT_NS or more
  *
  * What a forgotten sender sent may be opened once more. So a sealed datagram alone does not prove
  * that its sender is there now: a challenge does (decision 41). Memory for a sender is taken when
- * it is first heard, never for a stranger. Owner: the agent that receives. */
+ * it is first heard, never for a stranger: what strangers are opened with is kept for the next one.
+ * Owner: the agent that receives. */
 #ifndef RSTI_SEAL_OPENER_H
 #define RSTI_SEAL_OPENER_H
 
@@ -43,6 +45,9 @@ typedef struct rsti_opener_t {
     rsti_keys_t keys;
     uint8_t own_salt[RSTI_SEALED_SALT];
     rsti_sealed_sender_t *senders[RSTI_OPENER_SENDERS];
+    uint64_t marks[RSTI_OPENER_SENDERS]; /* the first bytes of the salt of each */
+    rsti_aead_t spares[RSTI_AEAD_CHACHA20_POLY1305 + 1]; /* by kind: for the next stranger */
+    rsti_hash_t hash;
     int32_t sender_count;
     int32_t newest; /* index of the one that was heard last */
     bool is_overtaken; /* the last one that was opened; its sender sealed an earlier one later */

@@ -64,12 +64,14 @@ void rsti_sealed_nonce(uint64_t counter, uint8_t nonce[RSTI_AEAD_NONCE])
     rsti_put_i64(nonce + RSTI_AEAD_NONCE - sizeof counter, (int64_t)counter);
 }
 
-int rsti_sealed_key(rsti_aead_t *aead, const rsti_key_t *key, const uint8_t *salt)
+int rsti_sealed_key(rsti_aead_t *aead, const rsti_key_t *key, const uint8_t *salt,
+    rsti_hash_t *hash)
 {
     uint8_t info[sizeof RSTI_SEALED_INFO] = RSTI_SEALED_INFO; /* the kind takes the place of 0 */
     uint8_t made[RSTI_AEAD_KEY_MAX];
     info[sizeof info - 1] = (uint8_t)aead->kind;
     const rsti_hkdf_t rest = {
+        .hash = hash,
         .salt = salt,
         .salt_length = RSTI_SEALED_SALT,
         .info = info,

@@ -56,7 +56,9 @@ static inline size_t rsti_sealed_shown(size_t length)
 }
 
 void rsti_sealed_nonce(uint64_t counter, uint8_t nonce[RSTI_AEAD_NONCE]);
-/* Gives aead the key that this group's key makes of a salt. 0, or what rsti_hkdf returns. */
-int rsti_sealed_key(rsti_aead_t *aead, const rsti_key_t *key, const uint8_t *salt);
+/* Gives aead the key that this group's key makes of a salt. hash: of rsti_hkdf_t. 0, or what
+ * rsti_hkdf returns. */
+int rsti_sealed_key(rsti_aead_t *aead, const rsti_key_t *key, const uint8_t *salt,
+    rsti_hash_t *hash);
 
 #endif

@@ -22,7 +22,7 @@ void rsti_sealer_fini(rsti_sealer_t *sealer)
 
 int rsti_sealer_set_key(rsti_sealer_t *sealer, const rsti_key_t *key)
 {
-    const int result = rsti_sealed_key(&sealer->aead, key, sealer->salt);
+    const int result = rsti_sealed_key(&sealer->aead, key, sealer->salt, NULL);
     sealer->key_id = result == 0 ? key->id : sealer->key_id; /* never an id that did not seal */
     return result;
 }

@@ -5,6 +5,8 @@
 #include "tests/hex.h"
 #include "util/rng.h"
 
+#include <openssl/crypto.h>
+
 #define FRAME 1344
 #define ROOM (FRAME + RSTI_SEALED_OVERHEAD)
 
@@ -210,6 +212,66 @@ TEST(plain_frames_are_no_sealed_ones)
     pair_close(&p);
 }
 
+/* ---- memory ---- */
+
+static int64_t held; /* blocks of libcrypto */
+
+static void *take(size_t size, const char *file, int line)
+{
+    (void)file;
+    (void)line;
+    held++;
+    return malloc(size);
+}
+
+static void *take_again(void *block, size_t size, const char *file, int line)
+{
+    (void)file;
+    (void)line;
+    held += block == NULL;
+    return realloc(block, size);
+}
+
+static void give_back(void *block, const char *file, int line)
+{
+    (void)file;
+    (void)line;
+    held -= block != NULL;
+    free(block);
+}
+
+/* Before libcrypto takes its first block. */
+__attribute__((constructor)) static void count_blocks(void)
+{
+    if (CRYPTO_set_mem_functions(take, take_again, give_back) != 1) {
+        abort();
+    }
+}
+
+/* The first of each kind makes what the others use, too. */
+TEST(strangers_keep_no_memory)
+{
+    pair_t p;
+    pair_open(&p, rsti_aead_best());
+    int64_t before = 0;
+    for (int i = 0; i < 40; i++) {
+        rsti_sealer_t other;
+        open_sealer(&p, &other, kinds[i % 2]);
+        seal(&p, &other, 96);
+        rsti_sealer_fini(&other);
+        p.sealed[p.length - 1] ^= 1;
+        before = held;
+        CHECK_EQ(open_copy(&p, p.sealed, p.length, 0), RSTI_OPENED_FORGED);
+        CHECK_EQ(held > before, i < 2);
+        p.sealed[p.length - 1] ^= 1;
+    }
+    before = held;
+    CHECK_EQ(open_copy(&p, p.sealed, p.length, 0), RSTI_OPENED); /* takes what opened it */
+    CHECK_EQ(held, before);
+    pair_close(&p);
+    CHECK(held < before);
+}
+
 TEST(senders_are_bounded_and_the_silent_ones_give_way)
 {
     pair_t p;
@@ -308,5 +370,5 @@ CHECK_MAIN(RUN(a_sealed_frame_is_opened_once), RUN(what_is_shown_and_what_is_hid
     RUN(a_changed_bit_anywhere_is_refused), RUN(any_bytes_are_refused),
     RUN(what_comes_back_is_refused), RUN(a_key_is_rotated_without_a_gap),
     RUN(plain_frames_are_no_sealed_ones), RUN(senders_are_bounded_and_the_silent_ones_give_way),
-    RUN(the_layout), RUN(what_later_ones_overtook_is_known),
+    RUN(the_layout), RUN(what_later_ones_overtook_is_known), RUN(strangers_keep_no_memory),
     RUN(the_next_key_overtakes_the_last_one))
