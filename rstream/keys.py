@@ -302,17 +302,26 @@ def hand_over(channel: str, directory: str) -> None:
     match = _ID.fullmatch(named_in(channel))
     if match is None:
         return
-    key = _known.get(match[1])
+    key = _known.get(match[1]) or _of_default_file(match[1])
     if key is None:
         raise ConfigError(
             f"channel {channel}: this process has no key {match[1]}",
-            hint="give the key that the other side has: key=GroupKey, key='file:...' or 'env:...'; "
-            "processes of one Ray namespace have one key, and others get it by rstream.ray.job_key",
+            hint="give the key that the other side has: key=GroupKey, key='file:...' or 'env:...', "
+            f"or for a handle a file of keys by {ENVIRONMENT}; processes of one Ray namespace have "
+            "one key, and others get it by rstream.ray.job_key",
         )
     path = Path(directory, "keys", f"{int(match[1], 16)}.key")
     if not path.exists():
         path.parent.mkdir(mode=0o700, exist_ok=True)
         write_file(path, [key])
+
+
+def _of_default_file(key_id: str) -> GroupKey | None:
+    """The key with this id in the file of ``$RSTREAM_KEY_FILE``. Raises ConfigError."""
+    path = os.environ.get(ENVIRONMENT)
+    if path:
+        learn(f"file:{path}")
+    return _known.get(key_id)
 
 
 def is_built() -> bool:

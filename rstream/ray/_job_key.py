@@ -27,8 +27,8 @@ _found: Final[dict[str, GroupKey]] = {}
 def job_key() -> GroupKey | None:
     """The key of this process's Ray namespace; None: Ray does not run here.
 
-    A writer outside Ray takes it with it, for a file of keys or an environment variable there
-    (:mod:`rstream.keys`).
+    A writer outside Ray takes it with it: :func:`rstream.keys.write_file` makes a file of it, and
+    ``RSTREAM_KEY_FILE`` names that file there.
 
     Example::
 

@@ -532,6 +532,20 @@ def test_the_default_is_also_that_of_destinations(
         assert key_in(made.channel) == default
 
 
+def test_an_id_may_be_that_of_the_default(
+    path: Path, monkeypatch: pytest.MonkeyPatch, driver: object, client: Client
+) -> None:
+    """So a program without Ray writes to a handle of Ray, which has the id of its key."""
+    key = GroupKey.new()
+    channel = f"aeron:udp?endpoint=127.0.0.1:{free_port()}|rs-key=id:{key.id}"
+    with pytest.raises(ConfigError, match=f"this process has no key {key.id}") as refused:
+        client.add_subscription(channel, 1001)
+    assert "RSTREAM_KEY_FILE" in str(refused.value.hint)
+    keys.write_file(path, [OTHER, key])
+    monkeypatch.setenv("RSTREAM_KEY_FILE", str(path))
+    client.add_subscription(channel, 1001).close()
+
+
 def test_without_the_variable_all_is_plain(driver: object, driver_dir: str) -> None:
     udp = f"aeron:udp?endpoint=127.0.0.1:{free_port()}"
     with rstream.publisher("ticks", channel=udp, dir=driver_dir) as made:
