@@ -15,7 +15,7 @@ from tests.hostile.streams import STREAM, connect, read_count, send
 from tests.hostile.test_unicast_receiver import sender_port
 
 STRANGERS = 300  # more than there are places for notes about peers
-MESSAGES = 1000
+MESSAGES = 300
 COUNTERS_MAX = 16  # one for each end and second, until 5 s after
 
 
