@@ -122,8 +122,8 @@ class SinkConfig:
             driver_dir=given.get("driverdir"),
             rate=_rate(given.get("rate")),
             checkpoint=given.get("checkpointlocation", ""),
-            key=given.get("key"),
-            keys=(GroupKey.from_hex(given["secretkey"]),) if "secretkey" in given else (),
+            key=_key(given.get("key")),
+            keys=_secret_key(given.get("secretkey")),
         )
 
 
@@ -217,6 +217,24 @@ def _partition_map(options: dict[str, str], routing: str, handles: int) -> dict[
             f'rstream sink: option "partitionMap" names handle {wrong[0]}, there are {handles}'
         )
     return found
+
+
+def _key(text: str | None) -> str | None:
+    """Refuse what is no reference; it may be the key itself, so no text repeats it."""
+    kind, _, rest = (text or "").partition(":")
+    if text is not None and (kind not in ("file", "env") or not rest):
+        raise ConfigError(
+            'rstream sink: option "key" must be file:PATH or env:NAME',
+            hint='the key itself is the option "secretKey", which Spark hides in its pages',
+        )
+    return text
+
+
+def _secret_key(text: str | None) -> tuple[GroupKey, ...]:
+    try:
+        return () if text is None else (GroupKey.from_hex(text),)
+    except ConfigError as error:
+        raise ConfigError(f'rstream sink: option "secretKey" is {error}') from None
 
 
 def _rate(text: str | None) -> RateLimit | None:
