@@ -64,9 +64,13 @@ bool rsti_dir_is_drivers(int dir_fd, char *stranger, size_t size)
 }
 
 /* "<number>.logbuffer", "<number>.<number>", "<number>.life" or "<number>.key": logs, their
- * segments and the FIFOs that wake a client, FIFOs that a client holds while it lives, and keys. */
+ * segments and the FIFOs that wake a client, FIFOs that a client holds while it lives, and keys; or
+ * the draft of a key, whose client died while it wrote it. */
 static bool is_made_name(const char *name)
 {
+    if (strncmp(name, RSTI_KEY_DRAFT, sizeof RSTI_KEY_DRAFT - 1) == 0) {
+        return true;
+    }
     const size_t digits = strspn(name, "0123456789");
     const char *rest = name + digits;
     if (digits == 0 || *rest != '.') {

@@ -14,6 +14,7 @@
 #define RSTI_IMAGES_DIR "images"
 #define RSTI_WAKE_DIR "wake"
 #define RSTI_KEYS_DIR "keys" /* made by clients */
+#define RSTI_KEY_DRAFT ".rstream-key-" /* there, until it has its name (rstream/keys.py) */
 
 /* Formats a path into path[size]; -RST_EINVAL with a trail when it does not fit. */
 int rsti_path_format(char *path, size_t size, const char *format, ...)
