@@ -24,6 +24,7 @@ from rstream import aio, keys, stream
 from rstream._link_options import with_link_options
 from rstream.channel import Channel
 from rstream.client import Client
+from rstream.driver import Driver
 from rstream.errors import ChannelError, ConfigError, RStreamError
 from rstream.keys import GroupKey
 from tests import sealed
@@ -484,7 +485,7 @@ def test_one_socket_has_one_key(driver: object, client: Client) -> None:
     channel = f"aeron:udp?endpoint=127.0.0.1:{free_port()}"
     with client.add_subscription(f"{channel}|rs-key={KEY.reference}", 1001):
         for other in ("", f"|rs-key={OTHER.reference}", "|rs-key=none"):
-            with pytest.raises(RStreamError, match="key"):
+            with pytest.raises(RStreamError, match=f"rs-key=.*existing socket has id:{KEY.id}"):
                 client.add_subscription(channel + other, 1002)
         client.add_subscription(f"{channel}|rs-key={KEY.reference}", 1002).close()
 
@@ -564,6 +565,43 @@ def test_a_driver_is_given_the_key_for_itself_alone(
     (file,) = (Path(driver_dir) / "keys").iterdir()
     assert keys.read_file(file) == [key]
     assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
+
+
+def test_a_driver_may_have_several_keys(driver: object, client: Client) -> None:
+    group = [GroupKey.new() for _ in range(3)]
+    with Host() as wire:
+        for key in group:
+            channel = Channel.udp(f"127.0.0.1:{wire.port}", key=key.reference)
+            client.add_publication(channel.replace(control=f"127.0.0.1:{free_port()}"), 1001)
+
+        def ids() -> set[str]:
+            wire.drain()
+            return {f"{sealed.key_id_in(frame.raw):08x}" for frame in wire.received}
+
+        until(lambda: ids() == {key.id for key in group})
+
+
+def test_no_key_outlives_its_driver(driver_dir: str) -> None:
+    """Neither the keys that clients left, nor the draft of one that died while it wrote."""
+    folder = Path(driver_dir) / "keys"
+    with Driver(driver_dir), Client(driver_dir, start_driver=False) as client:
+        client.add_subscription(
+            f"aeron:udp?endpoint=127.0.0.1:{free_port()}|rs-key={KEY.reference}", 1001
+        )
+        assert list(folder.iterdir())
+        (folder / ".rstream-key-abc").write_text(SECRET.hex())
+    assert not Path(driver_dir).exists()
+
+
+def test_aerons_driver_has_no_keys(
+    driver: object, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would ignore rs-key, and send plainly."""
+    monkeypatch.setattr(Client, "is_aeron_driver", True)
+    for side in (client.add_publication, client.add_subscription):
+        with pytest.raises(ConfigError, match="is Aeron's, which has no keys") as refused:
+            side(f"{UDP}|rs-key={KEY.reference}", 1001)
+        assert "start rstream's driver" in str(refused.value.hint)
 
 
 def test_without_libcrypto_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
