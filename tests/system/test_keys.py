@@ -123,6 +123,19 @@ def test_one_key_at_both_ends(
     assert errors_of(near) == errors_of(far) == ""
 
 
+def test_a_port_takes_another_key_once_its_reader_has_left(
+    hosts: tuple[str, str], udp: str, name: str, key: GroupKey
+) -> None:
+    """The socket stays a while for the publisher's sake; the next reader waits for its end."""
+    near, far = hosts
+    for given in (key, None, GroupKey.new()):
+        with (
+            rstream.subscriber(name, channel=udp, dir=near, key=given) as sub,
+            rstream.publisher(name, channel=udp, dir=far, key=given) as pub,
+        ):
+            flows(sub, pub, 1, 2)
+
+
 def test_large_messages_and_batches(
     hosts: tuple[str, str], udp: str, name: str, key: GroupKey
 ) -> None:

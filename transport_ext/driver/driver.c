@@ -20,7 +20,7 @@
 
 /* ---- opening ---- */
 
-/* The log records frames between the sockets and the fault injection, so a datagram that a fault
+/* The log records plain frames between the sockets and the fault injection, so a datagram that a fault
  * drops on the way out is not in it. */
 static int open_frame_log(rst_driver_t *driver)
 {
@@ -30,7 +30,9 @@ static int open_frame_log(rst_driver_t *driver)
     }
     driver->frame_log = (rsti_frame_log_t){
         driver->clock, rsti_frame_log_file_write, &driver->frame_log_file};
-    rsti_media_udp_tap(&driver->udp_media, rsti_frame_log_on_datagram, &driver->frame_log);
+    const rsti_tap_t tap = {rsti_frame_log_on_datagram, &driver->frame_log};
+    rsti_media_udp_tap(&driver->udp_media, &tap);
+    rsti_media_sealing_tap(&driver->media, &tap);
     return rsti_frame_log_file_open(&driver->frame_log_file, params->frame_log,
         params->frame_log_length);
 }
@@ -46,12 +48,14 @@ static int open_media(rst_driver_t *driver, const rsti_media_t *media)
         driver->owns_udp_media = true;
         driver->media = driver->udp_media;
         /* The fault injection below looks at frames, so it is above the seals. */
-        if (open_frame_log(driver) < 0
-            || rsti_media_sealing_create(&driver->media, &driver->udp_media, &driver->clock) < 0) {
+        if (rsti_media_sealing_create(&driver->media, &driver->udp_media, &driver->clock) < 0) {
             return -rst_last_error_code();
         }
         driver->owns_udp_media = false; /* the sealing took it over */
         driver->has_sealing = true;
+        if (open_frame_log(driver) < 0) {
+            return -rst_last_error_code();
+        }
     }
     rsti_fault_params_t fault = driver->params.fault;
     if (driver->params.interceptors[0] != '\0') {

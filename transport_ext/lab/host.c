@@ -34,7 +34,7 @@ static int open_driver(rsti_lab_host_t *host, const rst_driver_params_t *params,
     const int result = rsti_driver_open_with(&host->driver, params, &host->clock,
         is_real ? NULL : &host->media, &secret);
     if (result == 0 && is_real) {
-        rsti_media_udp_tap(&host->driver->udp_media, on_datagram, host);
+        rsti_media_udp_tap(&host->driver->udp_media, &(const rsti_tap_t){on_datagram, host});
     }
     return result;
 }

@@ -100,11 +100,14 @@ typedef struct rsti_tapped_t {
     struct sockaddr_storage peer;
     bool is_sent;
 } rsti_tapped_t;
+typedef struct rsti_tap_t {
+    void (*tell)(void *arg, const rsti_tapped_t *datagram); /* NULL: no tap */
+    void *arg;
+} rsti_tap_t;
 /* Sets the function that is told of every one of them, by the agents' threads. Call it before the
  * first socket opens. A datagram that the system refused because of an earlier one is not
- * reported. */
-void rsti_media_udp_tap(const rsti_media_t *media,
-    void (*tap)(void *arg, const rsti_tapped_t *datagram), void *arg);
+ * reported, and none of a socket with keys is: media/sealing.h tells its plain frames. */
+void rsti_media_udp_tap(const rsti_media_t *media, const rsti_tap_t *tap);
 
 /* The usable bytes of the buffers of a socket that asks for these (0: asks for none). */
 typedef struct rsti_socket_probe_t {

@@ -2,6 +2,7 @@
 #include "media/sealing.h"
 
 #include "concurrent/atomics.h"
+#include "media/tap.h"
 #include "seal/sealer.h"
 #include "util/alloc.h"
 #include "util/error.h"
@@ -15,6 +16,7 @@
 typedef struct sealing_t {
     rsti_media_t inner;
     rsti_clock_t clock;
+    rsti_tap_t tap;
     int64_t counts[RSTI_OPENED_COUNT]; /* written by: all agents, atomically */
 } sealing_t;
 
@@ -157,6 +159,7 @@ static int send_sealed(const sealing_t *sealing, sealed_socket_t *socket,
         if (taken < 0) {
             return done > 0 ? done : taken;
         }
+        rsti_tap_tell(&sealing->tap, &sealing->inner, socket->inner, datagrams + done, taken, true);
         done += taken;
         if (taken < made) {
             break;
@@ -212,7 +215,7 @@ static rsti_refusal_t refusal_of(const sealed_socket_t *socket, rsti_opened_t op
 }
 
 /* Whether a datagram is authentic, and of the sender of those before it in the run. */
-static bool open_one(sealing_t *sealing, sealed_socket_t *socket, rsti_datagram_t *datagram,
+static bool open_one(const sealing_t *sealing, sealed_socket_t *socket, rsti_datagram_t *datagram,
     size_t at, int64_t now_ns)
 {
     const size_t length = rsti_datagram_length_at(datagram, at);
@@ -225,6 +228,8 @@ static bool open_one(sealing_t *sealing, sealed_socket_t *socket, rsti_datagram_
             rsti_netaddr_set_sealer(&datagram->address, sender);
         } else if (before != sender) {
             opened = RSTI_OPENED_REPLAY;
+            socket->opener.counts[RSTI_OPENED]--;
+            socket->opener.counts[opened]++;
         }
         if (opened == RSTI_OPENED && socket->opener.is_overtaken) {
             rsti_netaddr_set_overtaken(&datagram->address, true);
@@ -236,12 +241,11 @@ static bool open_one(sealing_t *sealing, sealed_socket_t *socket, rsti_datagram_
             answer(sealing, socket, datagram, length, now_ns);
         }
     }
-    (void)rsti_fetch_add_i64(&sealing->counts[opened], 1);
     return opened == RSTI_OPENED;
 }
 
 /* Opens a datagram, or each of a run of them. What is opened moves to the front. */
-static void open_all(sealing_t *sealing, sealed_socket_t *socket, rsti_datagram_t *datagram,
+static void open_all(const sealing_t *sealing, sealed_socket_t *socket, rsti_datagram_t *datagram,
     int64_t now_ns)
 {
     size_t kept = 0;
@@ -285,6 +289,25 @@ static void look_at_plain(sealing_t *sealing, sealed_socket_t *socket, rsti_data
     datagram->length = 0;
 }
 
+static void receive_sealed(sealing_t *sealing, sealed_socket_t *socket, rsti_datagram_t *datagrams,
+    int count)
+{
+    const int64_t now_ns = rsti_clock_nano_time(&sealing->clock);
+    int64_t before[RSTI_OPENED_COUNT];
+    (void)take_keys(socket); /* without the new key the old ones still open */
+    memcpy(before, socket->opener.counts, sizeof before);
+    for (int i = 0; i < count; i++) {
+        datagrams[i].refusal = (rsti_refusal_t){RSTI_REFUSED_NOT, 0};
+        open_all(sealing, socket, &datagrams[i], now_ns);
+    }
+    for (int i = 0; i < RSTI_OPENED_COUNT; i++) {
+        if (socket->opener.counts[i] != before[i]) {
+            (void)rsti_fetch_add_i64(&sealing->counts[i], socket->opener.counts[i] - before[i]);
+        }
+    }
+    rsti_tap_tell(&sealing->tap, &sealing->inner, socket->inner, datagrams, count, false);
+}
+
 static int sealing_receive(void *media, rsti_socket_t *socket, rsti_datagram_t *datagrams,
     int capacity)
 {
@@ -296,12 +319,7 @@ static int sealing_receive(void *media, rsti_socket_t *socket, rsti_datagram_t *
         look_at_plain(sealing, to, &datagrams[i]);
     }
     if (to->ring != NULL && count > 0) {
-        const int64_t now_ns = rsti_clock_nano_time(&sealing->clock);
-        (void)take_keys(to); /* without the new key the old ones still open */
-        for (int i = 0; i < count; i++) {
-            datagrams[i].refusal = (rsti_refusal_t){RSTI_REFUSED_NOT, 0};
-            open_all(sealing, to, &datagrams[i], now_ns);
-        }
+        receive_sealed(sealing, to, datagrams, count);
     }
     return count;
 }
@@ -399,4 +417,10 @@ void rsti_media_sealing_counts(const rsti_media_t *media, int64_t counts[RSTI_OP
     for (int i = 0; i < RSTI_OPENED_COUNT; i++) {
         counts[i] = rsti_load_acquire_i64(&sealing->counts[i]);
     }
+}
+
+void rsti_media_sealing_tap(const rsti_media_t *media, const rsti_tap_t *tap)
+{
+    sealing_t *sealing = media->arg;
+    sealing->tap = *tap;
 }

@@ -18,6 +18,9 @@
 int rsti_media_sealing_create(rsti_media_t *media, const rsti_media_t *inner,
     const rsti_clock_t *clock);
 void rsti_media_sealing_destroy(rsti_media_t *media);
+/* Sets the function that is told of the plain frames of sockets with keys; as
+ * rsti_media_udp_tap. */
+void rsti_media_sealing_tap(const rsti_media_t *media, const rsti_tap_t *tap);
 /* Datagrams that sockets with keys have received, by what became of them, since creation. */
 void rsti_media_sealing_counts(const rsti_media_t *media, int64_t counts[RSTI_OPENED_COUNT]);
 

@@ -1,6 +1,7 @@
 /* udp.c: real UDP sockets. Bursts use sendmmsg and recvmmsg. Their headers lie in the socket, so
  * nothing is allocated while data flows, and the stack stays small. */
 #include "media/media.h"
+#include "media/tap.h"
 #include "media/udp_socket.h"
 
 #include "concurrent/atomics.h"
@@ -51,14 +52,16 @@ typedef struct receive_control_t {
 typedef struct udp_media_t {
     int64_t *sent;     /* NULL: not counted */
     int64_t *received;
-    void (*tap)(void *arg, const rsti_tapped_t *datagram); /* NULL: no tap */
-    void *tap_arg;
+    rsti_tap_t tap;
 } udp_media_t;
+
+static const rsti_media_table_t udp_table;
 
 struct rsti_socket_t {
     int fd;
     udp_media_t *media;
     bool is_connected;
+    bool has_keys; /* media/sealing.h tells the tap */
     int32_t granted_rcvbuf;
     bool can_segment;
     scratch_t sending;
@@ -113,6 +116,7 @@ static int udp_open(void *media, const rsti_socket_params_t *params, rsti_socket
     }
     opened->fd = fd;
     opened->media = media;
+    opened->has_keys = params->keys != NULL;
     opened->is_connected = params->connect_address.ss_family != AF_UNSPEC;
     opened->can_segment = opened->is_connected && params->use_segmentation;
     opened->granted_rcvbuf = usable_rcvbuf(fd);
@@ -246,26 +250,9 @@ static void udp_local_address(void *media, rsti_socket_t *socket, struct sockadd
 static void tell_tap(rsti_socket_t *socket, const rsti_datagram_t *datagrams, int count,
     bool is_sent)
 {
-    const udp_media_t *media = socket->media;
-    if (media->tap == NULL) {
-        return;
-    }
-    rsti_tapped_t tapped = {.is_sent = is_sent};
-    udp_local_address(NULL, socket, &tapped.local);
-    for (int i = 0; i < count; i++) {
-        tapped.peer = datagrams[i].address;
-        if (is_sent && socket->is_connected) {
-            socklen_t length = sizeof tapped.peer;
-            (void)getpeername(socket->fd, (struct sockaddr *)&tapped.peer, &length);
-        }
-        for (size_t at = 0; at == 0 || at < datagrams[i].length; at += tapped.length) {
-            tapped.data = datagrams[i].data + at;
-            tapped.length = rsti_datagram_length_at(&datagrams[i], at);
-            media->tap(media->tap_arg, &tapped);
-            if (tapped.length == 0) {
-                break;
-            }
-        }
+    const rsti_media_t media = {.table = &udp_table, .arg = socket->media};
+    if (!socket->has_keys) {
+        rsti_tap_tell(&socket->media->tap, &media, socket, datagrams, count, is_sent);
     }
 }
 
@@ -506,10 +493,8 @@ void rsti_media_udp_count(const rsti_media_t *media, int64_t *sent, int64_t *rec
     counting->received = received;
 }
 
-void rsti_media_udp_tap(const rsti_media_t *media,
-    void (*tap)(void *arg, const rsti_tapped_t *datagram), void *arg)
+void rsti_media_udp_tap(const rsti_media_t *media, const rsti_tap_t *tap)
 {
     udp_media_t *tapped = media->arg;
-    tapped->tap = tap;
-    tapped->tap_arg = arg;
+    tapped->tap = *tap;
 }

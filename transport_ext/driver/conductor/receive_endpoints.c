@@ -203,12 +203,14 @@ int rsti_receive_endpoint_get(rst_driver_t *driver, const rsti_channel_t *channe
     if (found == 0) {
         return create(driver, channel, &udp, command, endpoint);
     }
-    *is_closing = (*endpoint)->is_closing; /* a closing endpoint needs no comparison */
+    /* A closing endpoint needs no comparison, nor one that only images keep whose readers left. */
+    const bool differs = rsti_channel_check_key(&udp, &(*endpoint)->udp) < 0
+        || check_sources(channel, &udp, *endpoint) < 0;
+    *is_closing = (*endpoint)->is_closing || (differs && (*endpoint)->subscription_count == 0);
     if (*is_closing) {
         return 0;
     }
-    if (rsti_channel_check_key(&udp, &(*endpoint)->udp) < 0
-        || check_sources(channel, &udp, *endpoint) < 0
+    if (differs
         || rsti_channel_check_buffer("so-rcvbuf", channel->so_rcvbuf, (*endpoint)->so_rcvbuf,
                channel)
             < 0
