@@ -35,6 +35,11 @@ def test_a_fixed_hundred_runs_are_clean(sim: Path) -> None:
     run(sim, "--seeds", "100", "--from", "1")
 
 
+@pytest.mark.timeout(300)
+def test_a_fixed_hundred_runs_with_keys_are_clean(sim: Path) -> None:
+    run(sim, "--seeds", "100", "--from", "1", "--keys", "always")
+
+
 @pytest.mark.long
 @pytest.mark.timeout(900)
 def test_a_fixed_thousand_runs_are_clean(sim: Path) -> None:
@@ -52,8 +57,8 @@ def test_300_fresh_runs_are_clean(sim: Path) -> None:
 @pytest.mark.timeout(300)
 def test_seeds_that_once_found_a_bug_stay_clean(sim: Path) -> None:
     for line in KEPT.read_text().splitlines():
-        if seed := line.partition("#")[0].strip():
-            run(sim, "--seed", seed, "--quiet")
+        if arguments := line.partition("#")[0].split():
+            run(sim, "--seed", *arguments, "--quiet")
 
 
 @pytest.mark.timeout(60)

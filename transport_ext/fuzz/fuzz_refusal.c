@@ -1,5 +1,5 @@
-/* fuzz_refusal.c: what claims to be a refusal. What is taken for one is as long as one, is no sealed
- * datagram and no frame, and names the key that it is written with. */
+/* fuzz_refusal.c: what claims to be a refusal. What is taken for one is as long as one, is no
+ * sealed datagram and no frame, and names the key that it is written with. */
 #include "fuzz/check.h"
 #include "protocol/frame.h"
 #include "seal/refusal.h"
