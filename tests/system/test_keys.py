@@ -718,8 +718,9 @@ def test_a_key_that_was_rotated_away_is_refused(
         for _ in range(3):
             step(mine)
         (new,) = keys.read_file(mine)
-        assert f"seals with key {key.id}; this channel has key {new.id}" in refusal(sub)
-        assert f"asks for key {new.id}; this channel has key {key.id}" in refusal(pub)
+        said = "(asks for|seals with) key"  # each end refuses what the other one still sends
+        assert re.search(f"{said} {key.id}; this channel has key {new.id}", refusal(sub))
+        assert re.search(f"{said} {new.id}; this channel has key {key.id}", refusal(pub))
         until(lambda: not pub.is_connected)
         copy(mine, theirs)  # the right file heals it; nobody opens anything again
         until(lambda: pub.is_connected)
