@@ -1,4 +1,4 @@
-"""Anybody can forge a refusal, which is plain: it is a hint for people, and changes nothing else."""
+"""Anybody can forge a refusal, which is plain: it is a hint for people, and changes nothing."""
 
 from __future__ import annotations
 

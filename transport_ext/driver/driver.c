@@ -20,8 +20,8 @@
 
 /* ---- opening ---- */
 
-/* The log records plain frames between the sockets and the fault injection, so a datagram that a fault
- * drops on the way out is not in it. */
+/* The log records plain frames between the sockets and the fault injection, so a datagram that a
+ * fault drops on the way out is not in it. */
 static int open_frame_log(rst_driver_t *driver)
 {
     const rst_driver_params_t *params = &driver->params;

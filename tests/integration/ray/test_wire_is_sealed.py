@@ -1,7 +1,7 @@
 """What a host between two Ray nodes sees of a stream.
 
 What must hold: with the default settings no part of an item is on the wire. With ``key=None`` it
-is, so the look at the wire would have found it. Every packet of the loopback interface is looked at.
+is, so the look at the wire would have found it.
 """
 
 from __future__ import annotations
