@@ -34,7 +34,7 @@ static int32_t expected_keys(const char *text, size_t size, rsti_keys_t *keys)
                 if (rest != digit + 1) {
                     return -1;
                 }
-                key->secret[i / 2] = (uint8_t)(key->secret[i / 2] << 4 | value);
+                key->secret[i / 2] = (uint8_t)((unsigned long)key->secret[i / 2] << 4 | value);
             }
         }
         at = end + 1;
