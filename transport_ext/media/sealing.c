@@ -130,7 +130,7 @@ static int seal_some(sealed_socket_t *socket, const rsti_datagram_t *datagrams, 
         if (used + datagrams[made].length + RSTI_SEALED_OVERHEAD > SCRATCH_BYTES) {
             break;
         }
-        *datagram = datagrams[made];
+        datagram->address = datagrams[made].address;
         datagram->data = socket->scratch + used;
         datagram->length = rsti_sealer_seal(&socket->sealer, datagrams[made].data,
             datagrams[made].length, datagram->data);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #if RST_CRYPTO
+#include <openssl/core_names.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #if defined(__aarch64__)
@@ -117,8 +118,11 @@ bool rsti_aead_seal(rsti_aead_t *aead, const rsti_aead_call_t *call)
 {
     int length = 0;
     uint8_t *tag = call->out + call->length;
+    OSSL_PARAM asked[] = {
+        OSSL_PARAM_construct_octet_string(OSSL_CIPHER_PARAM_AEAD_TAG, tag, RSTI_AEAD_TAG),
+        OSSL_PARAM_construct_end()};
     return run(aead, call) && EVP_CipherFinal_ex(aead->context, tag, &length) == 1
-        && EVP_CIPHER_CTX_ctrl(aead->context, EVP_CTRL_AEAD_GET_TAG, RSTI_AEAD_TAG, tag) == 1;
+        && EVP_CIPHER_CTX_get_params(aead->context, asked) == 1;
 }
 
 bool rsti_aead_open(rsti_aead_t *aead, const rsti_aead_call_t *call, const uint8_t *tag)
@@ -127,8 +131,10 @@ bool rsti_aead_open(rsti_aead_t *aead, const rsti_aead_call_t *call, const uint8
     uint8_t copy[RSTI_AEAD_TAG]; /* libcrypto wants to write there */
     uint8_t none;
     memcpy(copy, tag, sizeof copy);
-    return run(aead, call)
-        && EVP_CIPHER_CTX_ctrl(aead->context, EVP_CTRL_AEAD_SET_TAG, RSTI_AEAD_TAG, copy) == 1
+    const OSSL_PARAM given[] = {
+        OSSL_PARAM_construct_octet_string(OSSL_CIPHER_PARAM_AEAD_TAG, copy, sizeof copy),
+        OSSL_PARAM_construct_end()};
+    return run(aead, call) && EVP_CIPHER_CTX_set_params(aead->context, given) == 1
         && EVP_CipherFinal_ex(aead->context, &none, &length) == 1;
 }
 
