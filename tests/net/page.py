@@ -182,7 +182,8 @@ BESIDE = (
         "Between two Ray nodes",
         "Two nodes in namespaces that a veth pair joins, tbf with a burst of 2 ms as the "
         "bottleneck, no delay of its own, arrays of 1 MB; dropped from the fifth second on, in "
-        "brackets before. 64 MB arrays: without a bottleneck (`python -m tests.net.ray_nodes`).",
+        "brackets before. Datagrams are sealed, as they are by default. 64 MB arrays: without a "
+        "bottleneck (`python -m tests.net.ray_nodes`).",
     ),
     (
         "arrays.md",
