@@ -21,7 +21,7 @@ typedef enum sim_keys_choice_t {
 } sim_keys_choice_t;
 
 /* Of the command line, for all runs. */
-void sim_keys_choose(sim_keys_choice_t choice);
+void sim_keys_choose(sim_keys_choice_t of_runs);
 const char *sim_keys_choice_text(void);
 
 void sim_generate_keys(void);
