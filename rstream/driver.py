@@ -62,6 +62,7 @@ __all__ = (
     "ensure_driver",
     "get_include",
     "get_library",
+    "get_link_flags",
     "resolve_dir",
     "rstreamd_path",
 )
@@ -139,13 +140,24 @@ def get_include() -> str:
 
 
 def get_library() -> str:
-    """The static library of the driver and the client in C, to link with ``-lpthread -lm``.
+    """The static library of the driver and the client in C; :func:`get_link_flags` has the rest.
 
     A driver with flow control of your own is a program that registers its strategy
     (``rstream/flow.h``) and opens a driver (``rstream/driver.h``). Clients in Python use its
     directory as that of any other driver. The how-to page "Your own flow control in C" has one.
     """
     return str(Path(_core.__file__).parent / "lib" / "librstream.a")
+
+
+def get_link_flags() -> list[str]:
+    """What a program links behind :func:`get_library`: ``-lcrypto`` too, if this rstream has keys.
+
+    Example::
+
+        flags = [rstream.driver.get_library(), *rstream.driver.get_link_flags()]
+    """
+    has_keys = _core.build_config()["crypto"] != "none"
+    return ["-lpthread", "-lm", *(["-lcrypto"] if has_keys else [])]
 
 
 def ensure_driver(

@@ -45,6 +45,7 @@ ELSEWHERE_SINGLY = {
     ("docs/how-to/ray.md", 6): "tests/integration/ray/test_ray_data.py",
     ("docs/how-to/ray.md", 8): "tests/integration/ray/test_metrics.py",
     ("docs/how-to/ray.md", 9): "tests/integration/ray/test_compiled_graph.py",
+    ("docs/explanation/security.md", 1): "tests/integration/ray/test_keys.py",
 }
 
 THREADS = """
@@ -392,6 +393,12 @@ print(reader.decode_many([writer.encode([address])]) == [[address]])
         needs="prometheus_client",
     ),
     Fragment(page="docs/how-to/other-machines.md", number=1, shown=None),
+    Fragment(
+        page="docs/explanation/security.md",
+        number=0,
+        changed=(("127.0.0.1:40123", "127.0.0.1:{port}"),),
+        shown="{'px': 1.0}\n",
+    ),
     Fragment(
         page="docs/how-to/rates.md",
         number=0,

@@ -240,7 +240,8 @@ def test_flow_control_in_c(shell: Shell) -> None:
         pytest.skip("no C compiler")
     save_programs("docs/how-to/own-flow-control.md", shell.folder)
     build = [compiler, "-std=c11", "-Wall", "-Wextra", "-Werror", "-o", "half", "half.c"]
-    build += ["-I", rstream_driver.get_include(), rstream_driver.get_library(), "-lpthread", "-lm"]
+    build += ["-I", rstream_driver.get_include(), rstream_driver.get_library()]
+    build += rstream_driver.get_link_flags()
     output(shell.start(*build))
     driver = shell.start("./half", shell.driver_dir)
     assert driver.stdout is not None

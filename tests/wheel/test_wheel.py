@@ -101,8 +101,7 @@ def test_flow_control_in_c_builds_against_the_wheel(
             str(program),
             str(OWN_FLOW),
             value(python, "d.get_library()"),
-            "-lpthread",
-            "-lm",
+            *value(python, "' '.join(d.get_link_flags())").split(),
         ],
         path=None,
     )
