@@ -1,14 +1,17 @@
-"""The key of a Ray job: drawn by its first endpoint, kept in Ray's own key-value store.
+"""The key of a Ray job, derived from a secret of the cluster.
 
 All processes of one Ray namespace have one key. A job that names no namespace has one of its own.
-Ray hands the key out over its channels, as it does arguments of tasks; handles carry its id alone.
+The cluster's secret is drawn by its first endpoint and stays in Ray's key-value store, which hands
+it out over Ray's channels, as it does arguments of tasks; handles carry a key's id alone.
 """
 
 from __future__ import annotations
 
+import hmac
 import importlib
 import logging
 import os
+import secrets
 from typing import TYPE_CHECKING, Any, Final
 
 from rstream._channel_uri import ChannelUri
@@ -20,8 +23,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("rstream")
 
-KEY_PREFIX: Final = b"rstream:key:"
-_found: Final[dict[str, GroupKey]] = {}
+#: Where the cluster's secret is. One entry for each cluster: nothing tells when a namespace ends.
+SECRET_NAME: Final = b"rstream:secret"
 
 
 def job_key() -> GroupKey | None:
@@ -38,13 +41,17 @@ def job_key() -> GroupKey | None:
     if ray is None:
         return None
     scope: str = ray.get_runtime_context().namespace
-    found = _found.get(scope)
+    return GroupKey(hmac.digest(_secret(), b"rstream namespace " + scope.encode(), "sha256"))
+
+
+def _secret() -> bytes:
+    """Asked for each time, which takes a millisecond: this process may join another cluster."""
+    store: Any = importlib.import_module("ray.experimental.internal_kv")
+    found: bytes | None = store._internal_kv_get(SECRET_NAME)
     if found is None:
-        store: Any = importlib.import_module("ray.experimental.internal_kv")
-        name = KEY_PREFIX + scope.encode()
-        store._internal_kv_put(name, GroupKey.new().secret.hex().encode(), False)  # the first wins
-        found = _found[scope] = GroupKey.from_hex(store._internal_kv_get(name).decode())
-    return found
+        store._internal_kv_put(SECRET_NAME, secrets.token_hex(32).encode(), False)  # first wins
+        found = store._internal_kv_get(SECRET_NAME)
+    return bytes.fromhex((found or b"").decode())
 
 
 def key_of_reader(key: KeyLike) -> str:

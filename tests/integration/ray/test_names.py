@@ -61,7 +61,8 @@ class Writer:
             return pub.channel
 
 
-def stored(prefix: bytes = b"rstream:") -> list[bytes]:
+def stored(prefix: bytes = b"rstream:endpoint:") -> list[bytes]:
+    """What is kept of endpoints. The secret of the cluster stays as long as the cluster."""
     from ray.experimental import internal_kv
 
     return internal_kv._internal_kv_list(prefix)
