@@ -71,7 +71,7 @@ class PartedMessage:
         self.core: _core.Publication | None = None
         self.sent = 0
         self.is_offering = False
-        self._id = self._index = self._begin = self._left_count = 0
+        self._id = self._index = self._begin = self._left_count = self._position = 0
         self._part_bytes = 0
         self._next: tuple[int, int] = 0, 0  # index and begin behind the part that was made last
 
@@ -98,13 +98,20 @@ class PartedMessage:
     def begin(self, core: _core.Publication, message_id: int) -> None:
         """Send it from its first byte on, in this session, under an id that was not used yet."""
         self.core, self._id = core, message_id
-        self._left_count = core.left[0]
+        self._left_count, self._position = core.left[0], core.position
         self.sent = self._index = self._begin = 0
         self._part_bytes = part_length(core) - _PREFIX.size
 
     def must_begin_again(self, core: _core.Publication) -> bool:
-        """Whether nobody has its first parts: another session, or the readers left meanwhile."""
-        return self.core is not core or (self.sent > 0 and core.left[0] != self._left_count)
+        """Whether nobody has its first parts: another session, the readers left meanwhile, or the
+        next reader began behind them.
+        """
+        if self.core is not core:
+            return True
+        left_count, _, joined_position = core.left
+        return self.sent > 0 and (
+            left_count != self._left_count or joined_position > self._position
+        )
 
     def next_part(self) -> list[Buffer]:
         """The buffers of the next part; the same until :meth:`advance`."""

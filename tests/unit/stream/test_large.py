@@ -129,6 +129,36 @@ def test_parts_are_whole_frames_and_cover_the_message(driver_dir, name):
             assert seen == whole
 
 
+class Session:
+    """What :class:`PartedMessage` asks a publication for."""
+
+    max_message_length, max_payload_length, position, left = 1 << 20, 1376, 4096, (1, 2048, -1)
+
+
+@pytest.mark.parametrize(
+    ("left", "is_again"),
+    [
+        ((1, 2048, -1), False),  # as at its beginning
+        ((1, 2048, 4096), False),  # the next reader began where the message begins
+        ((1, 2048, 1024), False),
+        ((1, 2048, 4128), True),  # or behind its first frame
+        ((2, 4160, -1), True),  # the next reader has left too
+    ],
+)
+def test_a_message_begins_again_if_nobody_has_its_beginning(left, is_again):
+    session = Session()
+    message = _parts.PartedMessage(bytes(200_000))
+    assert message.must_begin_again(session)
+    message.begin(session, 1)
+    assert not message.must_begin_again(session)
+    session.left = left
+    assert not message.must_begin_again(session)  # nothing of it is sent yet
+    message.next_part()
+    message.advance()
+    assert message.must_begin_again(session) is is_again
+    assert message.must_begin_again(Session())
+
+
 @pytest.mark.usefixtures("in_parts")
 def test_small_messages_of_other_threads_pass(driver_dir, name):
     """They wait for one part at most, and a long message ends in the place of its last part."""

@@ -68,10 +68,13 @@ void rsti_image_send_nak(rsti_receiver_t *receiver, rsti_image_t *image, const r
     }
 }
 
-static rsti_sm_t sm_at(const rsti_image_t *image, int64_t position, int64_t window, uint8_t flags,
+/* Whatever follows the first status message with EOS carries EOS too: the sender takes one without
+ * for the first of a new reader, and goes on sending to a stream that nobody reads. */
+static rsti_sm_t sm_at(const rsti_image_t *image, int64_t position, int64_t window, bool is_eos,
     int32_t length)
 {
     const rsti_log_t *log = &image->file.log;
+    const uint8_t flags = is_eos || image->is_eos_sm_sent ? RSTI_SM_FLAG_EOS : 0;
     return (rsti_sm_t){
         .frame = {length, 0, flags, RSTI_FRAME_SM},
         .session_id = image->session_id,
@@ -89,8 +92,7 @@ void rsti_image_send_sm(rsti_receiver_t *receiver, rsti_image_t *image, rsti_sou
 {
     const rsti_receive_endpoint_t *endpoint = image->endpoint;
     uint8_t frame[RSTI_SM_TAGGED_LENGTH];
-    const rsti_sm_t sm = sm_at(image, position, window, is_draining ? RSTI_SM_FLAG_EOS : 0,
-        RSTI_SM_LENGTH);
+    const rsti_sm_t sm = sm_at(image, position, window, is_draining, RSTI_SM_LENGTH);
     const size_t length = rsti_sm_with_tag(frame, &sm, endpoint);
     const int32_t sent = send_to(receiver, image, sources, frame, length, now_ns);
     if (sent > 0) {
@@ -135,7 +137,7 @@ void rsti_image_send_items(rsti_receiver_t *receiver, rsti_image_t *image, const
         (void)rsti_sm_items_add(&writer, RSTI_SM_ITEM_NOOP, value, sizeof value);
     }
     const size_t length = RSTI_SM_ITEMS_OFFSET + rsti_sm_items_end(&writer);
-    const rsti_sm_t sm = sm_at(image, image->last_sm_position, image->last_sm_window, 0,
+    const rsti_sm_t sm = sm_at(image, image->last_sm_position, image->last_sm_window, false,
         (int32_t)length);
     memcpy(frame, &sm, sizeof sm);
     rsti_put_i64(frame + RSTI_SM_LENGTH, has_tag ? endpoint->group_tag : 0);
@@ -181,7 +183,7 @@ void rsti_image_send_path(rsti_receiver_t *receiver, rsti_image_t *image,
     const item_t item = {RSTI_SM_ITEM_PATH, sizeof value, value};
     rsti_sm_path_encode(path, value);
     send_item(receiver, image, RSTI_SOURCES_PATH,
-        sm_at(image, image->last_sm_position, image->last_sm_window, 0, 0), &item, now_ns);
+        sm_at(image, image->last_sm_position, image->last_sm_window, false, 0), &item, now_ns);
 }
 
 void rsti_image_send_why(rsti_receiver_t *receiver, rsti_image_t *image, int64_t position,
@@ -189,8 +191,8 @@ void rsti_image_send_why(rsti_receiver_t *receiver, rsti_image_t *image, int64_t
 {
     const item_t item = {RSTI_SM_ITEM_WHY, (uint8_t)strnlen(image->leave_reason, RSTI_SM_WHY_MAX),
         image->leave_reason};
-    send_item(receiver, image, RSTI_SOURCES_RSTREAM,
-        sm_at(image, position, window, RSTI_SM_FLAG_EOS, 0), &item, now_ns);
+    send_item(receiver, image, RSTI_SOURCES_RSTREAM, sm_at(image, position, window, true, 0), &item,
+        now_ns);
 }
 
 void rsti_image_send_err(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now_ns)

@@ -26,7 +26,7 @@ static void add_image(rsti_receiver_t *receiver, rsti_image_t *image, int64_t no
     for (rsti_image_t *old = receiver->images; old != NULL; old = old->next) {
         if (old->endpoint == image->endpoint && old->stream_id == image->stream_id
             && old->session_id == image->session_id) {
-            old->is_superseded = true;
+            rsti_image_supersede(receiver, old, now_ns);
         }
     }
     image->next = receiver->images;

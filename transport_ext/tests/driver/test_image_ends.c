@@ -150,6 +150,34 @@ TEST(an_rstream_source_is_told_why_the_last_reader_left)
     CHECK_EQ(why_of(UDP, RSTI_SETUP_FLAG_RSTREAM, true), -1); /* another one left last */
 }
 
+/* The sender takes a status message without EOS for one of a new reader. */
+TEST(after_its_goodbye_an_image_says_nothing_else)
+{
+    reader_t r;
+    reader_open_with(&r, UDP, RSTI_SETUP_FLAG_RSTREAM | RSTI_SETUP_FLAG_PATH);
+    send_data(&r, 0, 1024, RSTI_FLAG_UNFRAGMENTED);
+    pass(r.h); /* its arrival is told at once */
+    send_data(&r, 1024, 1024, RSTI_FLAG_UNFRAGMENTED);
+    pass(r.h); /* the arrival of this one is told a little later */
+    forget_frames(r.h);
+    (void)take_away(r.h, RSTI_CMD_REMOVE_SUBSCRIPTION, r.id);
+    advance_alive(r.h, 20 * MS, MS);
+    int goodbyes = 0, others = 0, items = 0;
+    for (int i = 0; i < r.h->sent_count; i++) {
+        const rsti_sm_t *sm = (const void *)r.h->sent[i].data;
+        if (sm->frame.type == RSTI_FRAME_SM) {
+            const bool is_goodbye = (sm->frame.flags & RSTI_SM_FLAG_EOS) != 0;
+            goodbyes += is_goodbye;
+            others += goodbyes > 0 && !is_goodbye;
+            items += goodbyes > 0 && sm->frame.frame_length > RSTI_SM_TAGGED_LENGTH;
+        }
+    }
+    CHECK(goodbyes > 0);
+    CHECK(items > 0); /* else this test shows nothing */
+    CHECK_EQ(others, 0);
+    harness_close(r.h);
+}
+
 /* ---- what every answer carries ---- */
 
 TEST(group_tag_is_in_status_messages_and_errors)
@@ -516,6 +544,7 @@ TEST(second_reader_does_not_begin_beyond_received_data)
 CHECK_MAIN(RUN(second_reader_begins_where_the_first_one_is),
     RUN(second_reader_does_not_begin_beyond_received_data),
     RUN(an_rstream_source_is_told_why_the_last_reader_left),
+    RUN(after_its_goodbye_an_image_says_nothing_else),
     RUN(group_tag_is_in_status_messages_and_errors),
     RUN(driver_gives_the_group_tag_where_the_channel_has_none),
     RUN(round_trip_requests_are_answered_by_the_named_receiver), RUN(old_frames_are_under_runs),

@@ -1,10 +1,12 @@
 /* test_reader_left.c: a publisher learns that its reader has left and that another one reads, also
  * when it looks only now and then. */
-#include "tests/driver/harness.h"
+#include "tests/driver/link.h"
 
 #include "driver/base/reader_left.h"
 #include "logbuffer/appender.h"
 #include "protocol/sm_items.h"
+
+#include <pthread.h>
 
 #define READER "127.0.0.1:24400"
 #define STRANGER "127.0.0.9:24400"
@@ -109,6 +111,96 @@ TEST(a_reader_that_says_goodbye)
     status_at(&w, READER, 1, 4096, RSTI_SM_FLAG_EOS);
     CHECK_LEFT(base, 2, 4096, -1);
     harness_close(w.h);
+}
+
+typedef struct watch_t {
+    const rsti_publication_t *base;
+    int32_t is_done;
+    int64_t looks, sends_to_nobody;
+} watch_t;
+
+/* What a publisher does that looks between two parts of a message. */
+static void *watch(void *arg)
+{
+    watch_t *w = arg;
+    while (!rsti_load_acquire_i32(&w->is_done)) {
+        const int64_t count = left(w->base).count;
+        const bool is_connected = rsti_load_acquire_i32(&w->base->file.log.metadata->is_connected)
+            != 0;
+        const rsti_log_left_t now = left(w->base);
+        w->looks++;
+        w->sends_to_nobody += count > 0 && now.count == count && now.joined < 0 && is_connected;
+    }
+    return NULL;
+}
+
+/* A publisher that knows that its reader has left is connected again only with the next reader. */
+TEST(it_is_unconnected_before_it_learns_that_the_reader_left)
+{
+    const writer_t w = open_writer(UNICAST);
+    watch_t watcher = {.base = &w.publication->base};
+    pthread_t thread;
+    CHECK_EQ(pthread_create(&thread, NULL, watch, &watcher), 0);
+    for (int i = 0; i < 60000; i++) {
+        status_at(&w, READER, 1, 0, 0);
+        status_at(&w, READER, 1, 0, RSTI_SM_FLAG_EOS);
+        w.h->sent_count = 0;
+    }
+    rsti_store_release_i32(&watcher.is_done, 1);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    CHECK(watcher.looks > 100);
+    CHECK_EQ(watcher.sends_to_nobody, 0);
+    CHECK_EQ(left(watcher.base).count, 60000);
+    harness_close(w.h);
+}
+
+typedef struct loss_t {
+    const rsti_ptr_array_t *images; /* of the reader's driver */
+    int count;
+} loss_t;
+
+/* Goodbyes are lost until the driver makes a second image. */
+static bool is_lost_goodbye(void *arg, int side, const uint8_t *data, size_t length)
+{
+    loss_t *loss = arg;
+    const rsti_sm_t *sm = (const void *)data;
+    const bool is_lost = side == 1 && loss->images->count == 1 && length >= sizeof *sm
+        && sm->frame.type == RSTI_FRAME_SM && (sm->frame.flags & RSTI_SM_FLAG_EOS) != 0;
+    loss->count += is_lost;
+    return is_lost;
+}
+
+/* The next reader of the same driver has the receiver id of the one that left. Its image says
+ * goodbye for the old one, so the publisher learns it even if all goodbyes before were lost. */
+TEST(a_lost_goodbye_is_repeated_before_the_next_reader_is_there)
+{
+    link_t *l = link_open(&(link_params_t){.delay_ns = MS});
+    CHECK(link_stream(l, "rcv-wnd=64k", "term-length=64k"));
+    const rsti_publication_t *base = &l->publication->base;
+    harness_t *reader = l->sides[1].h;
+    const rsti_conductor_t *conductor = reader->driver->conductor;
+    const rsti_subscription_t *first = conductor->subscriptions.items[0];
+    loss_t loss = {.images = &conductor->images};
+    link_run(l, 20 * MS);
+    l->drop = is_lost_goodbye;
+    l->drop_arg = &loss;
+    l->image = NULL; /* nobody reads or offers */
+    (void)take_away(reader, RSTI_CMD_REMOVE_SUBSCRIPTION, first->registration_id);
+    link_run(l, 10 * MS);
+    CHECK(loss.count > 0);
+    (void)add(reader, RSTI_CMD_ADD_SUBSCRIPTION,
+        "aeron:udp?endpoint=10.0.0.2:24600|so-rcvbuf=16m|rcv-wnd=64k", 10);
+    CHECK_EQ(conductor->images.count, 1);
+    link_offer(l); /* the receiver asks for a SETUP, and makes an image */
+    for (int i = 0; i < 1000 && conductor->images.count == 1; i++) {
+        link_step(l, INT64_MAX);
+    }
+    CHECK_EQ(conductor->images.count, 2);
+    link_run(l, 20 * MS);
+    CHECK_EQ(left(base).count, 1);
+    CHECK(left(base).joined >= left(base).consumed);
+    CHECK_EQ(base->file.log.metadata->is_connected, 1);
+    link_close(l);
 }
 
 static void wait_for_time_out(const writer_t *w, int64_t receiver_id, int64_t position)
@@ -302,7 +394,9 @@ TEST(why_it_left)
     harness_close(h);
 }
 
-CHECK_MAIN(RUN(a_reader_that_says_goodbye), RUN(a_reader_that_says_why),
+CHECK_MAIN(RUN(a_reader_that_says_goodbye),
+    RUN(it_is_unconnected_before_it_learns_that_the_reader_left),
+    RUN(a_lost_goodbye_is_repeated_before_the_next_reader_is_there), RUN(a_reader_that_says_why),
     RUN(a_reader_that_another_one_replaces), RUN(a_stranger_that_falls_silent_has_not_left),
     RUN(of_a_group_the_last_one), RUN(in_shared_memory_the_next_one_goes_on),
     RUN(in_shared_memory_who_left), RUN(why_it_left))
