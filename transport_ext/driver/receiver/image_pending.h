@@ -6,8 +6,9 @@
 #include "driver/receiver/image.h"
 #include "driver/receiver/receiver_state.h"
 
-/* A newer image of the same session takes its place. Says goodbye a last time: the receiver id stays
- * the same, so the sender learns from nothing else that the next status message is of a new reader. */
+/* A newer image of the same session takes its place. Says goodbye a last time: the receiver id
+ * stays the same, so nothing else tells the sender that the next status message is of a new
+ * reader. */
 void rsti_image_supersede(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now_ns);
 /* Sends the status messages, NAKs and items that are due. Returns the next deadline. Called by the
  * receiver in each pass. */

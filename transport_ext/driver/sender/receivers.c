@@ -169,8 +169,8 @@ static void touch_receiver(rsti_sender_t *sender, rsti_network_publication_t *pu
 }
 
 /* Of a group only the last reader is told: there is no state for each of its readers. A publisher
- * that learns that its reader has left begins a large message again, so it must find the publication
- * unconnected until the next reader is there. */
+ * that learns that its reader has left begins a large message again. So it must find the
+ * publication unconnected until the next reader is there. */
 static void remove_receiver_at(rsti_sender_t *sender, rsti_network_publication_t *publication,
     int32_t index, bool is_replaced)
 {
