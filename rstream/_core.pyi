@@ -276,9 +276,10 @@ class Publication:
         ``ip:port`` of a receiver, or "").
         """
     @property
-    def left(self) -> tuple[int, int, int]:
+    def left(self) -> tuple[int, int, int, int]:
         """(how often the reader left, or of a group the last one; the position that it had
-        consumed; where the next one began, -1: there is none yet).
+        consumed; where the next one began, -1: there is none yet; up to where the network was sent,
+        so that the next one gets the rest, -1: not known, as in shared memory).
         """
     @property
     def storage(self) -> tuple[int, int]:

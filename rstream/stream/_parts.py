@@ -108,7 +108,7 @@ class PartedMessage:
         """
         if self.core is not core:
             return True
-        left_count, _, joined_position = core.left
+        left_count, _, joined_position, _ = core.left
         return self.sent > 0 and (
             left_count != self._left_count or joined_position > self._position
         )

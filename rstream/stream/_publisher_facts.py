@@ -419,7 +419,7 @@ class PublisherFacts(_core.SendPath, Generic[T]):
         core, is_connected, was_connected = self._core, self._core.is_connected, self._was_connected
         if not self._link.is_alive:
             return
-        count, left, joined = core.left
+        count, left, joined, sent = core.left
         if count == 0:
             left = joined = -1  # not known
         missed = 0 if is_connected and joined < 0 else count - self._left_count
@@ -452,9 +452,11 @@ class PublisherFacts(_core.SendPath, Generic[T]):
             consumed = max(consumed, core.consumed_position if left < 0 else left)
             news += (self._disconnected(consumed, count),)
             # In shared memory the next reader begins where the last one stopped. On the network it
-            # begins after all data that was sent, which is the limit without readers. In a group
-            # this is the position of the slowest reader; others may have read on.
-            gap_to = min(reached, core.position_limit)
+            # begins after all data that was sent. A publication that is unconnected for another
+            # reason (a group that is too small, an Aeron driver) tells that with its limit. In a
+            # group this is the position of the slowest reader; others may have read on.
+            is_told = count > self._left_count and sent >= 0
+            gap_to = min(reached, sent if is_told else core.position_limit)
             why = f"no reader left, the slowest one stopped at {consumed}"
         seen = Seen(news, consumed, is_connected, self._left_count + missed)
         self._report_gap(session_id, 0 if core.is_ipc else gap_to, why, seen)
@@ -529,7 +531,7 @@ class PublisherFacts(_core.SendPath, Generic[T]):
 
     def _is_unread(self, data_end: int) -> bool:
         """Whether the last reader left before it had consumed all data."""
-        count, left, _ = self._core.left
+        count, left, *_ = self._core.left
         return (left if count and left >= 0 else self._consumed) < data_end
 
     def _remote_error(self) -> RemoteError:

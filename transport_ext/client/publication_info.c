@@ -94,6 +94,7 @@ static void copy_who(const rsti_log_ext_t *ext, rst_left_t *left)
     if (RSTI_MAILBOX_READ(&ext->left_who, &who) > 0 && who.count == left->count) {
         _Static_assert(sizeof who.name == sizeof left->name, "one size");
         left->pid = who.pid;
+        left->sent = who.sent > 0 ? who.sent : -1;
         memcpy(left->name, who.name, sizeof left->name - 1);
     }
 }
@@ -107,14 +108,14 @@ RST_API int64_t rst_publication_left(const rst_publication_t *publication, rst_l
         (void)RST_SET_ERR(RST_EINVAL, "no room for the reader that left");
         return RST_ERROR;
     }
-    *left = (rst_left_t){.joined = -1};
+    *left = (rst_left_t){.joined = -1, .sent = -1};
     rsti_log_left_t told;
     /* A change meanwhile is read at the next look; the driver makes one at a time. */
     for (int attempt = 0; publication->is_rstream && attempt < READS_MAX; attempt++) {
         const int64_t change = RSTI_MAILBOX_READ(&publication->ext->left, &told);
         if (change > 0) {
             *left = (rst_left_t){
-                .count = told.count, .consumed = told.consumed, .joined = told.joined};
+                .count = told.count, .consumed = told.consumed, .joined = told.joined, .sent = -1};
             copy_who(publication->ext, left);
         }
         if (change != RSTI_MAILBOX_TORN) {

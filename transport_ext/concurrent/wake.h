@@ -92,11 +92,14 @@ typedef struct rsti_log_left_why_t {
     char text[168]; /* ends with a zero */
 } rsti_log_left_why_t;
 
-/* Who left. */
+/* Who left, and what it was sent. */
 typedef struct rsti_log_left_who_t {
     int64_t count; /* it was the one that rsti_log_left_t counted so. 0: none */
     int64_t pid; /* of an rstream client of this host; 0: not known */
-    char name[104]; /* of that client, or "ip:port" of a receiver; ends with a zero */
+    char name[96]; /* of that client, or "ip:port" of a receiver; ends with a zero */
+    int64_t
+        sent; /* up to here the log was sent to it; the next reader gets the rest. 0: not known, as
+                   * in shared memory */
 } rsti_log_left_who_t;
 
 /* The message that was sent last in a shared segment (client/segments.h). */

@@ -329,19 +329,19 @@ static PyObject *publication_get_held_by(PyObject *object, void *closure)
 static PyObject *publication_get_left(PyObject *object, void *closure)
 {
     rsti_py_publication_t *self = (rsti_py_publication_t *)object;
-    rst_left_t left = {.joined = -1};
+    rst_left_t left = {.joined = -1, .sent = -1};
     (void)closure;
     if (!self->handle.is_closed) {
         (void)rst_publication_left(self->publication, &left);
     }
-    return Py_BuildValue("LLL", (long long)left.count, (long long)left.consumed,
-        (long long)left.joined);
+    return Py_BuildValue("LLLL", (long long)left.count, (long long)left.consumed,
+        (long long)left.joined, (long long)left.sent);
 }
 
 static PyObject *publication_get_left_who(PyObject *object, void *closure)
 {
     rsti_py_publication_t *self = (rsti_py_publication_t *)object;
-    rst_left_t left = {.joined = -1};
+    rst_left_t left = {.joined = -1, .sent = -1};
     (void)closure;
     if (!self->handle.is_closed) {
         (void)rst_publication_left(self->publication, &left);
@@ -455,7 +455,8 @@ static PyGetSetDef publication_getset[] = {
     {"left_who", publication_get_left_who, NULL,
         "(how often the reader left, the last one's pid or 0, name or ip:port or empty).", NULL},
     {"left", publication_get_left, NULL,
-        "(how often the reader left, position that it had consumed, where the next one began).",
+        "(how often the reader left, position that it had consumed, where the next one began, up to "
+        "where it was sent).",
         NULL},
     {"storage", publication_get_storage, NULL,
         "(bytes that the log's next term needs, bytes usable); (0, 0): none are missing.", NULL},

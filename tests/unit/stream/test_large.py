@@ -132,17 +132,22 @@ def test_parts_are_whole_frames_and_cover_the_message(driver_dir, name):
 class Session:
     """What :class:`PartedMessage` asks a publication for."""
 
-    max_message_length, max_payload_length, position, left = 1 << 20, 1376, 4096, (1, 2048, -1)
+    max_message_length, max_payload_length, position, left = (
+        1 << 20,
+        1376,
+        4096,
+        (1, 2048, -1, 4096),
+    )
 
 
 @pytest.mark.parametrize(
     ("left", "is_again"),
     [
-        ((1, 2048, -1), False),  # as at its beginning
-        ((1, 2048, 4096), False),  # the next reader began where the message begins
-        ((1, 2048, 1024), False),
-        ((1, 2048, 4128), True),  # or behind its first frame
-        ((2, 4160, -1), True),  # the next reader has left too
+        ((1, 2048, -1, 4096), False),  # as at its beginning
+        ((1, 2048, 4096, 4096), False),  # the next reader began where the message begins
+        ((1, 2048, 1024, 4096), False),
+        ((1, 2048, 4128, 4096), True),  # or behind its first frame
+        ((2, 4160, -1, 4160), True),  # the next reader has left too
     ],
 )
 def test_a_message_begins_again_if_nobody_has_its_beginning(left, is_again):

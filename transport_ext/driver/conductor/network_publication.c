@@ -330,9 +330,14 @@ static void update_limit(rst_driver_t *driver, rsti_network_publication_t *publi
         }
         const int64_t ahead = base->is_limit_short ? RSTI_LIMIT_AHEAD : window;
         wake_position = base->limit - ahead + ahead / 8;
-    } else if (limit > snd_pos) {
-        rsti_publication_clean_up_to(base, consumed - base->options.term_length);
-        rsti_publication_lower_limit(driver, base, snd_pos);
+    } else {
+        /* Read again: the sender may have sent more before its last receiver left. The publisher
+         * takes the limit for the position at which the next reader begins. */
+        const int64_t end = rsti_load_acquire_i64(&publication->position);
+        if (limit > end) {
+            rsti_publication_clean_up_to(base, consumed - base->options.term_length);
+            rsti_publication_lower_limit(driver, base, end);
+        }
     }
     tell_wake_positions(publication, wake_position, has_spies ? wake_position : INT64_MAX);
 }

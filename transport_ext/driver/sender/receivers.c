@@ -168,25 +168,20 @@ static void touch_receiver(rsti_sender_t *sender, rsti_network_publication_t *pu
     on_receivers_changed(sender, publication);
 }
 
-/* Of a group only the last reader is told: there is no state for each of its readers. A publisher
- * that learns that its reader has left begins a large message again. So it must find the
- * publication unconnected until the next reader is there. */
+/* Of a group only the last reader is told: there is no state for each of its readers. */
 static void remove_receiver_at(rsti_sender_t *sender, rsti_network_publication_t *publication,
-    int32_t index, bool is_replaced)
+    int32_t index)
 {
     const rsti_live_receiver_t gone = publication->receivers[index];
     publication->receivers[index] = publication->receivers[--publication->receiver_count];
     if (publication->receiver_count == 0) {
-        if (!is_replaced) {
-            update_connected(sender, publication);
-        }
         const struct sockaddr_storage source = rsti_netaddr_unpack(&gone.source);
         char address[RSTI_NETADDR_TEXT_MAX];
         rsti_netaddr_format(&source, address, sizeof address);
-        rsti_log_left_who_t who = {0};
+        const int64_t sent = rsti_load_relaxed_i64(&publication->position);
+        rsti_log_left_who_t who = {.sent = sent};
         (void)snprintf(who.name, sizeof who.name, "%s", address);
-        rsti_reader_left(&publication->base,
-            rsti_min_i64(gone.position, rsti_load_relaxed_i64(&publication->position)), -1,
+        rsti_reader_left(&publication->base, rsti_min_i64(gone.position, sent), -1,
             rsti_clock_epoch_ms(&sender->driver->clock), &who);
     }
     on_receivers_changed(sender, publication);
@@ -201,7 +196,7 @@ static bool remove_receiver(rsti_sender_t *sender, rsti_network_publication_t *p
         rsti_live_receiver_t *receiver = &publication->receivers[i];
         if (receiver->receiver_id == receiver_id && is_from(receiver, source)) {
             receiver->position = rsti_max_i64(receiver->position, position);
-            remove_receiver_at(sender, publication, i, false);
+            remove_receiver_at(sender, publication, i);
             return true;
         }
     }
@@ -214,7 +209,7 @@ static void expire_receivers(rsti_sender_t *sender, rsti_network_publication_t *
     const int64_t timeout_ns = sender->driver->params.connection_timeout_ns;
     for (int32_t i = publication->receiver_count; i > 0; i--) {
         if (now_ns > publication->receivers[i - 1].last_sm_ns + timeout_ns) {
-            remove_receiver_at(sender, publication, i - 1, false);
+            remove_receiver_at(sender, publication, i - 1);
             rsti_slowest_on_receivers(sender, publication, now_ns);
         }
     }
@@ -397,7 +392,7 @@ rsti_sm_result_t rsti_network_publication_on_sm(rsti_sender_t *sender,
     }
     if (!publication->is_group && publication->receiver_count > 0
         && publication->receivers[0].receiver_id != facts.receiver_id && !facts.is_eos) {
-        remove_receiver_at(sender, publication, 0, true); /* it takes the place of the former one */
+        remove_receiver_at(sender, publication, 0); /* it takes the place of the former one */
     }
     note_receiver(sender, publication, sm, &items, &facts, source, now_ns);
     publication->has_initial_connection = true;

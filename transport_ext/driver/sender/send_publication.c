@@ -248,9 +248,19 @@ static int64_t rated_limit(rsti_network_publication_t *publication, int64_t snd_
     return rated;
 }
 
+/* A named stream keeps for the next reader what it has not sent to the last one. A raw one sends on
+ * to the end of its window, as Aeron's does. */
+static bool waits_for_reader(const rsti_network_publication_t *publication)
+{
+    return publication->receiver_count == 0 && publication->base.name[0] != '\0';
+}
+
 static int64_t send_data(rsti_sender_t *sender, rsti_network_publication_t *publication,
     int64_t snd_pos, int64_t now_ns, int64_t *next_deadline_ns)
 {
+    if (waits_for_reader(publication)) {
+        return 0;
+    }
     const int64_t granted = budgeted_limit(sender, publication, snd_pos);
     const bool has_path = rsti_send_path_holds(&publication->send_path);
     const int64_t paced = has_path

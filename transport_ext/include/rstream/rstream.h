@@ -240,8 +240,10 @@ typedef struct rst_left_t {
     int64_t count;    /* how often so far; 0 beside an Aeron driver */
     int64_t consumed; /* up to here it had consumed */
     int64_t joined;   /* here the next reader began; -1: there is none yet */
+    int64_t sent;     /* up to here the network was sent; the next reader gets the rest. -1: not
+                       * known, as in shared memory */
     int64_t pid;      /* its process; 0: not known */
-    char name[104];   /* of its client, or "ip:port" of a receiver; "": not known */
+    char name[96];    /* of its client, or "ip:port" of a receiver; "": not known */
 } rst_left_t;
 /* 0, or RST_CLOSED or RST_ERROR. */
 RST_API int64_t rst_publication_left(const rst_publication_t *publication, rst_left_t *left);
@@ -589,7 +591,7 @@ typedef struct rst_last_reader_t {
     int64_t left_ms; /* when it left, ms since 1970; 0: none has left, or one is there */
     char why[168]; /* the error with which it left, as it said; "": it said none */
     int64_t pid; /* its process; 0: not known */
-    char name[104]; /* of its client, or "ip:port" of a receiver; "": not known */
+    char name[96];  /* of its client, or "ip:port" of a receiver; "": not known */
 } rst_last_reader_t;
 /* 0 or an error. */
 RST_API int rst_tool_last_reader(rst_tool_t *tool, int64_t registration_id,
