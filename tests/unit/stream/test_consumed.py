@@ -231,8 +231,9 @@ def test_an_event_loop_is_told_too(driver_dir, name):
 
     async def main():
         async with rstream.aio.publisher(name, channel=channel, dir=driver_dir, linger_s=0) as pub:
-            async with rstream.aio.subscriber(name, channel=channel, dir=driver_dir):
+            async with rstream.aio.subscriber(name, channel=channel, dir=driver_dir) as sub:
                 await pub.send(1)
+                assert await sub.wait(5)  # else it may be kept for the next reader
             while pub.is_connected:
                 await anyio.sleep(0.01)
             async with rstream.aio.subscriber(name, channel=channel, dir=driver_dir):
