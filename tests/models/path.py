@@ -374,8 +374,8 @@ class Path:
     def set_shallow(self, shallow: float) -> None:
         self.shallow, self.shallow_at = clamp(shallow, 0.0, 1.0), self.track.now
 
-    def note_shallow(self, queue: float) -> None:
-        if queue > SHALLOW_S:
+    def note_shallow(self, queue: float, noise: float) -> None:
+        if queue > max(SHALLOW_S, noise):
             self.shallow = 1.0
             self.set_shallow(0.5 * queue / self.target())
 
@@ -399,7 +399,7 @@ class Path:
     def end_start(self, bandwidth: float, queue: float) -> None:
         if self.is_heavy():
             self.note_congestion()
-            self.note_shallow(queue)
+            self.note_shallow(queue, self.least / 16)
         if bandwidth > 0:
             self.set_window(min(self.window, bandwidth * self.least))
         self.enter_alone()
@@ -440,7 +440,7 @@ class Path:
         is_severe = self.lost > 0.1 * self.judged
         self.note_congestion()
         if self.queue > top / 2:
-            self.note_shallow(top)
+            self.note_shallow(top, 0.0)
         self.cut(0.7 * share if is_severe else share)
 
     def cut_queue(self, keep: float, target: float) -> None:

@@ -126,6 +126,29 @@ TEST(the_start_ends_at_heavy_loss_and_notes_a_short_queue)
     CHECK(path.loss_ns == now_ns);
 }
 
+/* f after a start that heavy loss ended, in a round whose greatest queueing delay was this. */
+static double shallow_after_start(int64_t rtt_ns, int64_t queue_ns)
+{
+    begin_with(DATAGRAM, rtt_ns);
+    for (int i = 0; i < 3; i++) {
+        play_full(rtt_ns, 0);
+    }
+    play_full(rtt_ns + queue_ns, 10);
+    return path.state == RSTI_PATH_ALONE && path.loss_ns == now_ns ? path.shallow : -1.0;
+}
+
+/* Random loss ends a start as well, and on a long path each round has samples above least. */
+TEST(the_start_takes_no_noise_for_a_short_queue)
+{
+    CHECK_EQ(1000 * shallow_after_start(100 * MS, 310 * US), 1000);
+    CHECK_EQ(1000 * shallow_after_start(100 * MS, 6240 * US), 1000); /* least / 16 is 6.25 ms */
+    const double seen = shallow_after_start(100 * MS, 6260 * US);
+    CHECK(seen > 0.5 && seen < 1.0);
+    CHECK_EQ(1000 * shallow_after_start(1 * MS, 290 * US), 1000); /* and 0.3 ms on a short one */
+    const double short_path = shallow_after_start(1 * MS, 310 * US);
+    CHECK(short_path > 0.05 && short_path < 0.5);
+}
+
 TEST(alone_it_grows_while_the_queue_is_short_and_the_path_holds)
 {
     begin_alone(100e3); /* r is 10 MB/s */
@@ -490,6 +513,7 @@ TEST(no_item_breaks_it)
 CHECK_MAIN(RUN(the_start_grows_by_what_arrives_while_the_path_holds),
     RUN(the_start_ends_at_the_bandwidth_when_a_queue_grows),
     RUN(the_start_ends_at_heavy_loss_and_notes_a_short_queue),
+    RUN(the_start_takes_no_noise_for_a_short_queue),
     RUN(alone_it_grows_while_the_queue_is_short_and_the_path_holds),
     RUN(alone_it_cuts_to_what_empties_the_queue),
     RUN(loss_is_congestion_only_if_it_is_more_than_usual),
