@@ -440,7 +440,7 @@ class Path:
         is_severe = self.lost > 0.1 * self.judged
         self.note_congestion()
         if self.queue > top / 2:
-            self.note_shallow(top, 0.0)
+            self.note_shallow(top, self.least / MARKS)
         self.cut(0.7 * share if is_severe else share)
 
     def cut_queue(self, keep: float, target: float) -> None:

@@ -30,7 +30,8 @@
  *            T = max(0.4 ms, f x T1),   T1 = clamp(2 ms x (12.5 MB/s / r)^1/4, 0.8 ms, 5 ms)
  *     f      1; where the queue overflows before, half of the queueing delay at the loss over T1.
  *            It doubles every 30 round trips, so that all who share a queue find the same one.
- *            No overflow, but noise, is a delay up to 0.3 ms, and in START up to least / 16
+ *            No overflow, but noise, is a delay up to max(0.3 ms, least / 128); in START, whose
+ *            delay is of the greatest sample, up to max(0.3 ms, least / 16)
  *     heavy  n datagrams lost of N:  n >= 1.9 + e + 2 sqrt(e),  e = u N,  and  n / N > 2 %
  *     u      the usual share of loss, of rounds with q < T / 2; at most 3 %, or what overflows a
  *            queue of a few datagrams would become usual

@@ -126,14 +126,22 @@ static void enter_compete(rsti_path_t *path)
     note_cut(path);
 }
 
+/* The queue overflows at the longest q of late, if q is near it. q is of the least sample of a
+ * round, so a host that stood still is not in it. But what went out between two marks of the track
+ * has an interpolated time of sending, so q is known to this part of a round trip, and is a queue
+ * only if
+ *
+ *     top > max(0.3 ms, least x 4 / RSTI_PATH_MARKS)
+ */
 static void cut_heavy(rsti_path_t *path, double keep)
 {
     const double through = 0.97 * path->round.bandwidth * path->least_s / path->window;
     const double share = fmax(fmin(0.85, keep), fmin(1.0, through));
     const double top_s = rsti_path_extreme(&path->tops);
+    const double noise_s = fmax(SHALLOW_LEAST_S, path->least_s * 4.0 / RSTI_PATH_MARKS);
     const bool is_severe = path->lost > 0.1 * path->judged;
     note_congestion(path);
-    if (path->queue_s > top_s / 2.0 && top_s > SHALLOW_LEAST_S) {
+    if (path->queue_s > top_s / 2.0 && top_s > noise_s) {
         note_shallow(path, top_s);
     }
     cut(path, is_severe ? 0.7 * share : share);

@@ -67,17 +67,22 @@ static void play_full(int64_t rtt_ns, int64_t lost_share)
 }
 
 /* As if it had found its window some time ago. */
-static void begin_alone(double window)
+static void begin_alone_on(int64_t rtt_ns, double window)
 {
-    begin();
+    begin_with(DATAGRAM, rtt_ns);
     for (int i = 0; i < 3; i++) {
-        play_full(RTT, 0);
+        play_full(rtt_ns, 0);
     }
     path.state = RSTI_PATH_ALONE;
     path.window = window;
-    path.bandwidths[0] = window / 0.010; /* of RTT */
+    path.bandwidths[0] = window / ((double)rtt_ns / 1e9);
     path.cut_round = path.round_count - 10;
     path.lost = path.judged = 0;
+}
+
+static void begin_alone(double window)
+{
+    begin_alone_on(RTT, window);
 }
 
 static bool is_near(double value, double expected)
@@ -238,6 +243,25 @@ TEST(a_queue_that_overflows_lowers_the_target_for_a_while)
     play(RTT, 10000, 0);
     play(RTT, 10000, 0);
     CHECK(path.shallow > 1.9 * wanted || path.shallow == 1.0);
+}
+
+static double shallow_alone(int64_t rtt_ns, int64_t queue_ns)
+{
+    begin_alone_on(rtt_ns, 100e3);
+    play_full(rtt_ns + queue_ns, 20);
+    return path.loss_ns == now_ns ? path.shallow : -1.0;
+}
+
+/* A longer round trip is not known as exactly. */
+TEST(a_cut_takes_no_noise_for_a_short_queue)
+{
+    CHECK_EQ(1000 * shallow_alone(100 * MS, 310 * US), 1000);
+    CHECK_EQ(1000 * shallow_alone(100 * MS, 780 * US), 1000); /* least / 128 is 0.78125 ms */
+    const double seen = shallow_alone(100 * MS, 783 * US);
+    CHECK(seen > 0.05 && seen < 0.5);
+    CHECK_EQ(1000 * shallow_alone(10 * MS, 290 * US), 1000); /* and 0.3 ms on a short path */
+    const double short_path = shallow_alone(10 * MS, 310 * US);
+    CHECK(short_path > 0.05 && short_path < 0.5);
 }
 
 static void fail_thrice(int64_t queue_ns)
@@ -518,6 +542,7 @@ CHECK_MAIN(RUN(the_start_grows_by_what_arrives_while_the_path_holds),
     RUN(alone_it_cuts_to_what_empties_the_queue),
     RUN(loss_is_congestion_only_if_it_is_more_than_usual),
     RUN(a_queue_that_overflows_lowers_the_target_for_a_while),
+    RUN(a_cut_takes_no_noise_for_a_short_queue),
     RUN(after_three_cuts_without_an_empty_queue_it_competes),
     RUN(competing_it_is_cubic_and_every_second_loss_is_a_test),
     RUN(it_is_alone_again_when_the_queue_empties), RUN(limits_of_window_pace_and_run),
