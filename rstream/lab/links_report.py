@@ -122,7 +122,7 @@ _LIMITS: Final = (
     _Limit("alone fast", "drops / allowed", most=1.0, of_every=True),
     _Limit("alone fast", "queue / allowed", most=1.0, of_every=True),
     _Limit("loss-1", "goodput", least=0.85),
-    _Limit("loss-2", "goodput", least=0.75),
+    _Limit("loss-2 loss-long", "goodput", least=0.75),
     _Limit("beside-cubic", "own share", least=0.35, most=0.5),
     _Limit("beside-cubic", "own share", least=0.15, of_every=True),
     _Limit("beside-cubic", "both in 0.25 to 0.75", least=0.9),
