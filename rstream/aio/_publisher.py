@@ -12,12 +12,13 @@ import anyio.lowlevel
 
 from rstream import _core
 from rstream._checks import check_seconds, check_timeout
+from rstream._waits import Pause, Room
 from rstream._with_hints import refuses_with
 from rstream.aio._room import RoomWaiter
+from rstream.aio._run import run
 from rstream.aio._thread_call import ThreadCall
 from rstream.aio._turns import Parts, Turns
 from rstream.errors import ClosedError, CodecError, DriverLost
-from rstream.stream import _steps
 from rstream.stream._end import is_failure, linger_after
 from rstream.stream._names import KIND_COMPLETE, KIND_ERROR
 from rstream.stream._segments import SegmentSender
@@ -29,12 +30,12 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from rstream._facts import SlowestReader
+    from rstream._waits import Step, Steps
     from rstream.codecs import Encoded
     from rstream.rate import RateLimit
     from rstream.stream._events import StreamEvent
     from rstream.stream._parts import PartedMessage
     from rstream.stream._session import Link
-    from rstream.stream._steps import Step, Steps
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -375,7 +376,7 @@ class Publisher(SegmentSender[T]):
         check_timeout(timeout_s)
         await anyio.lowlevel.checkpoint()
         await self._settle()
-        return await self._run(self._all_consumed_steps(position, timeout_s))
+        return await run(self._all_consumed_steps(position, timeout_s), self._perform_open)
 
     async def fail(self, error: BaseException | str, *, linger_s: float | None = None) -> None:
         """End the stream with an error; readers raise it as ``RemoteError``.
@@ -422,7 +423,7 @@ class Publisher(SegmentSender[T]):
                 for call in (self._rejoin_call, self._rate_call):
                     if call is not None:
                         await call.wait_done()
-                await self._run(self._end_steps(kind, end, linger_s), is_end=True)
+                await run(self._end_steps(kind, end, linger_s), self._perform)
             finally:
                 self._send_lock.release()
         finally:
@@ -488,7 +489,7 @@ class Publisher(SegmentSender[T]):
         try:
             await self._turns.give_if_due()
             await self._settle()
-            return await self._run(steps(left_s))
+            return await run(steps(left_s), self._perform_open)
         finally:
             self._send_lock.release()
 
@@ -539,29 +540,16 @@ class Publisher(SegmentSender[T]):
     def _is_joining(self) -> bool:
         return self._rejoin_call is not None and self._rejoin_call.is_running
 
-    async def _run(self, steps: Steps[R], *, is_end: bool = False) -> R:
-        """As :func:`rstream.stream._steps.run`.
-
-        Nothing is awaited after the last step: a sent message is never reported as cancelled.
-        """
-        try:
-            step = next(steps)
-            while True:
-                try:
-                    answer = await self._perform(step)
-                    if not is_end:
-                        self._check_open()
-                except BaseException as error:
-                    step = steps.throw(error)
-                else:
-                    step = steps.send(answer)
-        except StopIteration as end:
-            return end.value
+    async def _perform_open(self, step: Step) -> object:
+        """As :meth:`_perform`; ClosedError if the publisher was closed meanwhile."""
+        answer = await self._perform(step)
+        self._check_open()
+        return answer
 
     async def _perform(self, step: Step) -> object:
-        if isinstance(step, _steps.Room):
+        if isinstance(step, Room):
             return await self._await_room(step.seconds)
-        if isinstance(step, _steps.Pause):
+        if isinstance(step, Pause):
             await anyio.sleep(step.seconds)
             self._turns.note()
             return None

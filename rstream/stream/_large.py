@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, TypeVar
 
 from rstream import _core
 from rstream._checks import check_timeout
+from rstream._waits import Pause, Steps
 from rstream.errors import RStreamError
 from rstream.stream._names import KIND_PART, header_of
 from rstream.stream._parts import PartedMessage
 from rstream.stream._sender import NOTICE_AFTER_S, Sender, Waiting
-from rstream.stream._steps import Pause, Steps
 from rstream.stream._unsendable import NO_BUFFER
 
 if TYPE_CHECKING:

@@ -20,9 +20,9 @@ from rstream._checks import check_seconds, check_timeout
 from rstream._greenlets import check_may_wait
 from rstream._later_log import LaterLog
 from rstream._process import park_at_exit, quiet_at_exit
+from rstream._waits import Pause, run
 from rstream._with_hints import refuses_async_with
 from rstream.errors import ClosedError, CodecError, ConcurrentUseError
-from rstream.stream import _steps
 from rstream.stream._end import is_failure, linger_after
 from rstream.stream._large import GIVE_WAY_PAUSE_S
 from rstream.stream._names import KIND_COMPLETE, KIND_ERROR, KIND_PLAIN, header_of
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from types import TracebackType
 
+    from rstream._waits import Room, Steps
     from rstream.codecs import Encoded
     from rstream.rate import RateLimit
     from rstream.stream._events import StreamEvent
     from rstream.stream._parts import PartedMessage
     from rstream.stream._session import Link
-    from rstream.stream._steps import Pause, Room, Steps
 
 #: How often a wait looks in a signal handler that has interrupted another wait.
 HANDLER_PAUSE_S = 0.001
@@ -83,7 +83,7 @@ class Publisher(SegmentSender[T]):
 
     def _run(self, steps: Steps[R]) -> R:
         try:
-            return _steps.run(steps, self._wait, self._lock)
+            return run(steps, self._wait, self._lock)
         except ClosedError:
             self._park_at_exit()
             raise
@@ -116,7 +116,7 @@ class Publisher(SegmentSender[T]):
     def _wait(self, step: Pause | Room) -> object:
         if self._later.waiting:
             self._say()
-        if isinstance(step, _steps.Pause):
+        if isinstance(step, Pause):
             return time.sleep(step.seconds)
         check_may_wait()
         deadline_s = time.monotonic() + step.seconds

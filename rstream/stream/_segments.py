@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, TypeVar
 
 from rstream import _core, rate
 from rstream._channel_uri import ChannelUri
+from rstream._waits import Pause, Steps
 from rstream.errors import NotSupported
 from rstream.flow.unread import UnreadLimit
 from rstream.stream._large import LargeSender
 from rstream.stream._parts import SEGMENT_LENGTH_MAX
 from rstream.stream._sender import NOTICE_AFTER_S
-from rstream.stream._steps import Pause, Steps
 
 if TYPE_CHECKING:
     from rstream.stream._parts import PartedMessage

@@ -11,6 +11,7 @@ from rstream._channel_uri import ChannelUri
 from rstream._checks import check_timeout
 from rstream._held_by import HeldBy
 from rstream._process import raise_of_handler
+from rstream._waits import Pause, Room, Steps, Work
 from rstream.driver import runs_here
 from rstream.errors import (
     BackPressured,
@@ -30,7 +31,6 @@ from rstream.stream._events import SessionChanged
 from rstream.stream._names import header_of, with_rate
 from rstream.stream._publisher_facts import PublisherFacts
 from rstream.stream._remote import encode_failure
-from rstream.stream._steps import Pause, Room, Steps, Work
 from rstream.stream._unsendable import NO_BUFFER, add_index, buffer_error, encode_error
 
 if TYPE_CHECKING:
@@ -144,9 +144,9 @@ class Waiting:
 class Sender(PublisherFacts[T]):
     """The sending and waiting that the blocking and the awaited publisher share.
 
-    A method named ``_…_steps`` is a generator of :mod:`rstream.stream._steps`: it yields each wait,
-    and the publisher that runs it sleeps or awaits. While it runs, no other one does; during its
-    waits others may, so it looks anew at everything after each wait.
+    A method named ``_…_steps`` is a generator of :mod:`rstream._waits`: it yields each wait, and
+    the publisher that runs it sleeps or awaits. While it runs, no other one does; during its waits
+    others may, so it looks anew at everything after each wait.
     """
 
     # ---- at once ----

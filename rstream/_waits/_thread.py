@@ -1,49 +1,17 @@
-"""The waits of a publisher as values, so that a thread and an event loop share one sending code.
-
-Sending, joining again and ending are generators of steps. :class:`rstream.stream.Publisher`
-performs each step by sleeping, :mod:`rstream.aio` by awaiting. The answer to a step is sent into
-the generator; an exception of the step is thrown into it.
-"""
+"""The runner that sleeps in its thread."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from rstream._waits._values import Pause, Room, Step, Steps, Work
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from contextlib import AbstractContextManager
 
 R = TypeVar("R")
-
-
-@dataclass(frozen=True, slots=True)
-class Pause:
-    """Let that much time pass. No answer."""
-
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class Room:
-    """Wait until there is room, or readers came or went; at most that long.
-
-    The answer is False when nothing happened within that time. DriverLost is thrown in.
-    """
-
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class Work:
-    """Call the function, which may block for seconds: it may start a driver. Answer: its result."""
-
-    function: Callable[[], object]
-
-
-Step: TypeAlias = Pause | Room | Work
-Steps: TypeAlias = Generator[Step, Any, R]
 
 
 def run(
