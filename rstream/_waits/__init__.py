@@ -2,12 +2,39 @@
 
 *Steps* are a generator that yields each wait. A runner performs it and sends its answer into the
 generator; an exception of the wait is thrown into it. There are two runners: :func:`run` sleeps in
-its thread, and the one of :mod:`rstream.aio` awaits.
+its thread (:func:`run_in_turns` also keeps a lock), and the one of :mod:`rstream.aio` awaits.
 """
 
 from __future__ import annotations
 
-from rstream._waits._thread import run
-from rstream._waits._values import Pause, Room, Step, Steps, Work
+from rstream._waits._thread import perform, run, run_in_turns
+from rstream._waits._values import (
+    Listens,
+    News,
+    Pause,
+    Room,
+    Step,
+    Steps,
+    Unwatched,
+    Waker,
+    Watched,
+    Woken,
+    Work,
+)
 
-__all__ = ("Pause", "Room", "Step", "Steps", "Work", "run")
+__all__ = (
+    "Listens",
+    "News",
+    "Pause",
+    "Room",
+    "Step",
+    "Steps",
+    "Unwatched",
+    "Waker",
+    "Watched",
+    "Woken",
+    "Work",
+    "perform",
+    "run",
+    "run_in_turns",
+)

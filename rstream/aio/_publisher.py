@@ -12,7 +12,7 @@ import anyio.lowlevel
 
 from rstream import _core
 from rstream._checks import check_seconds, check_timeout
-from rstream._waits import Pause, Room
+from rstream._waits import Pause, Room, Work
 from rstream._with_hints import refuses_with
 from rstream.aio._room import RoomWaiter
 from rstream.aio._run import run
@@ -553,6 +553,7 @@ class Publisher(SegmentSender[T]):
             await anyio.sleep(step.seconds)
             self._turns.note()
             return None
+        assert isinstance(step, Work)
         self._rejoin_call = call = ThreadCall(step.function)
         answer = await call.result()
         self._rejoin_call = None

@@ -10,7 +10,7 @@ import anyio
 import anyio.lowlevel
 
 if TYPE_CHECKING:
-    from rstream.stream._watched import Watched
+    from rstream._waits import Watched
 
 
 class Sleeper:

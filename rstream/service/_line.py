@@ -3,8 +3,8 @@
 A line serves one life of a server. When the server closes or dies, or the driver does, every
 outstanding request fails at once, and the next request opens another line to the next server.
 
-Nothing here waits: threads (:mod:`rstream.service._requester`) and event loops
-(:mod:`rstream.aio`) wait in their own way, and call :meth:`take` when something may be there.
+Nothing here waits, but for :meth:`Line.send_large`: who asks waits for :attr:`Line.news`, and then
+calls :meth:`Line.take`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 from rstream import _core
 from rstream._neighbours import hint_for_publisher, why_refused
 from rstream._other_drivers import tell_others
+from rstream._waits import News
 from rstream.errors import (
     BackPressured,
     ClosedError,
@@ -97,6 +98,8 @@ class Line:
         self._asks: Publisher[bytes]
         host = _session.opened(dir, None, self._open)
         self._unparted_max = self._asks.max_unparted_length
+        #: The wait for an answer or an event, until the next look.
+        self.news: News = News(self.answers, LOOK_S)
         if host:
             self._before = bytes([len(host)]) + host.encode()
 
@@ -158,7 +161,7 @@ class Line:
         try:
             return self._asks.offer(message)
         except DriverError as error:
-            raise self._on_driver_lost(error) from error
+            raise self.on_driver_lost(error) from error
 
     def is_large(self, message: bytes) -> bool:
         """Whether a message travels in parts: :meth:`send_large` must send it, in a thread."""
@@ -186,7 +189,7 @@ class Line:
             self.die(text)
             raise self._lost(text) from error
         except DriverError as error:
-            raise self._on_driver_lost(error) from error
+            raise self.on_driver_lost(error) from error
 
     def refused(self, reason: int, waited_s: float) -> Exception:
         """The error of a request that could not be sent in time."""
@@ -236,7 +239,7 @@ class Line:
                 self._messages = self.answers.poll(BATCH)
                 self._next = 0
             except DriverError as error:
-                self._on_driver_lost(error)
+                self.on_driver_lost(error)
                 return 0
         messages, on_message = self._messages, self.calls.on_message
         for data in messages[self._next :]:
@@ -270,14 +273,8 @@ class Line:
         if self._was_connected and any(isinstance(e, Disconnected) for e in self._asks.events()):
             self.die("its server has gone")
 
-    def wait(self, timeout_s: float) -> None:
-        """For a thread: wait until an answer or an event may be there."""
-        try:
-            self.answers.wait(min(timeout_s, LOOK_S))
-        except DriverError as error:
-            self._on_driver_lost(error)
-
-    def _on_driver_lost(self, error: DriverError) -> ServerLost:
+    def on_driver_lost(self, error: DriverError) -> ServerLost:
+        """Fail every outstanding request; returns the error of a next one."""
         text = f"the driver in {self.directory} was lost: {error}"
         self.die(text)
         return self._lost(text)

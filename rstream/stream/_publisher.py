@@ -20,7 +20,7 @@ from rstream._checks import check_seconds, check_timeout
 from rstream._greenlets import check_may_wait
 from rstream._later_log import LaterLog
 from rstream._process import park_at_exit, quiet_at_exit
-from rstream._waits import Pause, run
+from rstream._waits import Room, perform, run_in_turns
 from rstream._with_hints import refuses_async_with
 from rstream.errors import ClosedError, CodecError, ConcurrentUseError
 from rstream.stream._end import is_failure, linger_after
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from types import TracebackType
 
-    from rstream._waits import Room, Steps
+    from rstream._waits import Step, Steps
     from rstream.codecs import Encoded
     from rstream.rate import RateLimit
     from rstream.stream._events import StreamEvent
@@ -83,7 +83,7 @@ class Publisher(SegmentSender[T]):
 
     def _run(self, steps: Steps[R]) -> R:
         try:
-            return run(steps, self._wait, self._lock)
+            return run_in_turns(steps, self._wait, self._lock)
         except ClosedError:
             self._park_at_exit()
             raise
@@ -113,11 +113,11 @@ class Publisher(SegmentSender[T]):
                 self._accept()
         self._later.say()
 
-    def _wait(self, step: Pause | Room) -> object:
+    def _wait(self, step: Step) -> object:
         if self._later.waiting:
             self._say()
-        if isinstance(step, Pause):
-            return time.sleep(step.seconds)
+        if not isinstance(step, Room):
+            return perform(step)
         check_may_wait()
         deadline_s = time.monotonic() + step.seconds
         if self._room.is_mine:  # in a signal handler that interrupted this very wait

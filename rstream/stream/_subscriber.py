@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import TracebackType
 
+    from rstream._waits import Watched
     from rstream.stream._events import StreamEvent
     from rstream.stream._tally import Tally
-    from rstream.stream._watched import Watched
 
 T = TypeVar("T")
 

@@ -1,35 +1,17 @@
-"""What an event loop watches instead of blocking in ``wait``: a file descriptor."""
+"""What an event loop watches instead of blocking in ``wait``: a file descriptor
+(:class:`rstream._waits.Watched`).
+"""
 
 from __future__ import annotations
 
 import os
 from contextlib import suppress
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rstream._condition import Condition
-
-
-class Watched(Protocol):
-    """A descriptor to watch, as :class:`rstream._core.Waiter` and :class:`Bell` have one."""
-
-    def fileno(self) -> int:
-        """The descriptor; it is readable when something may be there."""
-        ...
-
-    def arm(self) -> bool:
-        """Prepare to sleep. True: something is there already, do not sleep."""
-        ...
-
-    def disarm(self) -> None:
-        """No more wake-ups until the next :meth:`arm`."""
-        ...
-
-    def wake(self) -> None:
-        """End the sleep of now, or the next one; any thread."""
-        ...
 
 
 class Bell:

@@ -12,6 +12,7 @@ import pytest
 
 import rstream
 from rstream import codecs, service, stream
+from rstream._waits import Waker, run
 from rstream.errors import (
     BackPressured,
     ClosedError,
@@ -276,7 +277,7 @@ def test_messages_of_any_size_pass(driver_dir, name, medium):
 def test_a_large_answer_to_a_slow_caller_holds_nobody_up(ask, name, driver_dir):
     with serving(name, driver_dir, lambda n: b"x" * n) as served:
         stands_still = service.requester(name, dir=driver_dir)
-        line, _ = stands_still._ask(Kind.ASK, 5_000_000, 0, None, time.monotonic() + 10)
+        line, _ = run(stands_still._ask_steps(Kind.ASK, 5_000_000, 0, None, time.monotonic() + 10))
         until(lambda: served._desk.has_unsent)  # it never reads
         assert [len(ask.request(n)) for n in range(50)] == list(range(50))
         stands_still.close()
@@ -382,18 +383,16 @@ def test_a_driver_that_dies_ends_requests_and_both_ends_join_again(make_driver_d
 
 def test_a_leader_that_leaves_wakes_who_has_an_answer_and_one_to_lead(driver_dir, name):
     asks = service.requester(name, dir=driver_dir)
-    bells = [threading.Lock() for _ in range(4)]
-    for bell in bells:
-        bell.acquire()
+    wakers = [Waker() for _ in range(4)]
     answers = (False, True, False, True)
     asks._followers = {
-        bell: lambda is_ready=is_ready: is_ready
-        for bell, is_ready in zip(bells, answers, strict=True)
+        waker: lambda is_ready=is_ready: is_ready
+        for waker, is_ready in zip(wakers, answers, strict=True)
     }
     asks._wake_followers(anyone=False)
-    assert [bell.locked() for bell in bells] == [True, False, True, False]
+    assert [waker.is_woken for waker in wakers] == [False, True, False, True]
     asks._wake_followers(anyone=True)
-    assert [bell.locked() for bell in bells] == [False, False, True, False]
+    assert [waker.is_woken for waker in wakers] == [True, True, False, True]
 
 
 def test_a_server_that_follows_another_at_once_is_found(driver_dir, name):
