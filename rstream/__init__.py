@@ -26,7 +26,7 @@ except ImportError as _error:
         "Leave the checkout's folder to use an installed rstream-transport, or build here with "
         "`pip install -e .`"
     ) from _error
-from rstream import abc, errors, policy, rate
+from rstream import _loops, abc, errors, policy, rate
 from rstream._core import (
     ADMIN_ACTION,
     BACK_PRESSURED,
@@ -158,6 +158,13 @@ def _load(name: str) -> Any:
             f"rstream.{name} needs {error.name}: {how_to_install(extra)}",
             name=error.name,
         ) from error
+
+
+def _run_service(service: Any) -> None:
+    _load("aio").run_service(service)
+
+
+_loops.run_service = _run_service
 
 
 def __getattr__(name: str) -> Any:

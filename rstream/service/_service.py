@@ -11,7 +11,7 @@ from contextlib import suppress
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, Self, TypeVar
 
-from rstream import abc
+from rstream import _loops, abc
 from rstream._checks import check_seconds, is_whole
 from rstream._pickling import refuse_pickling
 from rstream.errors import CodecError, ConfigError, RStreamError
@@ -115,9 +115,7 @@ class Service(Generic[Q, A]):
         """
         try:
             if self.is_async:
-                import rstream  # the face for event loops lies above this room
-
-                rstream.aio.run_service(self)
+                _loops.run_service(self)
             else:
                 self._run_here()
         finally:

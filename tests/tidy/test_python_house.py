@@ -138,6 +138,17 @@ def test_layers() -> None:
     assert result.returncode == 0, result.stdout + result.stderr
 
 
+def test_no_module_takes_what_lies_above_it_from_the_package() -> None:
+    """``import rstream`` gives every room to every other one, and import-linter does not see it."""
+    found = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path in sorted((ROOT / "rstream").rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Import) and any(one.name == "rstream" for one in node.names)
+    ]
+    assert not found, found
+
+
 def packages_taken_apart(room: str) -> set[str]:
     """Packages of rstream whose private modules a package imports when it is loaded."""
     taken: set[str] = set()
