@@ -91,6 +91,7 @@ class Asking(Caller[A]):
             if position <= 0:
                 yield from self._send_later_steps(line, message, position, deadline_s)
         except BaseException:
+            calls.by_id.pop(call.call_id, None)  # first: no handler runs before
             line.forget(call)  # an interrupt may have come when it was sent
             raise
         return line, call

@@ -6,6 +6,8 @@ the outstanding requests stays taken.
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 import rstream
@@ -48,7 +50,39 @@ def test_a_request_is_interrupted(asks):
 
     ask()
     assert at_each_place(ask, lambda where: is_well(asks, where)) >= 50
+    assert at_each_place(ask, lambda where: is_well(asks, where), again=1) >= 50
     assert at_each_place(ask, lambda where: is_well(asks, where), again=2, step=5) >= 10
+
+
+@pytest.mark.parametrize("again", [0, 1, 3], ids=["once", "at once again", "again"])
+def test_a_request_is_interrupted_beside_another_thread(asks, again):
+    """One of the two reads for both."""
+    is_over, wrong = threading.Event(), []
+
+    def ask_on():
+        number = 0
+        while not is_over.is_set():
+            number = (number + 1) % 900
+            if asks.request(number, timeout_s=5) != number:
+                wrong.append(number)
+
+    def ask():
+        assert asks.request(5, timeout_s=5) == 5
+
+    def after(where):
+        answers = []
+        in_thread(lambda: answers.append(asks.request(7, timeout_s=5))).join(10)
+        assert answers == [7], where
+
+    thread = in_thread(ask_on)
+    try:
+        assert at_each_place(ask, after, again=again) >= 50
+    finally:
+        is_over.set()
+        thread.join(10)
+    assert not wrong
+    assert not thread.is_alive()
+    until(lambda: asks.statistics()["outstanding"] == 0)
 
 
 # What an interrupted constructor had opened is closed by the collector, which says so.
