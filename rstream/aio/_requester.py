@@ -98,6 +98,14 @@ class AnswerStream(Answers[A]):
         super().__init__(owner, query, prefetch=prefetch, timeout_s=timeout_s)
         self._perform = owner._perform  # pyright: ignore[reportPrivateUsage]
 
+    def request(self, n: int) -> None:
+        """Let the server make ``n`` more answers.
+
+        Raises:
+            ConfigError: ``n`` is no whole number above 0.
+        """
+        self._ask_more(n)
+
     def __aiter__(self) -> Self:
         return self
 

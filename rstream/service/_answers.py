@@ -49,12 +49,7 @@ class Answers(Generic[A]):
         self._taken = 0
         self._is_closed = False
 
-    def request(self, n: int) -> None:
-        """Let the server make ``n`` more answers.
-
-        Raises:
-            ConfigError: ``n`` is no whole number above 0.
-        """
+    def _ask_more(self, n: int) -> None:
         check_demand(n)
         self._grant(self._granted + n)
 
@@ -158,6 +153,14 @@ class AnswerStream(Answers[A]):
     def is_over(self) -> bool:
         """Whether all has been taken, or it was closed."""
         return (self._call is None or self._call.is_over) and not self._answers
+
+    def request(self, n: int) -> None:
+        """Let the server make ``n`` more answers.
+
+        Raises:
+            ConfigError: ``n`` is no whole number above 0.
+        """
+        self._ask_more(n)
 
     def __iter__(self) -> Self:
         return self
