@@ -455,9 +455,7 @@ static PyGetSetDef publication_getset[] = {
     {"left_who", publication_get_left_who, NULL,
         "(how often the reader left, the last one's pid or 0, name or ip:port or empty).", NULL},
     {"left", publication_get_left, NULL,
-        "(how often the reader left, position that it had consumed, where the next one began, up to "
-        "where it was sent).",
-        NULL},
+        "(how often the reader left; positions: consumed, where the next one began, sent).", NULL},
     {"storage", publication_get_storage, NULL,
         "(bytes that the log's next term needs, bytes usable); (0, 0): none are missing.", NULL},
     {"channel_status", publication_get_channel_status, NULL,
