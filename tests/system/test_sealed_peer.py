@@ -33,8 +33,16 @@ RUN = 8
 
 
 @pytest.fixture
-def key() -> GroupKey:
-    return GroupKey.new()
+def elsewhere(make_driver_dir: Callable[[], str]) -> Iterator[Client]:
+    """A client of another driver."""
+    with Driver(make_driver_dir()) as far, Client(far.dir, start_driver=False) as made:
+        yield made
+
+
+def echo_of(question: Frame) -> bytes:
+    """What answers a challenge."""
+    assert question.flags & RTTM_REPLY
+    return question.raw[:5] + b"\0" + question.raw[6:]
 
 
 class Peer(Host):
@@ -61,11 +69,6 @@ class Peer(Host):
         self.opened.append(opened)
         return opened.frame
 
-    def answer(self, question: Frame, *, to: frames.Address) -> None:
-        """The echo of a challenge."""
-        assert question.flags & RTTM_REPLY
-        self.send(question.raw[:5] + b"\0" + question.raw[6:], to)
-
 
 @contextlib.contextmanager
 def keyed_reader(client: Client, key: GroupKey) -> Iterator[tuple[Subscription, frames.Address]]:
@@ -86,17 +89,34 @@ def publish(
 ) -> int:
     """A session from its SETUP to its end, as the peer's own publisher; returns its length."""
     peer.send(frames.setup(session, STREAM, TERM, flags=flags), to)
-    peer.answer(peer.wait_for(RTTM), to=to)
+    peer.send(echo_of(peer.wait_for(RTTM)), to)
     peer.send(frames.setup(session, STREAM, TERM, flags=flags), to)
     peer.wait_for(SM)
-    at = 0
+    at = send_data(peer, to, 0, messages, session=session)
+    if ends:
+        peer.send(frames.heartbeat(session, STREAM, TERM, at, flags=UNFRAGMENTED | EOS), to)
+    return at
+
+
+def send_data(
+    peer: Peer, to: frames.Address, at: int, messages: list[bytes], *, session: int = 5
+) -> int:
+    """Messages from a term offset on; returns the one behind them."""
     for message in messages:
         frame = frames.data(session, STREAM, TERM, at, message)
         peer.send(frame, to)
         at += len(frame)
-    if ends:
-        peer.send(frames.heartbeat(session, STREAM, TERM, at, flags=UNFRAGMENTED | EOS), to)
     return at
+
+
+def recorded_session(
+    client: Client, key: GroupKey, *, flags: int = 0, port: int = 0
+) -> list[bytes]:
+    """What was on the wire of a session that a reader took. port: the peer's."""
+    with keyed_reader(client, key) as (reader, address), Peer(key, port=port) as peer:
+        publish(peer, address, flags=flags)
+        assert read_count(reader, len(MESSAGES)) == MESSAGES
+        return list(peer.raw_sent)
 
 
 # ---- the peer publishes ----
@@ -136,8 +156,7 @@ def test_a_plain_echo_is_none(driver: Driver, client: Client, key: GroupKey) -> 
     """The challenge must be answered by the socket that sealed the SETUP."""
     with keyed_reader(client, key) as (reader, address), Peer(key) as peer:
         peer.send(frames.setup(5, STREAM, TERM, flags=0), address)
-        question = peer.wait_for(RTTM)
-        echo = question.raw[:5] + b"\0" + question.raw[6:]
+        echo = echo_of(peer.wait_for(RTTM))
         peer.undress = bytes  # refusals are plain
         for dress in (bytes, Sealer(key.secret).seal, Sealer(bytes(32)).seal, peer.sealer.forge):
             peer.dress = dress  # the same address: plain, another socket, another key, no key
@@ -282,16 +301,11 @@ def test_what_the_path_alters_and_repeats_changes_nothing(
 
 @pytest.mark.parametrize("flags", [0, frames.SETUP_RSTREAM], ids=["as Aeron's", "as rstream's"])
 def test_a_recorded_session_delivers_nothing_to_a_new_reader(
-    driver: Driver, client: Client, key: GroupKey, make_driver_dir: Callable[[], str], flags: int
+    client: Client, elsewhere: Client, key: GroupKey, flags: int
 ) -> None:
     """Each datagram of it is authentic, the answer to the challenge too, but to another one."""
-    with keyed_reader(client, key) as (reader, address), Peer(key) as peer:
-        publish(peer, address, flags=flags)
-        assert read_count(reader, len(MESSAGES)) == MESSAGES
-        recorded = list(peer.raw_sent)
+    recorded = recorded_session(client, key, flags=flags)
     with (
-        Driver(make_driver_dir()) as far,
-        Client(far.dir, start_driver=False) as elsewhere,
         keyed_reader(elsewhere, key) as (fresh, address),
         Host(undress=lambda datagram: open_datagram(key.secret, datagram).frame) as thief,
         Peer(key) as honest,
@@ -337,18 +351,13 @@ def test_a_recorded_session_delivers_nothing_again(
 
 
 def test_a_recorded_session_is_not_mixed_into_a_living_one(
-    driver: Driver, client: Client, key: GroupKey, make_driver_dir: Callable[[], str]
+    client: Client, elsewhere: Client, key: GroupKey
 ) -> None:
     """The same session, terms and address, but another socket sealed what was recorded."""
     port = free_port()
     others = [b"the %d. anew..." % number for number in range(len(MESSAGES))]
-    with keyed_reader(client, key) as (reader, address), Peer(key, port=port) as peer:
-        publish(peer, address)
-        assert read_count(reader, len(MESSAGES)) == MESSAGES
-        recorded = list(peer.raw_sent)
+    recorded = recorded_session(client, key, port=port)
     with (
-        Driver(make_driver_dir()) as far,
-        Client(far.dir, start_driver=False) as elsewhere,
         keyed_reader(elsewhere, key) as (fresh, address),
         Peer(key, port=port) as living,
     ):
@@ -357,10 +366,7 @@ def test_a_recorded_session_is_not_mixed_into_a_living_one(
         living.dress = bytes
         living.send_all(recorded, address)
         living.dress = living.sealer.seal
-        for message in others[5:]:
-            frame = frames.data(5, STREAM, TERM, at, message)
-            living.send(frame, address)
-            at += len(frame)
+        send_data(living, address, at, others[5:])
         assert read_count(fresh, len(others) - 5) == others[5:]
 
 

@@ -7,17 +7,10 @@ from collections.abc import Callable
 import pytest
 
 import rstream
-from rstream import _core, stream
+from rstream import _core
 from rstream.driver import Driver
 from rstream.errors import ChannelError, ConfigError, NotConnected, RStreamError
-from tests.support import free_port, until
-
-PATIENCE_S = 20.0
-
-
-@pytest.fixture
-def udp() -> str:
-    return f"aeron:udp?endpoint=127.0.0.1:{free_port()}"
+from tests.system.both_ends import flows, refusal, refusals
 
 
 @pytest.mark.parametrize("sources", ["127.0.0.0/8", ["10.0.0.0/8", "127.0.0.1"]])
@@ -29,9 +22,8 @@ def test_what_is_listed_is_taken(
         rstream.subscriber(name, channel=udp, sources=sources, dir=driver_dir) as sub,
         rstream.publisher(name, channel=udp, dir=driver_dir) as pub,
     ):
-        pub.send("taken", timeout_s=PATIENCE_S)
-        assert sub.get(timeout_s=PATIENCE_S) == "taken"
-        assert not [one for one in sub.events() if isinstance(one, stream.PeerRefused)]
+        flows(sub, pub, "taken")
+        assert refusals(sub) == []
 
 
 def test_what_is_not_listed_is_dropped_and_named(udp: str, name: str, driver_dir: str) -> None:
@@ -43,11 +35,9 @@ def test_what_is_not_listed_is_dropped_and_named(udp: str, name: str, driver_dir
     ):
         with pytest.raises(NotConnected):
             pub.send("dropped")
-        refused = until(
-            lambda: [one for one in sub.events() if isinstance(one, stream.PeerRefused)]
-        )
-        assert "127.0.0.1:" in refused[0].reason
-        assert "is none of the sources that are taken" in refused[0].reason
+        reason = refusal(sub)
+        assert "127.0.0.1:" in reason
+        assert "is none of the sources that are taken" in reason
         assert "sources" in str(_core.read_errors(driver_dir))
 
 
