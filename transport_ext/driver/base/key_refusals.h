@@ -18,6 +18,16 @@ typedef struct rsti_refusing_t {
     int64_t *due_ns; /* of the endpoint: no report before */
 } rsti_refusing_t;
 
+/* Of a send endpoint or a receive endpoint: both have these fields. */
+#define RSTI_REFUSING(e)                                                                           \
+    ((rsti_refusing_t){                                                                            \
+        .endpoint = (e),                                                                           \
+        .keys = (e)->keys,                                                                         \
+        .canonical = (e)->udp.canonical,                                                           \
+        .channel_status_id = (e)->channel_status_id,                                               \
+        .due_ns = &(e)->refusal_due_ns,                                                            \
+    })
+
 /* Reports the refusal of a datagram that was received, if it has one and a report is due. */
 void rsti_key_refusal_report(rst_driver_t *driver, const rsti_refusing_t *by,
     const rsti_datagram_t *datagram, int64_t now_ns);

@@ -319,24 +319,11 @@ static void stamp(rsti_receiver_t *receiver, const rsti_receive_endpoint_t *endp
     }
 }
 
-static void report_refusal(rsti_receiver_t *receiver, rsti_receive_transport_t *transport,
-    const rsti_datagram_t *datagram, int64_t now_ns)
-{
-    rsti_receive_endpoint_t *endpoint = transport->endpoint;
-    const rsti_refusing_t by = {
-        .endpoint = endpoint,
-        .keys = endpoint->keys,
-        .canonical = endpoint->udp.canonical,
-        .channel_status_id = endpoint->channel_status_id,
-        .due_ns = &endpoint->refusal_due_ns,
-    };
-    rsti_key_refusal_report(receiver->driver, &by, datagram, now_ns);
-}
-
 static int64_t poll_transport(rsti_receiver_t *receiver, rsti_receive_transport_t *transport,
     int64_t now_ns)
 {
     rst_driver_t *driver = receiver->driver;
+    const rsti_refusing_t by = RSTI_REFUSING(transport->endpoint);
     if (!rsti_driver_should_poll(driver, RSTI_AGENT_RECEIVER, transport->socket,
             transport->is_readable, now_ns)) {
         return 0;
@@ -358,7 +345,7 @@ static int64_t poll_transport(rsti_receiver_t *receiver, rsti_receive_transport_
     int64_t bytes = 0;
     for (int i = 0; i < count; i++) {
         bytes += (int64_t)receiver->datagrams[i].length;
-        report_refusal(receiver, transport, &receiver->datagrams[i], now_ns);
+        rsti_key_refusal_report(driver, &by, &receiver->datagrams[i], now_ns);
         on_run(receiver, transport, &receiver->datagrams[i], now_ns);
     }
     if (bytes > 0) {

@@ -158,13 +158,7 @@ static int read_burst(rsti_sender_t *sender, rsti_send_endpoint_t *endpoint, int
 {
     rst_driver_t *driver = sender->driver;
     const int burst = (int)driver->params.sender_burst;
-    const rsti_refusing_t by = {
-        .endpoint = endpoint,
-        .keys = endpoint->keys,
-        .canonical = endpoint->udp.canonical,
-        .channel_status_id = endpoint->channel_status_id,
-        .due_ns = &endpoint->refusal_due_ns,
-    };
+    const rsti_refusing_t by = RSTI_REFUSING(endpoint);
     for (int i = 0; i < burst; i++) {
         sender->control[i].length = RSTI_CONTROL_BUFFER;
     }

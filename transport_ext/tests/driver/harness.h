@@ -418,6 +418,14 @@ static inline void pass(harness_t *h)
 }
 
 /* Advances the clock step by step for ns. */
+/* Enough passes for what came to go through all agents and back. */
+static inline void settle(harness_t *h)
+{
+    for (int i = 0; i < 3; i++) {
+        pass(h);
+    }
+}
+
 static inline void advance(harness_t *h, int64_t ns, int64_t step_ns)
 {
     for (int64_t end = h->manual.now_ns + ns; h->manual.now_ns < end;) {

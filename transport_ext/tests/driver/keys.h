@@ -38,12 +38,23 @@ static inline uint32_t id_of(const char *digits)
     return rsti_key_text_read(digits, strlen(digits), &keys) == 0 ? keys.keys[0].id : 0;
 }
 
-/* A channel with the key of that file. */
+/* A channel with the key of that file; 0: without one. */
 static inline const char *keyed(const harness_t *h, const char *channel, int number)
 {
     static char text[512];
+    if (number == 0) {
+        return channel;
+    }
     snprintf(text, sizeof text, "%s|rs-key=file:%s", channel, key_path(h, number));
     return text;
+}
+
+/* A driver that has KEY_A in the file 1. */
+static inline harness_t *keyed_open(void)
+{
+    harness_t *h = harness_open();
+    write_keys(h, 1, KEY_A);
+    return h;
 }
 
 /* The error that answers a command, or "". */

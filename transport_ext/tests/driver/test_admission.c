@@ -70,13 +70,6 @@ static void send_data(ear_t *e, const char *from, int64_t position, int32_t leng
     send_frame(e, from, datagram, length == 0 ? 32 : (size_t)length);
 }
 
-static void settle(const ear_t *e)
-{
-    for (int i = 0; i < 3; i++) {
-        pass(e->h);
-    }
-}
-
 /* The last frame that asks for a proof. */
 static rsti_rttm_t asked(const ear_t *e)
 {
@@ -89,7 +82,7 @@ static void send_echo(ear_t *e, const char *from, rsti_rttm_t rttm)
 {
     rttm.frame.flags = 0;
     send_frame(e, from, &rttm, sizeof rttm);
-    settle(e);
+    settle(e->h);
 }
 
 static int64_t sent_bytes(const harness_t *h)
@@ -123,10 +116,10 @@ static void connect_proven(ear_t *e, uint8_t flags)
 static void connect_unproven(ear_t *e, const char *from, int32_t session_id)
 {
     send_setup(e, from, session_id, 0);
-    settle(e);
+    settle(e->h);
     advance_alive(e->h, 100 * MS, 100 * MS);
     send_setup(e, from, session_id, 0);
-    settle(e);
+    settle(e->h);
 }
 
 /* ---- proof ---- */
@@ -137,7 +130,7 @@ TEST(a_setup_gets_one_question_and_its_answer_an_image)
     ear_open(&e, UDP);
     const int32_t counters = count_counters(e.h);
     send_setup(&e, SENDER, SESSION, RSTREAM);
-    settle(&e);
+    settle(e.h);
     CHECK_EQ(e.h->sent_count, 1);
     CHECK_EQ(sent_bytes(e.h), RSTI_SETUP_LENGTH);
     CHECK_EQ(image_count(&e), 0);
@@ -203,7 +196,7 @@ TEST(proof_comes_before_the_setup_that_data_asked_for)
     CHECK_EQ(image_count(&e), 0);
     const int sent = e.h->sent_count;
     send_setup(&e, SENDER, SESSION, RSTREAM);
-    settle(&e);
+    settle(e.h);
     CHECK_EQ(image_count(&e), 1);
     CHECK_EQ(frame_type(&e.h->sent[sent]), RSTI_FRAME_SM);
     harness_close(e.h);
@@ -218,7 +211,7 @@ TEST(a_source_without_a_route_is_no_error)
     e.h->bad_result = -RST_EINVAL;
     send_setup(&e, STRANGER, SESSION, RSTREAM);
     send_data(&e, STRANGER, 0, 64, RSTI_FLAG_UNFRAGMENTED);
-    settle(&e);
+    settle(e.h);
     connect_unproven(&e, STRANGER, 2);
     CHECK_EQ(image_count(&e), 1);
     CHECK_EQ(error_count(e.h, ""), 0);
@@ -330,7 +323,7 @@ static void take_back(int32_t initial_term_id, int32_t term_offset)
     connect_unproven(&e, STRANGER, SESSION); /* it tries again before the publisher does */
     CHECK_EQ(image_count(&e), 1);
     send_frame(&e, SENDER, &right, sizeof right);
-    settle(&e);
+    settle(e.h);
     CHECK_EQ(image_count(&e), 2);
     const rsti_image_t *image = e.h->driver->conductor->images.items[1];
     CHECK_EQ(image->is_proven, 1);
@@ -368,14 +361,14 @@ TEST(who_is_admitted_unproven)
     ear_t e;
     ear_open(&e, UDP);
     send_setup(&e, SENDER, 1, 0);
-    settle(&e);
+    settle(e.h);
     advance_alive(e.h, RSTI_SECOND_SETUP_NS - 1, RSTI_SECOND_SETUP_NS - 1);
     send_setup(&e, SENDER, 1, 0);
-    settle(&e);
+    settle(e.h);
     CHECK_EQ(image_count(&e), 0);
     advance_alive(e.h, 1, 1);
     send_setup(&e, SENDER, 1, 0);
-    settle(&e);
+    settle(e.h);
     CHECK_EQ(image_count(&e), 1);
     for (int i = 0; i < 10; i++) {
         send_setup(&e, SENDER, 2, RSTREAM);
@@ -464,7 +457,7 @@ TEST(frames_of_others_change_nothing)
     connect_proven(&e, RSTREAM);
     rsti_image_t *image = image_of(&e);
     send_data(&e, SENDER, 0, 64, RSTI_FLAG_UNFRAGMENTED);
-    settle(&e);
+    settle(e.h);
     forget_frames(e.h);
     const uint8_t eos = RSTI_FLAG_UNFRAGMENTED | RSTI_FLAG_EOS;
     const rsti_sm_t echo = {
@@ -480,7 +473,7 @@ TEST(frames_of_others_change_nothing)
         send_data(&e, others[i], 64, 64, RSTI_FLAG_UNFRAGMENTED);
         send_setup(&e, others[i], SESSION, 0);
         send_frame(&e, others[i], &echo, sizeof echo);
-        settle(&e);
+        settle(e.h);
     }
     CHECK_EQ(e.h->sent_count, 0);
     CHECK_EQ(image->high_water, 64);
@@ -490,11 +483,11 @@ TEST(frames_of_others_change_nothing)
     CHECK(image->connections[0].is_rstream);
     send_setup(&e, SENDER, SESSION, 0); /* not even its own says that it is rstream's no longer */
     send_data(&e, SENDER, 64, 64, RSTI_FLAG_UNFRAGMENTED);
-    settle(&e);
+    settle(e.h);
     CHECK_EQ(image->has_rstream, 1);
     CHECK_EQ(image->high_water, 128);
     send_data(&e, SENDER, 128, 0, eos);
-    settle(&e);
+    settle(e.h);
     CHECK_EQ(image->is_end_of_stream, 1);
     harness_close(e.h);
 }
@@ -528,22 +521,22 @@ TEST(a_source_may_move)
     ear_open(&e, UDP);
     connect_proven(&e, RSTREAM);
     send_data(&e, SENDER, 0, 64, RSTI_FLAG_UNFRAGMENTED);
-    settle(&e);
+    settle(e.h);
     advance_alive(e.h, RSTI_SOURCE_SILENCE_NS, 50 * MS);
     forget_frames(e.h);
     send_data(&e, STRANGER, 64, 64, RSTI_FLAG_UNFRAGMENTED);
-    settle(&e);
+    settle(e.h);
     CHECK_EQ(e.h->sent_count, 0); /* exactly a second */
     advance_alive(e.h, MS, MS);
     forget_frames(e.h);
     send_data(&e, STRANGER, 64, 64, RSTI_FLAG_UNFRAGMENTED);
-    settle(&e);
+    settle(e.h);
     CHECK(count_frames(e.h, RSTI_FRAME_RTTM) > 0);
     send_echo(&e, STRANGER, asked(&e));
     CHECK_EQ(image_of(&e)->high_water, 64);
     send_setup(&e, STRANGER, SESSION, RSTREAM);
     send_data(&e, STRANGER, 64, 64, RSTI_FLAG_UNFRAGMENTED);
-    settle(&e);
+    settle(e.h);
     CHECK_EQ(image_of(&e)->high_water, 128);
     CHECK_EQ(image_count(&e), 1);
     harness_close(e.h);
@@ -574,7 +567,7 @@ TEST(another_destination_may_have_another_source)
     const rsti_image_t *image = image_of(&e);
     e.socket = endpoint->owned[1]->socket;
     send_data(&e, STRANGER, 0, 64, RSTI_FLAG_UNFRAGMENTED);
-    settle(&e);
+    settle(e.h);
     CHECK_EQ(image->high_water, 0);
     send_echo(&e, STRANGER, asked(&e));
     rsti_setup_t other = {
@@ -587,16 +580,16 @@ TEST(another_destination_may_have_another_source)
         .mtu = 1408,
     };
     send_frame(&e, STRANGER, &other, sizeof other);
-    settle(&e);
+    settle(e.h);
     CHECK(image->connections[1].transport == NULL);
     send_setup(&e, STRANGER, SESSION, 0);
     send_data(&e, STRANGER, 0, 64, RSTI_FLAG_UNFRAGMENTED);
-    settle(&e);
+    settle(e.h);
     CHECK(image->connections[1].transport != NULL);
     CHECK_EQ(image->high_water, 64);
     e.socket = endpoint->owned[2]->socket;
     send_data(&e, SENDER, 64, 64, RSTI_FLAG_UNFRAGMENTED);
-    settle(&e);
+    settle(e.h);
     CHECK_EQ(image->high_water, 128);
     harness_close(e.h);
 }
@@ -666,7 +659,7 @@ TEST(a_flood_of_setups_keeps_no_publisher_out)
     CHECK_EQ(count_counters(e.h), counters);
     send_echo(&e, SENDER, question);
     send_setup(&e, SENDER, SESSION, RSTREAM); /* its entry was taken: the next one suffices */
-    settle(&e);
+    settle(e.h);
     CHECK_EQ(image_count(&e), 1);
     harness_close(e.h);
 }

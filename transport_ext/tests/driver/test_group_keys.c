@@ -12,14 +12,12 @@
 
 static int64_t publish(harness_t *h, const char *channel, int number)
 {
-    return add(h, RSTI_CMD_ADD_PUBLICATION, number == 0 ? channel : keyed(h, channel, number),
-        STREAM);
+    return add(h, RSTI_CMD_ADD_PUBLICATION, keyed(h, channel, number), STREAM);
 }
 
 static int64_t subscribe(harness_t *h, const char *channel, int number)
 {
-    return add(h, RSTI_CMD_ADD_SUBSCRIPTION, number == 0 ? channel : keyed(h, channel, number),
-        STREAM);
+    return add(h, RSTI_CMD_ADD_SUBSCRIPTION, keyed(h, channel, number), STREAM);
 }
 
 static const rsti_network_publication_t *publication_at(const harness_t *h, size_t index)
@@ -32,11 +30,19 @@ static size_t key_count(const harness_t *h)
     return h->driver->conductor->group_keys.count;
 }
 
-static void check_has(const char *text, const char *word)
+static void check_taken(const harness_t *h, int64_t correlation_id)
 {
-    if (strstr(text, word) == NULL) {
-        CHECK_FAIL("\"%s\" does not say %s", text, word);
+    CHECK_STR(refusal_text(h, correlation_id), "");
+}
+
+/* The text of the error has these words, and no key. */
+static void check_refused(const harness_t *h, int64_t correlation_id, const char *words)
+{
+    const char *text = refusal_text(h, correlation_id);
+    if (strstr(text, words) == NULL) {
+        CHECK_FAIL("\"%s\" does not say %s", text, words);
     }
+    CHECK(strstr(text, KEY_A) == NULL);
 }
 
 /* ---- files ---- */
@@ -44,32 +50,28 @@ static void check_has(const char *text, const char *word)
 TEST(a_file_that_gives_no_key_is_named)
 {
     harness_t *h = harness_open();
-    check_has(refusal_text(h, publish(h, UDP, 1)), key_path(h, 1));
-    check_has(refusal_text(h, subscribe(h, UDP, 1)), strerror(ENOENT));
+    check_refused(h, publish(h, UDP, 1), key_path(h, 1));
+    check_refused(h, subscribe(h, UDP, 1), strerror(ENOENT));
     write_keys(h, 1, KEY_A "0\n");
-    check_has(refusal_text(h, subscribe(h, UDP, 1)), "no key of 64 hex digits");
-    check_has(refusal_text(h, publish(h, UDP, 1)), "rs-key=file:/");
+    check_refused(h, subscribe(h, UDP, 1), "no key of 64 hex digits");
+    check_refused(h, publish(h, UDP, 1), "rs-key=file:/");
     write_keys(h, 1, KEY_A);
     CHECK_EQ(chmod(key_path(h, 1), 0644), 0);
-    check_has(refusal_text(h, publish(h, UDP, 1)), "chmod 600");
+    check_refused(h, publish(h, UDP, 1), "chmod 600");
     CHECK_EQ(error_count(h, KEY_A), 0);
     CHECK_EQ(key_count(h), 0);
     CHECK_EQ(h->driver->conductor->send_endpoints.count, 0);
     CHECK_EQ(h->driver->conductor->receive_endpoints.count, 0);
     write_keys(h, 1, KEY_A);
-    CHECK_STR(refusal_text(h, publish(h, UDP, 1)), "");
+    check_taken(h, publish(h, UDP, 1));
     harness_close(h);
 }
 
 TEST(a_key_in_the_channel_reaches_no_text)
 {
     harness_t *h = harness_open();
-    const char *text = refusal_text(h, publish(h, UDP "|rs-key=" KEY_A, 0));
-    check_has(text, "a channel never has the key itself");
-    CHECK(strstr(text, KEY_A) == NULL);
-    text = refusal_text(h, subscribe(h, UDP "|rs-kye=" KEY_A, 0));
-    check_has(text, "rs-kye");
-    CHECK(strstr(text, KEY_A) == NULL);
+    check_refused(h, publish(h, UDP "|rs-key=" KEY_A, 0), "a channel never has the key itself");
+    check_refused(h, subscribe(h, UDP "|rs-kye=" KEY_A, 0), "rs-kye");
     CHECK_EQ(error_count(h, KEY_A), 0);
     CHECK_EQ(error_count(h, "rs-key"), 1);
     harness_close(h);
@@ -82,20 +84,19 @@ TEST(a_key_that_a_client_has_left)
     rsti_keys_t keys;
     CHECK_EQ(rsti_key_text_read(KEY_A, strlen(KEY_A), &keys), 0);
     snprintf(channel, sizeof channel, UDP "|rs-key=id:%08" PRIx32, keys.keys[0].id);
-    check_has(refusal_text(h, publish(h, channel, 0)), strerror(ENOENT));
+    check_refused(h, publish(h, channel, 0), strerror(ENOENT));
     write_keys(h, 1, KEY_A);
     char path[256];
     CHECK_EQ(rsti_key_file_of_id(path, sizeof path, h->dir, keys.keys[0].id), 0);
     CHECK_EQ(rename(key_path(h, 1), path), 0);
-    CHECK_STR(refusal_text(h, publish(h, channel, 0)), "");
+    check_taken(h, publish(h, channel, 0));
     CHECK_EQ(rsti_keyring_id(&publication_at(h, 0)->endpoint->keys->ring), keys.keys[0].id);
     harness_close(h);
 }
 
 TEST(a_file_is_read_once_for_all_that_use_it)
 {
-    harness_t *h = harness_open();
-    write_keys(h, 1, KEY_A);
+    harness_t *h = keyed_open();
     const int64_t one = publish(h, UDP, 1);
     (void)subscribe(h, OTHER, 1);
     CHECK_EQ(key_count(h), 1);
@@ -122,8 +123,7 @@ TEST(a_file_is_read_once_for_all_that_use_it)
 
 TEST(a_changed_file_changes_the_ring)
 {
-    harness_t *h = harness_open();
-    write_keys(h, 1, KEY_A);
+    harness_t *h = keyed_open();
     (void)publish(h, UDP, 1);
     const rsti_keyring_t *ring = &publication_at(h, 0)->endpoint->keys->ring;
     rsti_keys_t keys;
@@ -152,8 +152,7 @@ TEST(a_changed_file_changes_the_ring)
 
 TEST(what_cannot_be_used_changes_nothing)
 {
-    harness_t *h = harness_open();
-    write_keys(h, 1, KEY_A);
+    harness_t *h = keyed_open();
     (void)publish(h, UDP, 1);
     const rsti_keyring_t *ring = &publication_at(h, 0)->endpoint->keys->ring;
     const int64_t version = ring->version;
@@ -183,47 +182,41 @@ TEST(the_mtu_is_that_of_the_datagram)
         int32_t mtu, frame;
     } rows[] = {{1408, 1344}, {128, 64}, {160, 96}, {65504, 65440}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        harness_t *h = harness_open();
+        harness_t *h = keyed_open();
         char channel[128];
-        write_keys(h, 1, KEY_A);
         snprintf(channel, sizeof channel, UDP "|mtu=%d|term-length=1m", rows[i].mtu);
-        CHECK_STR(refusal_text(h, publish(h, channel, 1)), "");
+        check_taken(h, publish(h, channel, 1));
         CHECK_EQ(publication_at(h, 0)->base.options.mtu, rows[i].frame);
         CHECK_EQ(publication_at(h, 0)->base.file.log.metadata->mtu_length, rows[i].frame);
         CHECK_EQ(rows[i].frame, (rows[i].mtu - RSTI_SEALED_OVERHEAD) & ~31);
         harness_close(h);
     }
-    harness_t *h = harness_open();
-    write_keys(h, 1, KEY_A);
-    const char *text = refusal_text(h, publish(h, UDP "|mtu=96", 1));
-    check_has(text, "mtu=96: with rs-key at least 128, since 48 bytes");
-    check_has(refusal_text(h, publish(h, UDP "|mtu=100", 1)), "mtu=100: must be a multiple of 32");
+    harness_t *h = keyed_open();
+    check_refused(h, publish(h, UDP "|mtu=96", 1),
+        "mtu=96: with rs-key at least 128, since 48 bytes");
+    check_refused(h, publish(h, UDP "|mtu=100", 1), "mtu=100: must be a multiple of 32");
     CHECK_EQ(h->driver->conductor->send_endpoints.count, 0);
     CHECK_EQ(key_count(h), 0);
-    CHECK_STR(refusal_text(h, publish(h, UDP "|mtu=96", 0)), "");
+    check_taken(h, publish(h, UDP "|mtu=96", 0));
     harness_close(h);
 }
 
 /* Channels name the mtu of the datagrams, also where a publication exists. */
 TEST(a_shared_publication_has_one_mtu)
 {
-    harness_t *h = harness_open();
-    write_keys(h, 1, KEY_A);
-    CHECK_STR(refusal_text(h, publish(h, UDP "|mtu=1024|tags=5,6", 1)), "");
-    CHECK_STR(refusal_text(h, publish(h, UDP, 1)), "");
-    CHECK_STR(refusal_text(h, publish(h, UDP "|mtu=1024", 1)), "");
-    check_has(refusal_text(h, publish(h, UDP "|mtu=960", 1)), "mtu=960 differs from the 1024");
+    harness_t *h = keyed_open();
+    check_taken(h, publish(h, UDP "|mtu=1024|tags=5,6", 1));
+    check_taken(h, publish(h, UDP, 1));
+    check_taken(h, publish(h, UDP "|mtu=1024", 1));
+    check_refused(h, publish(h, UDP "|mtu=960", 1), "mtu=960 differs from the 1024");
     CHECK_EQ(h->driver->conductor->publications.count, 1);
-    CHECK_STR(refusal_text(h, publish(h, OTHER "|session-id=tag:6", 1)), "");
-    CHECK_STR(refusal_text(h,
-                  publish(h, "aeron:udp?endpoint=127.0.0.1:24502|session-id=tag:6|mtu=1024", 1)),
-        "");
+    check_taken(h, publish(h, OTHER "|session-id=tag:6", 1));
+    check_taken(h, publish(h, "aeron:udp?endpoint=127.0.0.1:24502|session-id=tag:6|mtu=1024", 1));
     CHECK_EQ(h->driver->conductor->publications.count, 3);
     for (size_t i = 0; i < 3; i++) {
         CHECK_EQ(publication_at(h, i)->base.options.mtu, 960);
     }
-    check_has(refusal_text(h,
-                  publish(h, "aeron:udp?endpoint=127.0.0.1:24503|session-id=tag:6|mtu=960", 1)),
+    check_refused(h, publish(h, "aeron:udp?endpoint=127.0.0.1:24503|session-id=tag:6|mtu=960", 1),
         "mtu=960 differs from the 1024");
     harness_close(h);
 }
@@ -232,18 +225,17 @@ TEST(a_shared_publication_has_one_mtu)
 
 TEST(a_sending_socket_has_one_key)
 {
-    harness_t *h = harness_open();
-    write_keys(h, 1, KEY_A);
+    harness_t *h = keyed_open();
     write_keys(h, 2, KEY_B);
-    CHECK_STR(refusal_text(h, publish(h, UDP "|tags=5", 1)), "");
-    CHECK_STR(refusal_text(h, publish(h, UDP, 2)), "");
-    CHECK_STR(refusal_text(h, publish(h, UDP, 0)), "");
+    check_taken(h, publish(h, UDP "|tags=5", 1));
+    check_taken(h, publish(h, UDP, 2));
+    check_taken(h, publish(h, UDP, 0));
     CHECK_EQ(h->driver->conductor->send_endpoints.count, 3);
-    CHECK_STR(refusal_text(h, publish(h, UDP, 2)), "");
-    CHECK_STR(refusal_text(h, publish(h, "aeron:udp?tags=5", 0)), "");
+    check_taken(h, publish(h, UDP, 2));
+    check_taken(h, publish(h, "aeron:udp?tags=5", 0));
     CHECK_EQ(h->driver->conductor->send_endpoints.count, 3);
     CHECK_EQ(h->driver->conductor->publications.count, 3);
-    check_has(refusal_text(h, publish(h, "aeron:udp?tags=5", 2)), "its existing socket has file:/");
+    check_refused(h, publish(h, "aeron:udp?tags=5", 2), "its existing socket has file:/");
     CHECK_EQ(key_count(h), 2);
     harness_close(h);
 }
@@ -251,16 +243,15 @@ TEST(a_sending_socket_has_one_key)
 /* Its address is taken. */
 TEST(a_receiving_socket_has_one_key)
 {
-    harness_t *h = harness_open();
-    write_keys(h, 1, KEY_A);
+    harness_t *h = keyed_open();
     write_keys(h, 2, KEY_B);
-    CHECK_STR(refusal_text(h, subscribe(h, UDP "|tags=5", 1)), "");
-    CHECK_STR(refusal_text(h, subscribe(h, UDP, 1)), "");
-    CHECK_STR(refusal_text(h, subscribe(h, "aeron:udp?tags=5", 0)), "");
-    check_has(refusal_text(h, subscribe(h, UDP, 2)), "its existing socket has file:/");
-    check_has(refusal_text(h, subscribe(h, UDP, 0)), "rs-key=(none)");
-    CHECK_STR(refusal_text(h, subscribe(h, OTHER, 0)), "");
-    check_has(refusal_text(h, subscribe(h, OTHER, 1)), "its existing socket has no key");
+    check_taken(h, subscribe(h, UDP "|tags=5", 1));
+    check_taken(h, subscribe(h, UDP, 1));
+    check_taken(h, subscribe(h, "aeron:udp?tags=5", 0));
+    check_refused(h, subscribe(h, UDP, 2), "its existing socket has file:/");
+    check_refused(h, subscribe(h, UDP, 0), "rs-key=(none)");
+    check_taken(h, subscribe(h, OTHER, 0));
+    check_refused(h, subscribe(h, OTHER, 1), "its existing socket has no key");
     CHECK_EQ(h->driver->conductor->receive_endpoints.count, 2);
     CHECK_EQ(key_count(h), 1);
     harness_close(h);
@@ -275,9 +266,8 @@ typedef struct ear_t {
 
 static ear_t ear_open(int number)
 {
-    ear_t e = {.h = harness_open()};
+    ear_t e = {.h = keyed_open()};
     e.h->is_rude = true;
-    write_keys(e.h, 1, KEY_A);
     (void)subscribe(e.h, UDP, number);
     const rsti_receive_endpoint_t *endpoint = e.h->driver->conductor->receive_endpoints.items[0];
     e.socket = endpoint->owned[0]->socket;
@@ -298,9 +288,7 @@ static void send_frame(ear_t *e, uint64_t sealer, bool is_overtaken, const void 
     rsti_netaddr_set_sealer(&from, sealer);
     rsti_netaddr_set_overtaken(&from, is_overtaken);
     inject_from(e->h, e->socket, &from, frame, length);
-    for (int i = 0; i < 3; i++) {
-        pass(e->h);
-    }
+    settle(e->h);
 }
 
 static void send_setup(ear_t *e, uint64_t sealer, bool is_overtaken, uint8_t flags)
@@ -337,6 +325,14 @@ static void send_echo(ear_t *e, uint64_t sealer)
     memcpy(&rttm, asked->data, sizeof rttm);
     rttm.frame.flags = 0;
     send_frame(e, sealer, false, &rttm, sizeof rttm);
+}
+
+/* The sealer 1. */
+static void admit(ear_t *e)
+{
+    send_setup(e, 1, false, RSTI_SETUP_FLAG_RSTREAM);
+    send_echo(e, 1);
+    CHECK(image_of(e) != NULL);
 }
 
 /* A recorded SETUP comes as often as one likes. */
@@ -380,10 +376,8 @@ TEST(a_proof_is_of_the_sealer)
 TEST(data_of_another_sealer_do_not_reach_the_image)
 {
     ear_t e = ear_open(1);
-    send_setup(&e, 1, false, RSTI_SETUP_FLAG_RSTREAM);
-    send_echo(&e, 1);
+    admit(&e);
     rsti_image_t *image = image_of(&e);
-    CHECK(image != NULL);
     send_data(&e, 1, 0, 0);
     CHECK_EQ(image->received, 64);
     send_data(&e, 2, 64, 0);
@@ -404,9 +398,7 @@ TEST(an_overtaken_setup_admits_nobody)
     ear_t e = ear_open(1);
     send_setup(&e, 1, true, RSTI_SETUP_FLAG_RSTREAM);
     CHECK_EQ(count_frames(e.h, RSTI_FRAME_RTTM), 0);
-    send_setup(&e, 1, false, RSTI_SETUP_FLAG_RSTREAM);
-    send_echo(&e, 1);
-    CHECK(image_of(&e) != NULL);
+    admit(&e);
     send_setup(&e, 1, true, RSTI_SETUP_FLAG_RSTREAM); /* of a source that is bound: as ever */
     send_data(&e, 1, 0, 0);
     CHECK_EQ(image_of(&e)->received, 64);

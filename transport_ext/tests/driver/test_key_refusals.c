@@ -19,10 +19,9 @@ typedef struct side_t {
 /* number: of the key file; 0: plain. */
 static side_t side_open(bool is_sender, int number)
 {
-    side_t s = {.h = harness_open()};
-    write_keys(s.h, 1, KEY_A);
+    side_t s = {.h = keyed_open()};
     (void)add(s.h, is_sender ? RSTI_CMD_ADD_PUBLICATION : RSTI_CMD_ADD_SUBSCRIPTION,
-        number == 0 ? UDP : keyed(s.h, UDP, number), STREAM);
+        keyed(s.h, UDP, number), STREAM);
     const rsti_conductor_t *conductor = s.h->driver->conductor;
     if (is_sender) {
         const rsti_send_endpoint_t *endpoint = conductor->send_endpoints.items[0];
@@ -36,28 +35,44 @@ static side_t side_open(bool is_sender, int number)
     return s;
 }
 
+/* With KEY_A. */
+static side_t reader_open(void)
+{
+    return side_open(false, 1);
+}
+
 static void refuse(const side_t *s, const char *from, rsti_refused_t why, uint32_t key_id)
 {
     inject(s->h, s->socket, from, "", 0);
     s->h->incoming[s->h->incoming_count - 1].refusal = (rsti_refusal_t){why, key_id};
-    for (int i = 0; i < 3; i++) {
-        pass(s->h);
-    }
+    settle(s->h);
 }
 
-/* The number of its counters; *id is that of the last one. */
-static int count_notes(const harness_t *h, int32_t *id)
+static bool is_note(const harness_t *h, int32_t id)
 {
-    const rsti_counters_t *counters = &h->driver->counters.counters;
+    const rsti_counter_metadata_t *metadata = &h->driver->counters.counters.metadata[id];
+    return metadata->state == RSTI_COUNTER_ALLOCATED
+        && metadata->type_id == RSTI_COUNTER_KEY_REFUSED;
+}
+
+/* How many peers its counters name. */
+static int note_count(const side_t *s)
+{
     int count = 0;
-    for (int32_t i = 0; i <= counters->max_counter_id; i++) {
-        if (counters->metadata[i].state == RSTI_COUNTER_ALLOCATED
-            && counters->metadata[i].type_id == RSTI_COUNTER_KEY_REFUSED) {
-            *id = i;
-            count++;
-        }
+    for (int32_t id = 0; id <= s->h->driver->counters.counters.max_counter_id; id++) {
+        count += is_note(s->h, id);
     }
     return count;
+}
+
+/* The last of these counters; -1: there is none. */
+static int32_t last_note(const side_t *s)
+{
+    int32_t id = s->h->driver->counters.counters.max_counter_id;
+    while (id >= 0 && !is_note(s->h, id)) {
+        id--;
+    }
+    return id;
 }
 
 static const char *label_of(const harness_t *h, int32_t id)
@@ -89,12 +104,12 @@ TEST(each_reason_has_its_words)
     for (int is_sender = 0; is_sender <= 1; is_sender++) {
         for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
             side_t s = side_open(is_sender != 0, rows[i].number);
-            int32_t id = -1;
             char words[128];
             snprintf(words, sizeof words, "%s%s", rows[i].words,
                 rows[i].number == 1 ? own : "this channel has no key: UDP-");
             refuse(&s, PEER, rows[i].why, rows[i].key_id);
-            CHECK_EQ(count_notes(s.h, &id), 1);
+            CHECK_EQ(note_count(&s), 1);
+            const int32_t id = last_note(&s);
             if (strstr(label_of(s.h, id), words) == NULL) {
                 CHECK_FAIL("\"%s\" does not say \"%s\"", label_of(s.h, id), words);
             }
@@ -110,71 +125,66 @@ TEST(each_reason_has_its_words)
 
 TEST(what_was_not_refused_is_not_reported)
 {
-    side_t s = side_open(false, 1);
-    int32_t id;
+    side_t s = reader_open();
     refuse(&s, PEER, RSTI_REFUSED_NOT, PEER_ID);
-    CHECK_EQ(count_notes(s.h, &id), 0);
+    CHECK_EQ(note_count(&s), 0);
     harness_close(s.h);
 }
 
 /* Of one endpoint, whoever the peer is. */
 TEST(one_report_a_second)
 {
-    side_t s = side_open(false, 1);
-    int32_t id;
+    side_t s = reader_open();
     refuse(&s, PEER, RSTI_REFUSED_KEY, 1);
     refuse(&s, PEER, RSTI_REFUSED_KEY, 2);
     refuse(&s, "127.0.0.1:30002", RSTI_REFUSED_KEY, 3);
-    CHECK_EQ(count_notes(s.h, &id), 1);
-    CHECK_EQ(counter(s.h, id), 1);
+    CHECK_EQ(note_count(&s), 1);
+    CHECK_EQ(counter(s.h, last_note(&s)), 1);
     s.h->manual.now_ns += RSTI_KEY_REFUSAL_INTERVAL_NS - 1;
     refuse(&s, "127.0.0.1:30002", RSTI_REFUSED_KEY, 3);
-    CHECK_EQ(count_notes(s.h, &id), 1);
+    CHECK_EQ(note_count(&s), 1);
     s.h->manual.now_ns += 1;
     refuse(&s, "127.0.0.1:30002", RSTI_REFUSED_KEY, 3);
-    CHECK_EQ(count_notes(s.h, &id), 2);
+    CHECK_EQ(note_count(&s), 2);
     s.h->manual.now_ns += RSTI_KEY_REFUSAL_INTERVAL_NS;
     refuse(&s, PEER, RSTI_REFUSED_KEY, 2); /* a known peer: its counter, and no further line */
-    CHECK_EQ(count_notes(s.h, &id), 2);
+    CHECK_EQ(note_count(&s), 2);
     CHECK_EQ(error_count(s.h, "seals with key"), 2);
     harness_close(s.h);
 }
 
 TEST(a_note_ends_five_seconds_after_the_last_report)
 {
-    side_t s = side_open(false, 1);
-    int32_t id;
+    side_t s = reader_open();
     refuse(&s, PEER, RSTI_REFUSED_KEY, PEER_ID);
     advance_alive(s.h, 4000 * MS, 100 * MS);
     refuse(&s, PEER, RSTI_REFUSED_KEY, PEER_ID);
     advance_alive(s.h, 4900 * MS, 100 * MS);
-    CHECK_EQ(count_notes(s.h, &id), 1);
+    CHECK_EQ(note_count(&s), 1);
     advance_alive(s.h, 1200 * MS, 100 * MS); /* the timer runs once a second */
-    CHECK_EQ(count_notes(s.h, &id), 0);
+    CHECK_EQ(note_count(&s), 0);
     refuse(&s, PEER, RSTI_REFUSED_KEY, PEER_ID);
-    CHECK_EQ(count_notes(s.h, &id), 1);
+    CHECK_EQ(note_count(&s), 1);
     harness_close(s.h);
 }
 
 TEST(a_note_ends_with_its_endpoint)
 {
-    side_t s = side_open(false, 1);
-    int32_t id;
+    side_t s = reader_open();
     refuse(&s, PEER, RSTI_REFUSED_KEY, PEER_ID);
-    CHECK_EQ(count_notes(s.h, &id), 1);
+    CHECK_EQ(note_count(&s), 1);
     const rsti_receive_endpoint_t *endpoint = s.h->driver->conductor->receive_endpoints.items[0];
     rsti_peer_notes_forget(s.h->driver, &endpoint->refusal_due_ns); /* another one */
-    CHECK_EQ(count_notes(s.h, &id), 1);
+    CHECK_EQ(note_count(&s), 1);
     rsti_peer_notes_forget(s.h->driver, endpoint);
-    CHECK_EQ(count_notes(s.h, &id), 0);
+    CHECK_EQ(note_count(&s), 0);
     harness_close(s.h);
 }
 
 /* Anybody can send plain datagrams, under any address. */
 TEST(strangers_fill_neither_the_counters_nor_the_log)
 {
-    side_t s = side_open(false, 1);
-    int32_t id;
+    side_t s = reader_open();
     const int total = RSTI_PEER_NOTES_MAX + 10;
     for (int i = 0; i < total; i++) {
         rsti_agent_command_t command = {
@@ -187,12 +197,12 @@ TEST(strangers_fill_neither_the_counters_nor_the_log)
         snprintf(command.text, sizeof command.text, "%s sends plain datagrams", peer);
         rsti_on_key_refused(s.h->driver, &command);
     }
-    CHECK_EQ(count_notes(s.h, &id), RSTI_PEER_NOTES_MAX);
+    CHECK_EQ(note_count(&s), RSTI_PEER_NOTES_MAX);
     CHECK_EQ(error_count(s.h, "sends plain datagrams"), RSTI_REFUSALS_LOGGED_MAX);
     advance_alive(s.h, 6200 * MS, 100 * MS);
-    CHECK_EQ(count_notes(s.h, &id), 0);
+    CHECK_EQ(note_count(&s), 0);
     refuse(&s, PEER, RSTI_REFUSED_PLAIN, 0); /* counted only */
-    CHECK_EQ(count_notes(s.h, &id), 1);
+    CHECK_EQ(note_count(&s), 1);
     CHECK_EQ(error_count(s.h, "sends plain datagrams"), RSTI_REFUSALS_LOGGED_MAX);
     harness_close(s.h);
 }

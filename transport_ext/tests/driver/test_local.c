@@ -170,16 +170,12 @@ TEST(position_follows_the_fastest_spy)
     for (int round = 0; round < 20; round++) {
         const int64_t end = fill(&l);
         *reader(&l, round % 2) = end;
-        for (int i = 0; i < 3; i++) {
-            pass(l.h);
-        }
+        settle(l.h);
         CHECK_EQ(*l.network->snd_pos, end);
         CHECK_EQ(*l.network->snd_lmt, end);
         CHECK(*l.base->pub_lmt <= *reader(&l, (round + 1) % 2) + WINDOW);
         *reader(&l, (round + 1) % 2) = end;
-        for (int i = 0; i < 3; i++) {
-            pass(l.h);
-        }
+        settle(l.h);
         CHECK_EQ(*l.base->pub_lmt, end + WINDOW);
     }
     CHECK(*l.network->snd_pos > 5 * 64 * 1024);
@@ -196,9 +192,7 @@ TEST(spy_cannot_run_ahead_of_the_publisher)
     pass(l.h);
     CHECK_EQ(offer(&l, 992), 1024);
     *reader(&l, 0) = 64 * 1024;
-    for (int i = 0; i < 3; i++) {
-        pass(l.h);
-    }
+    settle(l.h);
     CHECK_EQ(*l.network->snd_pos, 1024);
     harness_close(l.h);
 }
@@ -268,9 +262,7 @@ static void check_untethered_round(const char *channel, const char *reader_chann
     (void)fill(&l);
     CHECK_EQ(fill(&l), WINDOW);
     *reader(&l, 0) = WINDOW;
-    for (int i = 0; i < 3; i++) {
-        pass(h);
-    }
+    settle(h);
     CHECK_EQ(*l.base->pub_lmt, WINDOW); /* the slow reader holds the limit */
     advance_alive(h, 4500 * MS, 100 * MS);
     CHECK(answer_of_type(h, RSTI_RSP_UNAVAILABLE_IMAGE) == NULL);

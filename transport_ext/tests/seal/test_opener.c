@@ -351,7 +351,7 @@ TEST(the_next_key_overtakes_the_last_one)
     pair_close(&p);
 }
 
-/* With the header that a test of another language can compute (tests/system/test_keys.py). */
+/* With the header that a test of another language can compute (tests/sealed.py). */
 TEST(the_layout)
 {
     pair_t p;
