@@ -11,8 +11,9 @@ Threads: only waits release the GIL, unless a method says otherwise. Ctrl-C ends
 from collections.abc import Callable, Iterator, Sequence
 from os import PathLike
 from types import TracebackType
-from typing import Any, Final, Literal, Self, final, overload
+from typing import Any, Final, Literal, Self, TypeAlias, final, overload
 
+from _typeshed import structseq
 from typing_extensions import Buffer, disjoint_base
 
 NOT_CONNECTED: Final = -1
@@ -32,11 +33,239 @@ ERROR: Final = -6
 __version__: str
 __build_id__: str  # hash of the C sources
 
+_ImageEventKind: TypeAlias = Literal["available", "unavailable", "gap", "skipped"]
+
+# Records: results whose values have names. They are tuples too.
+@final
+class ReaderDemand(structseq[Any], tuple[int, int, int, bool]):
+    """What the readers of a publication want."""
+
+    position: Final[int]  # where they stand
+    messages: Final[int]  # wanted beyond it; UNBOUNDED (2**63 - 1): no limit
+    readers: Final[int]  # that tell it; 0: none does
+    is_connected: Final[bool]
+
+@final
+class ReaderLeft(structseq[Any], tuple[int, int, int, int]):
+    """Where the last reader of a publication stopped."""
+
+    times: Final[int]  # how often the reader left, or of a group the last one
+    consumed: Final[int]  # the position that it had consumed
+    joined: Final[int]  # where the next one began, -1: there is none yet
+    sent: Final[int]  # up to where the network was sent, the next one gets the rest; -1: not known
+
+@final
+class ReaderLeftWho(structseq[Any], tuple[int, int, str]):
+    """Who that reader was."""
+
+    times: Final[int]  # how often the reader left
+    pid: Final[int]  # or 0
+    name: Final[str]  # the client's, or ``ip:port`` of a receiver, or empty
+
+@final
+class ReceiverError(structseq[Any], tuple[int, int, int, int | None, int | None, str, str]):
+    """What a receiver reported to a publication."""
+
+    code: Final[int]
+    session_id: Final[int]
+    receiver_id: Final[int]
+    group_tag: Final[int | None]
+    destination_id: Final[int | None]
+    source: Final[str]
+    text: Final[str]
+
+@final
+class ImageEvent(
+    structseq[Any],
+    tuple[_ImageEventKind, int, int, int, int | None, int, str, int, int, int, int, int, int],
+):
+    """An image came, went, or lost something."""
+
+    kind: Final[_ImageEventKind]
+    session_id: Final[int]
+    correlation_id: Final[int]
+    position: Final[int]
+    end_position: Final[int | None]  # None: the stream did not end in good order
+    received_position: Final[int]  # gap and skipped: bytes that are lost
+    source: Final[str]
+    evicted_ms: Final[int]  # the driver evicted this reader then, ms since 1970; 0: it did not
+    goes_on_at: Final[int]  # of the image that follows, its group has left it behind; 0: none
+    message_length: Final[int]  # skipped: of a message that came in parts and is not handed out
+    skip_reason: Final[int]  # skipped: a rst_skip_reason_t
+    initial_term_id: Final[int]
+    segment: Final[int]  # skipped: the shared segment of the message; -1: none
+
+@final
+class ImageFacts(
+    structseq[Any],
+    tuple[int, int, int, int, int, int, int, int, int | None, bool, str, int],
+):
+    """An image of a subscription."""
+
+    correlation_id: Final[int]
+    session_id: Final[int]
+    initial_term_id: Final[int]
+    term_length: Final[int]
+    mtu: Final[int]
+    active_transports: Final[int]
+    join_position: Final[int]
+    position: Final[int]
+    end_position: Final[int | None]
+    is_revoked: Final[bool]
+    source: Final[str]
+    segment_bytes: Final[int]  # of messages in shared segments that were consumed since it joined
+
+@final
+class HeldMemory(structseq[Any], tuple[int, int, int]):
+    """What leases and views hold of the log."""
+
+    held_bytes: Final[int]  # from the oldest lease on, of the image of which they hold most
+    window_bytes: Final[int]  # of that image
+    mtu_max: Final[int]  # of all images
+
+@final
+class SegmentUse(structseq[Any], tuple[int, int, int, int]):
+    """Messages in shared segments, each value of the image that has most."""
+
+    unread_bytes: Final[int]  # sent and not consumed
+    unread_messages: Final[int]
+    held_bytes: Final[int]  # that leases and views hold
+    held_messages: Final[int]
+
+@final
+class CounterFacts(structseq[Any], tuple[int, int, int, int, int, int, str]):
+    """A counter of a driver directory."""
+
+    id: Final[int]
+    type_id: Final[int]
+    value: Final[int]
+    registration_id: Final[int]
+    owner_id: Final[int]
+    reference_id: Final[int]
+    label: Final[str]
+
+@final
+class CounterEvent(structseq[Any], tuple[bool, int, int]):
+    """A counter was added or removed."""
+
+    is_available: Final[bool]
+    counter_id: Final[int]
+    registration_id: Final[int]
+
+@final
+class LoggedError(structseq[Any], tuple[int, int, int, str]):
+    """An entry of the error log."""
+
+    observations: Final[int]
+    first_ms: Final[int]
+    last_ms: Final[int]
+    text: Final[str]
+
+@final
+class LossFacts(structseq[Any], tuple[int, int, int, int, int, int, str, str]):
+    """An entry of the loss report."""
+
+    observations: Final[int]
+    bytes_lost: Final[int]
+    first_ms: Final[int]
+    last_ms: Final[int]
+    session_id: Final[int]
+    stream_id: Final[int]
+    channel: Final[str]
+    source: Final[str]
+
+@final
+class ClientFacts(structseq[Any], tuple[int, int, int, str]):
+    """A client of a driver."""
+
+    client_id: Final[int]
+    pid: Final[int]  # or 0
+    heartbeat_ms: Final[int]  # its last one, since 1970
+    name: Final[str]  # or empty
+
+@final
+class HolderFacts(
+    structseq[Any],
+    tuple[int, bool, bool, int, int, int, int, int, int, int, int, int, str],
+):
+    """The slowest reader of a publication, or the one whose report its rate follows."""
+
+    registration_id: Final[int]  # of the publication
+    is_report: Final[bool]  # its rate follows this one
+    is_local: Final[bool]
+    reader_id: Final[int]  # of the receiver or the subscription
+    client_id: Final[int]  # or -1
+    pid: Final[int]  # or 0
+    since_ms: Final[int]
+    position: Final[int]
+    window_bytes: Final[int]
+    gap_position: Final[int]  # where a receiver waits for a gap, or 0
+    allowed_bytes_per_s: Final[int]  # of a report
+    drain_bytes_per_s: Final[int]  # of a report
+    source: Final[str]  # or empty
+
+@final
+class LimitCause(structseq[Any], tuple[int, int, int]):
+    """The cause of a publication's limit."""
+
+    held_by: Final[int]  # HELD_BY_…
+    needed_bytes: Final[int]  # by its next term; 0 unless it is HELD_BY_STORAGE
+    usable_bytes: Final[int]  # likewise
+
+@final
+class LastReader(structseq[Any], tuple[int, str, int, str]):
+    """The last reader of a publication that has none."""
+
+    left_ms: Final[int]  # since 1970; 0: a reader is there, or none has left
+    why: Final[str]  # the error with which it left as it said, or empty
+    pid: Final[int]  # or 0
+    name: Final[str]  # its client's, or ``ip:port`` of a receiver, or empty
+
+@final
+class SegmentFacts(structseq[Any], tuple[int, int, list[tuple[int, int]]]):
+    """A publication's messages in shared segments."""
+
+    length_bytes: Final[int]  # of all
+    waiting_bytes: Final[int]  # of one that waits until readers have consumed earlier ones, or 0
+    newest: Final[list[tuple[int, int]]]
+
+@final
+class AeronName(structseq[Any], tuple[str, str, str | None, str | None]):
+    """A name of an option of Aeron's drivers."""
+
+    name: Final[str]  # the property
+    variable: Final[str]
+    option: Final[str | None]
+    why_none: Final[str | None]
+
+@final
+class DriverOption(structseq[Any], tuple[str, str, str]):
+    """An option of the driver."""
+
+    name: Final[str]
+    default: Final[str]
+    help: Final[str]
+
+@final
+class DriverInfo(structseq[Any], tuple[int, int]):
+    """The process of a driver."""
+
+    pid: Final[int]
+    heartbeat_age_ms: Final[int]  # -1 after an orderly end
+
+@final
+class LastError(structseq[Any], tuple[str, int, str]):
+    """A thread's last failure."""
+
+    code: Final[str]  # its name
+    detail: Final[int]
+    text: Final[str]
+
 def _set_errors(by_code: dict[str, type[Exception]], base: type[Exception], /) -> None:
     """Hand over the exception classes by C code name ("RST_EINVAL" …). Called once."""
 
-def last_error() -> tuple[str, int, str]:
-    """(code name, detail, text) of this thread's last failure; it explains a result ERROR."""
+def last_error() -> LastError:
+    """This thread's last failure; it explains a result ERROR."""
 
 def build_config() -> dict[str, str]: ...
 def default_dir() -> str: ...
@@ -82,46 +311,21 @@ def encode_header(kind: int, flags: int, codec_id: int, target: int, name_hash: 
 def decode_header(value: int, /) -> tuple[int, int, int, int, int] | None:
     """(kind, flags, codec_id, target, name_hash), or None for a plain Aeron message."""
 
-def read_counters(dir: str, /) -> list[tuple[int, int, int, int, int, int, str]]:
-    """(id, type_id, value, registration_id, owner_id, reference_id, label) of each counter."""
-
-def read_errors(dir: str, /) -> list[tuple[int, int, int, str]]:
-    """(observations, first_ms, last_ms, text)."""
-
-def read_losses(dir: str, /) -> list[tuple[int, int, int, int, int, int, str, str]]:
-    """(observations, bytes_lost, first_ms, last_ms, session_id, stream_id, channel, source)."""
-
-def read_clients(dir: str, /) -> list[tuple[int, int, int, str]]:
-    """(client_id, pid or 0, last heartbeat in ms since 1970, name or "") of each client."""
-
-def read_holders(
-    dir: str, /
-) -> list[tuple[int, bool, bool, int, int, int, int, int, int, int, int, int, str]]:
-    """The slowest reader of each publication, and the one whose report its rate follows:
-    (registration_id of the publication, whether it is that report, is_local, id of the receiver or
-    subscription, client_id or -1, pid or 0, since_ms, position, window in bytes, where a receiver
-    waits for a gap or 0, allowed and drain of a report in bytes per second, source or "").
-    """
-
-def read_held_by(dir: str, registration_id: int, /) -> tuple[int, int, int]:
-    """(the cause of a publication's limit: HELD_BY_…, bytes that its next term needs, bytes usable;
-    both 0 unless the cause is HELD_BY_STORAGE).
-
-    Raises SystemCallError when its log file is missing.
-    """
+def read_counters(dir: str, /) -> list[CounterFacts]: ...
+def read_errors(dir: str, /) -> list[LoggedError]: ...
+def read_losses(dir: str, /) -> list[LossFacts]: ...
+def read_clients(dir: str, /) -> list[ClientFacts]: ...
+def read_holders(dir: str, /) -> list[HolderFacts]: ...
+def read_held_by(dir: str, registration_id: int, /) -> LimitCause:
+    """Raises SystemCallError when the publication's log file is missing."""
 
 def read_client_at(dir: str, registration_id: int, is_reader: bool, /) -> tuple[int, str]:
     """(pid or 0, name or "") of the client that owns a publication, or of one that reads it in
     shared memory.
     """
 
-def read_last_reader(dir: str, registration_id: int, /) -> tuple[int, str, int, str]:
-    """Of a publication that has no reader: (when the last one left, in ms since 1970, the error
-    with which it left as it said, or ""; its pid or 0; its client's name, or ``ip:port`` of a
-    receiver, or ""). (0, "", 0, ""): a reader is there, or none has left.
-
-    Raises SystemCallError when its log file is missing.
-    """
+def read_last_reader(dir: str, registration_id: int, /) -> LastReader:
+    """Raises SystemCallError when the publication's log file is missing."""
 
 def read_demand(dir: str, registration_id: int, /) -> int:
     """Messages that the readers of a publication want beyond what they have consumed.
@@ -129,25 +333,19 @@ def read_demand(dir: str, registration_id: int, /) -> int:
     2**63 - 1: no limit, or they do not tell. Raises SystemCallError when its log file is missing.
     """
 
-def read_segments(dir: str, registration_id: int, /) -> tuple[int, int, list[tuple[int, int]]]:
-    """Of a publication's messages in shared segments: the bytes of all; the bytes of one that waits
-    until readers have consumed earlier ones, or 0; and for the newest one of each segment, in no
-    order, (the position behind it, the bytes of all that were sent before it).
+def read_segments(dir: str, registration_id: int, /) -> SegmentFacts:
+    """``newest``: for the newest message of each segment, in no order, (the position behind it, the
+    bytes of all that were sent before it).
 
-    Raises SystemCallError when its log file is missing.
+    Raises SystemCallError when the publication's log file is missing.
     """
 
 def terminate(dir: str, token: bytes, /) -> None:
     """Ask the driver to end; it ends if its ``termination-validator`` allows it."""
 
-def aeron_names() -> list[tuple[str, str, str | None, str | None]]:
-    """(property, variable, option or None, reason for None) of each name of Aeron's drivers."""
-
-def driver_info(dir: str, /) -> tuple[int, int]:
-    """(pid, age of the last heartbeat in ms; -1 after an orderly end)."""
-
-def driver_options() -> list[tuple[str, str, str]]:
-    """(name, default, help) of each driver option."""
+def aeron_names() -> list[AeronName]: ...
+def driver_info(dir: str, /) -> DriverInfo: ...
+def driver_options() -> list[DriverOption]: ...
 
 # Helpers of benchmarks and tests: they write and check blocks of distinct messages in C.
 def fill_block(block: Buffer, size: int, first: int, /) -> int:
@@ -210,10 +408,8 @@ class Client:
         self, type_id: int, registration_id: int, key: Buffer, label: str, timeout_s: float, /
     ) -> Counter: ...
     def find_counter(self, type_id: int, registration_id: int, /) -> int | None: ...
-    def read_counter(self, counter_id: int, /) -> tuple[int, int, int, int, int, int, str] | None:
-        """(id, type_id, value, registration_id, owner_id, reference_id, label)."""
-    def next_counter_event(self) -> tuple[bool, int, int] | None:
-        """(is_available, counter_id, registration_id)."""
+    def read_counter(self, counter_id: int, /) -> CounterFacts | None: ...
+    def next_counter_event(self) -> CounterEvent | None: ...
     def waiter(self) -> Waiter: ...
     def close(self) -> None: ...
 
@@ -258,12 +454,8 @@ class Publication:
     @property
     def max_position(self) -> int: ...
     @property
-    def demand(self) -> tuple[int, int, int, bool] | None:
-        """(position, messages wanted beyond it, readers that report demand, is_connected).
-
-        UNBOUNDED (2**63 - 1) messages: no limit. 0 readers: none reports its demand. None after the
-        end.
-        """
+    def demand(self) -> ReaderDemand | None:
+        """None after the end."""
     @property
     def has_new_demand(self) -> bool:
         """Whether ``demand`` has grown since it was read last; True after the end."""
@@ -271,16 +463,9 @@ class Publication:
     def held_by(self) -> int:
         """The cause of the limit: HELD_BY_…; CLOSED after the end."""
     @property
-    def left_who(self) -> tuple[int, int, str]:
-        """(how often the reader left; of the last one the pid or 0, and the client's name, or
-        ``ip:port`` of a receiver, or "").
-        """
+    def left_who(self) -> ReaderLeftWho: ...
     @property
-    def left(self) -> tuple[int, int, int, int]:
-        """(how often the reader left, or of a group the last one; the position that it had
-        consumed; where the next one began, -1: there is none yet; up to where the network was sent,
-        so that the next one gets the rest, -1: not known, as in shared memory).
-        """
+    def left(self) -> ReaderLeft: ...
     @property
     def storage(self) -> tuple[int, int]:
         """(bytes that the next term needs, bytes usable); (0, 0) unless ``held_by`` is
@@ -345,8 +530,7 @@ class Publication:
     def remove_destination(self, destination: str | int, timeout_s: float, /) -> None: ...
     def set_rate(self, rate: str, timeout_s: float, /) -> None: ...
     def revoke(self) -> None: ...
-    def next_error(self) -> tuple[int, int, int, int | None, int | None, str, str] | None:
-        """(code, session_id, receiver_id, group_tag, destination_id, source, text)."""
+    def next_error(self) -> ReceiverError | None: ...
     def wait(self, timeout_s: float, /) -> bool:
         """Wait for room or for a change of connection; False after ``timeout_s``."""
     def close(self) -> None: ...
@@ -401,18 +585,12 @@ class Subscription:
     def fill(self) -> tuple[int, int]:
         """(bytes received and not consumed, window) of the fullest image."""
     @property
-    def segments(self) -> tuple[int, int, int, int]:
-        """(bytes, messages) in shared segments that were sent and not consumed, and (bytes,
-        messages) that leases and views hold; each of the image that has most.
-        """
+    def segments(self) -> SegmentUse: ...
     @property
     def partial_bytes(self) -> int:
         """Bytes held of messages whose last part has not come."""
     @property
-    def held(self) -> tuple[int, int, int]:
-        """(bytes from the oldest lease on, window) of the image that leases and views hold most,
-        and the largest MTU of all images.
-        """
+    def held(self) -> HeldMemory: ...
     @property
     def events_lost(self) -> int:
         """Image events lost because the bounded queue was full; normally 0."""
@@ -433,13 +611,7 @@ class Subscription:
     def remove_destination(self, destination: str | int, timeout_s: float, /) -> None: ...
     def reject(self, image_id: int, reason: str, timeout_s: float, /) -> None: ...
     def say_why(self, image_id: int, reason: str, timeout_s: float, /) -> None: ...
-    def images(
-        self,
-    ) -> list[tuple[int, int, int, int, int, int, int, int, int | None, bool, str, int]]:
-        """(correlation_id, session_id, initial_term_id, term_length, mtu, active_transports,
-        join_position, position, end_position or None, is_revoked, source, bytes of messages in
-        shared segments that were consumed since it joined) of each image.
-        """
+    def images(self) -> list[ImageFacts]: ...
     def request(self, n: int, /) -> None:
         """Add to the demand, which saturates at 2**63 - 1; ``n`` < 1 raises ValueError."""
     def tell_demand(self, n: int, /) -> None:
@@ -451,56 +623,8 @@ class Subscription:
         than ``length_max`` bytes is skipped, and an event tells it.
         """
     def wait(self, timeout_s: float, /) -> bool: ...
-    def next_event(
-        self,
-    ) -> (
-        tuple[
-            Literal["available", "unavailable", "gap", "skipped"],
-            int,
-            int,
-            int,
-            int | None,
-            int,
-            str,
-            int,
-            int,
-            int,
-            int,
-            int,
-            int,
-        ]
-        | None
-    ):
-        """The next image event: (kind "available" | "unavailable" | "gap" | "skipped", session_id,
-        correlation_id, position, end_position, received_position, source, evicted_ms, goes_on_at,
-        message_length, skip_reason, initial_term_id, segment).
-
-        ``end_position`` is None when the stream did not end in good order. ``evicted_ms`` is the
-        time, in ms since 1970, from which the stream goes on without this reader; 0 when it was
-        not evicted. ``goes_on_at`` is the position of an image that follows because its group has
-        left this reader behind; 0: another reason. ``"skipped"``: a message that came in parts is
-        not handed out; ``message_length`` is its length, ``skip_reason`` a ``rst_skip_reason_t``.
-        """
-    def peek_event(
-        self,
-    ) -> (
-        tuple[
-            Literal["available", "unavailable", "gap", "skipped"],
-            int,
-            int,
-            int,
-            int | None,
-            int,
-            str,
-            int,
-            int,
-            int,
-            int,
-            int,
-            int,
-        ]
-        | None
-    ):
+    def next_event(self) -> ImageEvent | None: ...
+    def peek_event(self) -> ImageEvent | None:
         """As :meth:`next_event`; the same one until :meth:`drop_event`."""
     def drop_event(self) -> None: ...
     def close(self) -> None: ...

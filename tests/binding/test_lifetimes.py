@@ -299,7 +299,8 @@ LEAK = """
                 batch.common_header; batch.end_position
                 views = [memoryview(m) for m in batch.messages()]
                 for view in views: view.release()
-            s.next_event(); s.wait(0)
+            s.next_event(); s.wait(0); s.images(); s.held; s.segments
+            p.left; p.left_who; p.demand; p.next_error(); _core.last_error()
             try: p.offer_many([b"x", 1], p.offer_many([b"x", 1])[0])
             except TypeError: pass
             try: batch.to_list()
@@ -318,7 +319,10 @@ LEAK = """
     def tools():
         for _ in range(20):
             _core.read_counters(sys.argv[1]); _core.read_errors(sys.argv[1])
-            _core.driver_info(sys.argv[1])
+            _core.read_clients(sys.argv[1]); _core.read_holders(sys.argv[1])
+            for read in (_core.read_held_by, _core.read_last_reader, _core.read_segments):
+                read(sys.argv[1], steady[0].registration_id)
+            _core.driver_info(sys.argv[1]); _core.aeron_names(); client.read_counter(0)
             _core.probe(sys.argv[1]); _core.driver_options(); _core.build_config()
     steady = setup()
     kinds = {

@@ -2,6 +2,7 @@
  * a hot path. */
 #include "counter_type.h"
 
+#include "records.h"
 #include "types.h"
 
 #include <string.h>
@@ -135,10 +136,7 @@ PyObject *rsti_py_client_read_counter(PyObject *object, PyObject *counter_id)
     if (result == 0) {
         Py_RETURN_NONE;
     }
-    return Py_BuildValue("(iiLLLLN)", (int)counter.id, (int)counter.type_id,
-        (long long)counter.value, (long long)counter.registration_id, (long long)counter.owner_id,
-        (long long)counter.reference_id,
-        rsti_py_foreign_text(counter.label, strlen(counter.label), false));
+    return rsti_py_counter_facts(self->state, &counter);
 }
 
 PyObject *rsti_py_client_next_counter_event(PyObject *object, PyObject *unused)
@@ -158,8 +156,9 @@ PyObject *rsti_py_client_next_counter_event(PyObject *object, PyObject *unused)
     if (result == 0) {
         Py_RETURN_NONE;
     }
-    return Py_BuildValue("(NiL)", PyBool_FromLong(event.kind == RST_COUNTER_AVAILABLE),
-        (int)event.counter_id, (long long)event.registration_id);
+    return RSTI_PY_RECORD(self->state, RSTI_PY_COUNTER_EVENT,
+        PyBool_FromLong(event.kind == RST_COUNTER_AVAILABLE), PyLong_FromLong(event.counter_id),
+        PyLong_FromLongLong(event.registration_id));
 }
 
 /* ---- the type ---- */

@@ -208,3 +208,11 @@ bool rsti_py_put(PyObject *tuple, Py_ssize_t index, PyObject *value)
 {
     return value != NULL && PyTuple_SetItem(tuple, index, value) == 0;
 }
+
+bool rsti_py_append(PyObject *list, PyObject *item)
+{
+    bool is_done = item != NULL && PyList_Append(list, item) == 0;
+
+    Py_XDECREF(item);
+    return is_done;
+}

@@ -1,4 +1,5 @@
 /* module.c: rstream._core, multi-phase init. */
+#include "records.h"
 #include "types.h"
 
 #include "seal/aead.h"
@@ -106,8 +107,9 @@ static int add_constants(PyObject *module)
 
 static int module_exec(PyObject *module)
 {
-    return add_types(module) < 0 || add_constants(module) < 0
+    return add_types(module) < 0 || rsti_py_records_add(module) < 0 || add_constants(module) < 0
             || PyModule_AddFunctions(module, rsti_py_tool_methods) < 0
+            || PyModule_AddFunctions(module, rsti_py_directory_methods) < 0
             || PyModule_AddFunctions(module, rsti_py_bench_methods) < 0
             || PyModule_AddFunctions(module, rsti_py_lab_methods) < 0
         ? -1
@@ -120,6 +122,9 @@ static int module_traverse(PyObject *module, visitproc visit, void *arg)
 
     for (size_t i = 0; i < sizeof(type_entries) / sizeof(type_entries[0]); i++) {
         Py_VISIT(*(PyObject **)(void *)((char *)state + type_entries[i].offset));
+    }
+    for (size_t i = 0; i < RSTI_PY_RECORD_COUNT; i++) {
+        Py_VISIT(state->record_types[i]);
     }
     Py_VISIT(state->errors_by_code);
     Py_VISIT(state->error_base);
@@ -143,6 +148,9 @@ static void module_free(void *module)
     (void)module_clear(module);
     for (size_t i = 0; i < sizeof(type_entries) / sizeof(type_entries[0]); i++) {
         Py_CLEAR(*(PyObject **)(void *)((char *)state + type_entries[i].offset));
+    }
+    for (size_t i = 0; i < RSTI_PY_RECORD_COUNT; i++) {
+        Py_CLEAR(state->record_types[i]);
     }
 }
 

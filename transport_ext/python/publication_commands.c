@@ -2,6 +2,7 @@
 #include "publication_commands.h"
 
 #include "handle_life.h"
+#include "records.h"
 
 #include <string.h>
 
@@ -106,7 +107,6 @@ PyObject *rsti_py_publication_next_error(PyObject *object, PyObject *unused)
 {
     rsti_py_publication_t *self = (rsti_py_publication_t *)object;
     rst_publication_error_t error;
-    PyObject *tuple;
     int result;
 
     (void)unused;
@@ -117,18 +117,10 @@ PyObject *rsti_py_publication_next_error(PyObject *object, PyObject *unused)
     if (result == 0) {
         Py_RETURN_NONE;
     }
-    tuple = PyTuple_New(7);
-    if (tuple != NULL && rsti_py_put(tuple, 0, PyLong_FromLong(error.code))
-        && rsti_py_put(tuple, 1, PyLong_FromLong(error.session_id))
-        && rsti_py_put(tuple, 2, PyLong_FromLongLong(error.receiver_id))
-        && rsti_py_put(tuple, 3, id_or_none(error.group_tag))
-        && rsti_py_put(tuple, 4, id_or_none(error.destination_id))
-        && rsti_py_put(tuple, 5, text_of(error.source, sizeof(error.source)))
-        && rsti_py_put(tuple, 6, text_of(error.text, sizeof(error.text)))) {
-        return tuple;
-    }
-    Py_XDECREF(tuple);
-    return NULL;
+    return RSTI_PY_RECORD(self->handle.state, RSTI_PY_RECEIVER_ERROR, PyLong_FromLong(error.code),
+        PyLong_FromLong(error.session_id), PyLong_FromLongLong(error.receiver_id),
+        id_or_none(error.group_tag), id_or_none(error.destination_id),
+        text_of(error.source, sizeof(error.source)), text_of(error.text, sizeof(error.text)));
 }
 
 PyObject *rsti_py_publication_get_next_frame(PyObject *object, void *closure)
@@ -163,8 +155,9 @@ PyObject *rsti_py_publication_get_demand(PyObject *object, void *closure)
     if (self->handle.is_closed || rst_publication_demand(self->publication, &demand) < 0) {
         Py_RETURN_NONE;
     }
-    return Py_BuildValue("(LLiN)", (long long)demand.position, (long long)demand.messages,
-        (int)demand.reader_count, PyBool_FromLong(demand.is_connected));
+    return RSTI_PY_RECORD(self->handle.state, RSTI_PY_READER_DEMAND,
+        PyLong_FromLongLong(demand.position), PyLong_FromLongLong(demand.messages),
+        PyLong_FromLong(demand.reader_count), PyBool_FromLong(demand.is_connected));
 }
 
 PyObject *rsti_py_publication_get_errors_lost(PyObject *object, void *closure)

@@ -5,6 +5,7 @@
 #include "publication.h"
 #include "publication_commands.h"
 #include "publication_segments.h"
+#include "records.h"
 #include "types.h"
 
 #include <string.h>
@@ -334,8 +335,9 @@ static PyObject *publication_get_left(PyObject *object, void *closure)
     if (!self->handle.is_closed) {
         (void)rst_publication_left(self->publication, &left);
     }
-    return Py_BuildValue("LLLL", (long long)left.count, (long long)left.consumed,
-        (long long)left.joined, (long long)left.sent);
+    return RSTI_PY_RECORD(self->handle.state, RSTI_PY_READER_LEFT, PyLong_FromLongLong(left.count),
+        PyLong_FromLongLong(left.consumed), PyLong_FromLongLong(left.joined),
+        PyLong_FromLongLong(left.sent));
 }
 
 static PyObject *publication_get_left_who(PyObject *object, void *closure)
@@ -346,7 +348,8 @@ static PyObject *publication_get_left_who(PyObject *object, void *closure)
     if (!self->handle.is_closed) {
         (void)rst_publication_left(self->publication, &left);
     }
-    return Py_BuildValue("LLN", (long long)left.count, (long long)left.pid,
+    return RSTI_PY_RECORD(self->handle.state, RSTI_PY_READER_LEFT_WHO,
+        PyLong_FromLongLong(left.count), PyLong_FromLongLong(left.pid),
         PyUnicode_DecodeUTF8(left.name, (Py_ssize_t)strlen(left.name), "ignore"));
 }
 
@@ -454,8 +457,7 @@ static PyGetSetDef publication_getset[] = {
         NULL},
     {"left_who", publication_get_left_who, NULL,
         "(how often the reader left, the last one's pid or 0, name or ip:port or empty).", NULL},
-    {"left", publication_get_left, NULL,
-        "(how often the reader left; positions: consumed, where the next one began, sent).", NULL},
+    {"left", publication_get_left, NULL, "Where the last reader stopped.", NULL},
     {"storage", publication_get_storage, NULL,
         "(bytes that the log's next term needs, bytes usable); (0, 0): none are missing.", NULL},
     {"channel_status", publication_get_channel_status, NULL,

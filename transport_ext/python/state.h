@@ -26,6 +26,32 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* The kinds of records.h. */
+typedef enum rsti_py_record_t {
+    RSTI_PY_IMAGE_EVENT,
+    RSTI_PY_IMAGE_FACTS,
+    RSTI_PY_RECEIVER_ERROR,
+    RSTI_PY_READER_DEMAND,
+    RSTI_PY_READER_LEFT,
+    RSTI_PY_READER_LEFT_WHO,
+    RSTI_PY_HELD_MEMORY,
+    RSTI_PY_SEGMENT_USE,
+    RSTI_PY_COUNTER_FACTS,
+    RSTI_PY_COUNTER_EVENT,
+    RSTI_PY_LOGGED_ERROR,
+    RSTI_PY_LOSS_FACTS,
+    RSTI_PY_CLIENT_FACTS,
+    RSTI_PY_HOLDER_FACTS,
+    RSTI_PY_LIMIT_CAUSE,
+    RSTI_PY_LAST_READER,
+    RSTI_PY_SEGMENT_FACTS,
+    RSTI_PY_AERON_NAME,
+    RSTI_PY_DRIVER_OPTION,
+    RSTI_PY_DRIVER_INFO,
+    RSTI_PY_LAST_ERROR,
+    RSTI_PY_RECORD_COUNT
+} rsti_py_record_t;
+
 typedef struct rsti_py_state_t {
     PyTypeObject *driver_type;
     PyTypeObject *client_type;
@@ -39,6 +65,7 @@ typedef struct rsti_py_state_t {
     PyTypeObject *turn_type;
     PyTypeObject *visit_type;
     PyTypeObject *send_path_type;
+    PyTypeObject *record_types[RSTI_PY_RECORD_COUNT];
     PyObject *errors_by_code; /* dict of str to exception class, or NULL */
     PyObject *error_base;     /* exception class, or NULL */
 } rsti_py_state_t;
@@ -83,5 +110,7 @@ PyObject *rsti_py_foreign_text(const char *bytes, size_t length, bool keeps_line
 PyObject *rsti_py_self(PyObject *self, PyObject *unused);
 /* Steals value; false when it is NULL. */
 bool rsti_py_put(PyObject *tuple, Py_ssize_t index, PyObject *value);
+/* Steals item; false when it is NULL or the list cannot grow, with an exception. */
+bool rsti_py_append(PyObject *list, PyObject *item);
 
 #endif

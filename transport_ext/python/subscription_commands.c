@@ -1,6 +1,8 @@
 /* subscription_commands.c: see subscription_commands.h. */
 #include "subscription_commands.h"
 
+#include "records.h"
+
 #include <string.h>
 
 #define IMAGES_MAX 4096 /* the list ends here */
@@ -45,40 +47,28 @@ static PyObject *end_or_none(int64_t position)
     return position == INT64_MAX ? rsti_py_self(Py_None, NULL) : PyLong_FromLongLong(position);
 }
 
-static PyObject *image_tuple(const rst_image_info_t *image)
+static PyObject *image_facts(rsti_py_state_t *state, const rst_image_info_t *image)
 {
-    PyObject *tuple = PyTuple_New(12);
-
-    if (tuple != NULL && rsti_py_put(tuple, 0, PyLong_FromLongLong(image->correlation_id))
-        && rsti_py_put(tuple, 1, PyLong_FromLong(image->session_id))
-        && rsti_py_put(tuple, 2, PyLong_FromLong(image->initial_term_id))
-        && rsti_py_put(tuple, 3, PyLong_FromLong(image->term_length))
-        && rsti_py_put(tuple, 4, PyLong_FromLong(image->mtu))
-        && rsti_py_put(tuple, 5, PyLong_FromLong(image->active_transport_count))
-        && rsti_py_put(tuple, 6, PyLong_FromLongLong(image->join_position))
-        && rsti_py_put(tuple, 7, PyLong_FromLongLong(image->position))
-        && rsti_py_put(tuple, 8, end_or_none(image->end_of_stream_position))
-        && rsti_py_put(tuple, 9, PyBool_FromLong(image->is_revoked))
-        && rsti_py_put(tuple, 10,
-            rsti_py_foreign_text(image->source, strnlen(image->source, sizeof(image->source)),
-                false))
-        && rsti_py_put(tuple, 11, PyLong_FromLongLong(image->segment_bytes))) {
-        return tuple;
-    }
-    Py_XDECREF(tuple);
-    return NULL;
+    return RSTI_PY_RECORD(state, RSTI_PY_IMAGE_FACTS, PyLong_FromLongLong(image->correlation_id),
+        PyLong_FromLong(image->session_id), PyLong_FromLong(image->initial_term_id),
+        PyLong_FromLong(image->term_length), PyLong_FromLong(image->mtu),
+        PyLong_FromLong(image->active_transport_count), PyLong_FromLongLong(image->join_position),
+        PyLong_FromLongLong(image->position), end_or_none(image->end_of_stream_position),
+        PyBool_FromLong(image->is_revoked),
+        rsti_py_foreign_text(image->source, strnlen(image->source, sizeof(image->source)), false),
+        PyLong_FromLongLong(image->segment_bytes));
 }
 
-static PyObject *image_list(const rst_image_info_t *images, int count)
+static PyObject *image_list(rsti_py_state_t *state, const rst_image_info_t *images, int count)
 {
     PyObject *list = PyList_New(count);
 
     for (int i = 0; list != NULL && i < count; i++) {
-        PyObject *tuple = image_tuple(&images[i]);
-        if (tuple == NULL) {
+        PyObject *facts = image_facts(state, &images[i]);
+        if (facts == NULL) {
             Py_CLEAR(list);
         } else {
-            (void)PyList_SetItem(list, i, tuple);
+            (void)PyList_SetItem(list, i, facts);
         }
     }
     return list;
@@ -103,7 +93,7 @@ PyObject *rsti_py_subscription_images(PyObject *object, PyObject *unused)
         return PyErr_NoMemory();
     }
     count = rst_subscription_images(self->subscription, images, capacity);
-    list = image_list(images, count < capacity ? count : capacity);
+    list = image_list(self->handle.state, images, count < capacity ? count : capacity);
     PyMem_Free(images);
     return list;
 }

@@ -5,6 +5,7 @@
 #include "handle_life.h"
 #include "large.h"
 #include "lease.h"
+#include "records.h"
 #include "subscription_commands.h"
 #include "types.h"
 
@@ -194,37 +195,21 @@ static PyObject *subscription_tell_demand(PyObject *object, PyObject *argument)
     return add_demand(object, argument, rst_subscription_tell_demand);
 }
 
-static PyObject *event_tuple(const rst_image_event_t *event)
+static PyObject *image_event(rsti_py_state_t *state, const rst_image_event_t *event)
 {
     static const char *const kinds[] = {"", "available", "unavailable", "gap", "skipped"};
     bool is_available = event->kind == RST_IMAGE_AVAILABLE;
     bool has_end = !is_available && event->end_position != INT64_MAX;
-    PyObject *tuple = PyTuple_New(13);
 
-    if (tuple == NULL) {
-        return NULL;
-    }
-    if (rsti_py_put(tuple, 0, PyUnicode_InternFromString(kinds[event->kind]))
-        && rsti_py_put(tuple, 1, PyLong_FromLong(event->session_id))
-        && rsti_py_put(tuple, 2, PyLong_FromLongLong(event->correlation_id))
-        && rsti_py_put(tuple, 3, PyLong_FromLongLong(event->position))
-        && rsti_py_put(tuple, 4,
-            has_end ? PyLong_FromLongLong(event->end_position) : rsti_py_self(Py_None, NULL))
-        && rsti_py_put(tuple, 5,
-            PyLong_FromLongLong(is_available ? event->position : event->received_position))
-        && rsti_py_put(tuple, 6,
-            rsti_py_foreign_text(event->source, strnlen(event->source, sizeof(event->source)),
-                false))
-        && rsti_py_put(tuple, 7, PyLong_FromLongLong(event->evicted_ms))
-        && rsti_py_put(tuple, 8, PyLong_FromLongLong(event->goes_on_at))
-        && rsti_py_put(tuple, 9, PyLong_FromLongLong(event->message_length))
-        && rsti_py_put(tuple, 10, PyLong_FromLong(event->skip_reason))
-        && rsti_py_put(tuple, 11, PyLong_FromLong(event->initial_term_id))
-        && rsti_py_put(tuple, 12, PyLong_FromLong(event->segment))) {
-        return tuple;
-    }
-    Py_DECREF(tuple);
-    return NULL;
+    return RSTI_PY_RECORD(state, RSTI_PY_IMAGE_EVENT,
+        PyUnicode_InternFromString(kinds[event->kind]), PyLong_FromLong(event->session_id),
+        PyLong_FromLongLong(event->correlation_id), PyLong_FromLongLong(event->position),
+        has_end ? PyLong_FromLongLong(event->end_position) : rsti_py_self(Py_None, NULL),
+        PyLong_FromLongLong(is_available ? event->position : event->received_position),
+        rsti_py_foreign_text(event->source, strnlen(event->source, sizeof(event->source)), false),
+        PyLong_FromLongLong(event->evicted_ms), PyLong_FromLongLong(event->goes_on_at),
+        PyLong_FromLongLong(event->message_length), PyLong_FromLong(event->skip_reason),
+        PyLong_FromLong(event->initial_term_id), PyLong_FromLong(event->segment));
 }
 
 static PyObject *subscription_peek_event(PyObject *object, PyObject *unused)
@@ -243,7 +228,8 @@ static PyObject *subscription_peek_event(PyObject *object, PyObject *unused)
         }
         self->has_event = result > 0;
     }
-    return self->has_event ? event_tuple(&self->event) : rsti_py_self(Py_None, NULL);
+    return self->has_event ? image_event(self->handle.state, &self->event)
+                           : rsti_py_self(Py_None, NULL);
 }
 
 static PyObject *subscription_drop_event(PyObject *object, PyObject *unused)
@@ -370,7 +356,8 @@ static PyObject *subscription_get_held(PyObject *object, void *closure)
     if (self->subscription != NULL) { /* also after close(), while views are alive */
         rst_subscription_held(self->subscription, &held_bytes, &window_bytes, &mtu_max);
     }
-    return Py_BuildValue("(LLi)", (long long)held_bytes, (long long)window_bytes, (int)mtu_max);
+    return RSTI_PY_RECORD(self->handle.state, RSTI_PY_HELD_MEMORY, PyLong_FromLongLong(held_bytes),
+        PyLong_FromLongLong(window_bytes), PyLong_FromLong(mtu_max));
 }
 
 static PyObject *subscription_get_segments(PyObject *object, void *closure)
@@ -382,8 +369,9 @@ static PyObject *subscription_get_segments(PyObject *object, void *closure)
     if (self->subscription != NULL) { /* also after close(), while views are alive */
         rst_subscription_segments(self->subscription, &use);
     }
-    return Py_BuildValue("(LiLi)", (long long)use.unread_bytes, (int)use.unread_count,
-        (long long)use.held_bytes, (int)use.held_count);
+    return RSTI_PY_RECORD(self->handle.state, RSTI_PY_SEGMENT_USE,
+        PyLong_FromLongLong(use.unread_bytes), PyLong_FromLong(use.unread_count),
+        PyLong_FromLongLong(use.held_bytes), PyLong_FromLong(use.held_count));
 }
 
 static PyObject *subscription_get_events_lost(PyObject *object, void *closure)

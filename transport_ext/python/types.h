@@ -17,8 +17,9 @@ extern PyType_Spec rsti_py_turn_spec;
 extern PyType_Spec rsti_py_visit_spec;
 extern PyType_Spec rsti_py_send_path_spec;
 
-extern PyMethodDef rsti_py_tool_methods[];  /* tools.c */
-extern PyMethodDef rsti_py_bench_methods[]; /* bench_block.c */
-extern PyMethodDef rsti_py_lab_methods[];   /* lab.c */
+extern PyMethodDef rsti_py_tool_methods[];      /* tools.c */
+extern PyMethodDef rsti_py_directory_methods[]; /* directory.c */
+extern PyMethodDef rsti_py_bench_methods[];     /* bench_block.c */
+extern PyMethodDef rsti_py_lab_methods[];       /* lab.c */
 
 #endif
