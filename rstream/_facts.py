@@ -61,10 +61,10 @@ def fullest(subscriptions: Iterable[_core.Subscription]) -> Fill:
 
 def _fill_of(core: _core.Subscription) -> Fill:
     log_bytes, window_bytes = core.fill
-    segment_bytes, messages, _, _ = core.segments
+    segments = core.segments
     log_ratio = min(1.0, log_bytes / window_bytes) if window_bytes else 0.0
-    ratio = max(log_ratio, segment_fill(segment_bytes, messages))
-    return Fill(log_bytes + segment_bytes, window_bytes, ratio)
+    ratio = max(log_ratio, segment_fill(segments.unread_bytes, segments.unread_messages))
+    return Fill(log_bytes + segments.unread_bytes, window_bytes, ratio)
 
 
 class ChannelStatus(enum.IntEnum):

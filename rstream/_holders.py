@@ -34,7 +34,10 @@ class Process(NamedTuple):
 
 def clients_of(driver_dir: str) -> dict[int, Process]:
     """The clients of a directory by their id."""
-    return {row[0]: Process(row[3], row[1] or None) for row in _core.read_clients(driver_dir)}
+    return {
+        client.client_id: Process(client.name, client.pid or None)
+        for client in _core.read_clients(driver_dir)
+    }
 
 
 def process_at(driver_dir: str, publication_id: int, *, is_reader: bool = False) -> str:
@@ -56,30 +59,27 @@ def local_process(name: str, pid: int) -> str:
 def holders_of(driver_dir: str) -> list[SlowestReader]:
     """The slowest readers of each publication, and those whose reports their rates follow."""
     clients = clients_of(driver_dir)
-    return [_holder(row, clients) for row in _core.read_holders(driver_dir)]
+    return [_holder(facts, clients) for facts in _core.read_holders(driver_dir)]
 
 
-def _holder(
-    row: tuple[int, bool, bool, int, int, int, int, int, int, int, int, int, str],
-    clients: dict[int, Process],
-) -> SlowestReader:
-    is_report, is_local = row[1], row[2]
-    process = clients.get(row[4], Process("", None)) if is_local else Process("", None)
+def _holder(facts: _core.HolderFacts, clients: dict[int, Process]) -> SlowestReader:
+    is_local, nobody = facts.is_local, Process("", None)
+    process = clients.get(facts.client_id, nobody) if is_local else nobody
     return SlowestReader(
-        publication_id=row[0],
+        publication_id=facts.registration_id,
         is_local=is_local,
-        reader_id=row[3],
-        client_id=row[4] if is_local else None,
-        pid=row[5] or None,
-        since_ms=row[6],
-        position=row[7],
-        window_bytes=row[8],
-        source=row[12],
+        reader_id=facts.reader_id,
+        client_id=facts.client_id if is_local else None,
+        pid=facts.pid or None,
+        since_ms=facts.since_ms,
+        position=facts.position,
+        window_bytes=facts.window_bytes,
+        source=facts.source,
         client_name=process.name,
         host=os.uname().nodename if is_local else "",
-        received_position=row[9] or None,
-        is_report=is_report,
-        drain_bytes_per_s=row[11] if is_report else None,
+        received_position=facts.gap_position or None,
+        is_report=facts.is_report,
+        drain_bytes_per_s=facts.drain_bytes_per_s if facts.is_report else None,
     )
 
 
@@ -116,31 +116,34 @@ def _in_image(
 ) -> SlowestReader | None:
     """The reader with the process, if the directory has its image and no other one could be it."""
     try:
-        rows = _core.read_counters(driver_dir)
+        counters = _core.read_counters(driver_dir)
     except RStreamError:
         return None  # another user's, or it has ended
-    by_type: dict[int, list[tuple[int, int, int, int, int, int, str]]] = {}
-    for row in rows:
-        match = _IDS.match(row[6]) if row[1] in (3, 4, 5) else None
+    by_type: dict[int, list[_core.CounterFacts]] = {}
+    for one in counters:
+        match = _IDS.match(one.label) if one.type_id in (3, 4, 5) else None
         if match is not None and (int(match[1]), int(match[2])) == session:
-            by_type.setdefault(row[1], []).append(row)
-    received = {row[3]: row[2] for row in by_type.get(TYPE_RECEIVER_POSITION, ())}
-    readers = [row for row in by_type.get(TYPE_SUBSCRIBER_POSITION, ()) if row[5] in received]
+            by_type.setdefault(one.type_id, []).append(one)
+    received = {one.registration_id: one.value for one in by_type.get(TYPE_RECEIVER_POSITION, ())}
+    readers = [
+        one for one in by_type.get(TYPE_SUBSCRIBER_POSITION, ()) if one.reference_id in received
+    ]
     # Of a group several receivers of one session may be here; their ports tell them apart.
-    at_port = [row for row in readers if re.search(rf"endpoint=[^|]*:{port}\b", row[6])]
-    if not at_port and len({row[5] for row in readers}) == 1 and not _PORT.search(readers[0][6]):
+    at_port = [one for one in readers if re.search(rf"endpoint=[^|]*:{port}\b", one.label)]
+    is_one = len({one.reference_id for one in readers}) == 1
+    if not at_port and is_one and not _PORT.search(readers[0].label):
         at_port = readers  # the system chose its port
     readers = at_port
     if not readers:
         return None
-    slowest = min(readers, key=lambda row: row[2])
-    process = clients_of(driver_dir).get(slowest[4], Process("", None))
+    slowest = min(readers, key=lambda one: one.value)
+    process = clients_of(driver_dir).get(slowest.owner_id, Process("", None))
     return dataclasses.replace(
         reader,
-        client_id=slowest[4],
+        client_id=slowest.owner_id,
         client_name=process.name,
         pid=process.pid,
         host=os.uname().nodename,
-        position=max(reader.position, slowest[2]) if reader.position else reader.position,
-        received_position=received[slowest[5]],
+        position=max(reader.position, slowest.value) if reader.position else reader.position,
+        received_position=received[slowest.reference_id],
     )

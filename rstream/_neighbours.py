@@ -132,13 +132,13 @@ def why_refused(driver_dir: str, channel_status_ids: Iterable[int] | None = None
     """
     wanted = None if channel_status_ids is None else {one for one in channel_status_ids if one >= 0}
     try:
-        rows = [] if wanted == set() else _core.read_counters(driver_dir)
+        counters = [] if wanted == set() else _core.read_counters(driver_dir)
     except RStreamError:
         return []  # the driver has gone
     texts = [
-        row[6].partition(": ")[2]
-        for row in rows
-        if row[1] == TYPE_KEY_REFUSED and (wanted is None or row[3] in wanted)
+        one.label.partition(": ")[2]
+        for one in counters
+        if one.type_id == TYPE_KEY_REFUSED and (wanted is None or one.registration_id in wanted)
     ]
     return texts if wanted is None else [text.rpartition(": ")[0] for text in texts]
 
@@ -186,11 +186,13 @@ def last_reader(driver_dir: str, publication_id: int) -> tuple[int, str, str]:
     there, or none has left, or it is not known.
     """
     try:
-        left_ms, why, pid, name = _core.read_last_reader(driver_dir, publication_id)
+        last = _core.read_last_reader(driver_dir, publication_id)
     except RStreamError:
         return 0, "", ""  # the driver or the publication has gone
-    who = process_text(name, pid or None)
-    return left_ms, why, f"{who}, which is stopped" if pid and is_stopped(pid) else who
+    who = process_text(last.name, last.pid or None)
+    if last.pid and is_stopped(last.pid):
+        who = f"{who}, which is stopped"
+    return last.left_ms, last.why, who
 
 
 def tell_last_reader(left_ms: int, why: str, who: str) -> str:
@@ -214,20 +216,20 @@ def age_of(since_ms: int) -> str:
 def _parties(driver_dir: str) -> list[Party]:
     """The named publishers and readers of a driver."""
     try:
-        rows = _core.read_counters(driver_dir)
+        counters = _core.read_counters(driver_dir)
     except RStreamError:
         return []  # the driver has gone
-    read = {row[3] for row in rows if row[1] == TYPE_SUBSCRIBER_POSITION}
+    read = {one.registration_id for one in counters if one.type_id == TYPE_SUBSCRIBER_POSITION}
     found: list[Party] = []
-    for row in rows:
-        match = _STREAM.search(row[6]) if row[1] in _TYPES else None
+    for one in counters:
+        match = _STREAM.search(one.label) if one.type_id in _TYPES else None
         name = None if match is None else name_of(match[2])
         if match is None or name is None:
             continue
-        is_publication = row[1] == TYPE_PUBLISHER_POSITION
+        is_publication = one.type_id == TYPE_PUBLISHER_POSITION
         party = _party(name, match[2], int(match[1]), is_publication=is_publication)
         if party is not None:
-            is_waiting = not is_publication and row[3] not in read
+            is_waiting = not is_publication and one.registration_id not in read
             found.append(party._replace(is_waiting=is_waiting))
     return found
 

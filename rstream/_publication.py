@@ -260,13 +260,12 @@ class Publication(Handle[_core.Publication]):
         At most 16 are kept.
         """
         while (error := self.core.next_error()) is not None:
-            code, session_id, receiver_id, group_tag, destination_id, source, text = error
             yield ReceiverError(
-                code=code,
-                session_id=session_id,
-                receiver_id=receiver_id,
-                group_tag=group_tag,
-                destination_id=destination_id,
-                source=source,
-                text=text,
+                code=error.code,
+                session_id=error.session_id,
+                receiver_id=error.receiver_id,
+                group_tag=error.group_tag,
+                destination_id=error.destination_id,
+                source=error.source,
+                text=error.text,
             )

@@ -136,20 +136,19 @@ class Subscription(Handle[_core.Subscription]):
         event = self.core.next_event()
         if event is None:
             return None
-        kind, session_id, correlation_id, position, end_position, received_position = event[:6]
         return ImageEvent(
-            kind=kind,
-            session_id=session_id,
-            correlation_id=correlation_id,
-            position=position,
-            end_position=end_position,
-            received_position=received_position,
-            source=event[6],
-            evicted_ms=event[7],
-            goes_on_at=event[8],
-            message_length=event[9],
-            skip_reason=event[10],
-            segment=event[12],
+            kind=event.kind,
+            session_id=event.session_id,
+            correlation_id=event.correlation_id,
+            position=event.position,
+            end_position=event.end_position,
+            received_position=event.received_position,
+            source=event.source,
+            evicted_ms=event.evicted_ms,
+            goes_on_at=event.goes_on_at,
+            message_length=event.message_length,
+            skip_reason=event.skip_reason,
+            segment=event.segment,
         )
 
     def events(self) -> Iterator[ImageEvent]:
@@ -162,19 +161,17 @@ def _image_id(image: Image | ImageEvent | int) -> int:
     return image if isinstance(image, int) else image.correlation_id
 
 
-def _image(
-    facts: tuple[int, int, int, int, int, int, int, int, int | None, bool, str, int],
-) -> Image:
+def _image(facts: _core.ImageFacts) -> Image:
     return Image(
-        correlation_id=facts[0],
-        session_id=facts[1],
-        initial_term_id=facts[2],
-        term_length=facts[3],
-        mtu=facts[4],
-        active_transports=facts[5],
-        join_position=facts[6],
-        position=facts[7],
-        end_position=facts[8],
-        is_revoked=facts[9],
-        source=facts[10],
+        correlation_id=facts.correlation_id,
+        session_id=facts.session_id,
+        initial_term_id=facts.initial_term_id,
+        term_length=facts.term_length,
+        mtu=facts.mtu,
+        active_transports=facts.active_transports,
+        join_position=facts.join_position,
+        position=facts.position,
+        end_position=facts.end_position,
+        is_revoked=facts.is_revoked,
+        source=facts.source,
     )

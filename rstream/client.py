@@ -317,24 +317,24 @@ class Client:
         reading = self.core.read_counter(counter_id)
         if reading is None:
             return None
-        place, type_id, value, registration_id, owner_id, reference_id, label = reading
         return CounterReading(
-            counter_id=place,
-            type_id=type_id,
-            value=value,
-            registration_id=registration_id,
-            owner_id=owner_id,
-            reference_id=reference_id,
-            label=label,
+            counter_id=reading.id,
+            type_id=reading.type_id,
+            value=reading.value,
+            registration_id=reading.registration_id,
+            owner_id=reading.owner_id,
+            reference_id=reading.reference_id,
+            label=reading.label,
         )
 
     def counter_events(self) -> Iterator[CounterEvent]:
         """Counters of all clients that were added or removed since the last call; at most 256."""
         next_event = quiet_at_exit(self.core.next_counter_event)
         while (event := next_event()) is not None:
-            is_available, counter_id, registration_id = event
             yield CounterEvent(
-                is_available=is_available, counter_id=counter_id, registration_id=registration_id
+                is_available=event.is_available,
+                counter_id=event.counter_id,
+                registration_id=event.registration_id,
             )
 
     def _timeout_s(self, timeout_s: float | None) -> float:

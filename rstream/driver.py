@@ -210,12 +210,12 @@ def _ready_pid(path: str) -> int | None:
     if _core.probe(path) < _ALIVE:
         return None
     try:
-        pid, age_ms = _core.driver_info(path)
+        info = _core.driver_info(path)
     except DriverNotFound:
         return None
     except RStreamError:
         return 0  # another version, or no right to read: the error of the client says it better
-    return pid if age_ms >= 0 else None
+    return info.pid if info.heartbeat_age_ms >= 0 else None
 
 
 def _wait_ready(path: str, deadline_s: float) -> bool:

@@ -103,10 +103,18 @@ STREAM_TYPES = frozenset(
 
 def losses(dir: str) -> list[Loss]:
     """The loss report of a driver directory, in the order in which images first lost something."""
-    names = [field.name for field in dataclasses.fields(Loss)]
     return [
-        Loss(**dict(zip(names, row, strict=True)))  # pyright: ignore[reportArgumentType]
-        for row in _core.read_losses(dir)
+        Loss(
+            observations=one.observations,
+            bytes_lost=one.bytes_lost,
+            first_ms=one.first_ms,
+            last_ms=one.last_ms,
+            session_id=one.session_id,
+            stream_id=one.stream_id,
+            channel=one.channel,
+            source=one.source,
+        )
+        for one in _core.read_losses(dir)
     ]
 
 
@@ -118,15 +126,15 @@ def counters(driver_dir: str) -> list[Counter]:
     """
     return [
         Counter(
-            id=row[0],
-            type_id=row[1],
-            value=row[2],
-            registration_id=row[3],
-            owner_id=row[4],
-            reference_id=row[5],
-            label=row[6],
+            id=one.id,
+            type_id=one.type_id,
+            value=one.value,
+            registration_id=one.registration_id,
+            owner_id=one.owner_id,
+            reference_id=one.reference_id,
+            label=one.label,
         )
-        for row in _core.read_counters(driver_dir)
+        for one in _core.read_counters(driver_dir)
     ]
 
 
@@ -266,11 +274,11 @@ def _held_by(driver_dir: str, state: PublicationState) -> dict[str, Any]:
     so the driver notes rate, budget, path and missing storage in the log's metadata.
     """
     try:
-        number, needed, usable = _core.read_held_by(driver_dir, state.registration_id)
-    except RStreamError:
-        number = needed = usable = 0  # the publication was closed a moment ago
-    held_by = HeldBy.from_core(number, state.demand)
-    if number == _core.HELD_BY_ENDED:
+        cause = _core.read_held_by(driver_dir, state.registration_id)
+    except RStreamError:  # the publication was closed a moment ago
+        cause = _core.LimitCause((_core.HELD_BY_WINDOW, 0, 0))
+    held_by = HeldBy.from_core(cause.held_by, state.demand)
+    if cause.held_by == _core.HELD_BY_ENDED:
         return {"is_ended": True, "held_by": None}
     if held_by in (HeldBy.RATE, HeldBy.PATH) and _is_idle(state):
         return {}
@@ -281,7 +289,11 @@ def _held_by(driver_dir: str, state: PublicationState) -> dict[str, Any]:
         held_by = HeldBy.PATH if reader.waits_for_path(state.sent) else held_by
     if held_by in (HeldBy.WINDOW, HeldBy.DEMAND, HeldBy.STORAGE) and not is_full:
         return {}
-    return {"held_by": held_by, "storage_needed": needed, "storage_usable": usable}
+    return {
+        "held_by": held_by,
+        "storage_needed": cause.needed_bytes,
+        "storage_usable": cause.usable_bytes,
+    }
 
 
 def _left(driver_dir: str, state: PublicationState) -> dict[str, Any]:
@@ -320,15 +332,15 @@ def _segments(driver_dir: str, state: PublicationState) -> dict[str, Any]:
     if not state.is_ipc:
         return {}
     try:
-        large, waiting, segments = _core.read_segments(driver_dir, state.registration_id)
+        facts = _core.read_segments(driver_dir, state.registration_id)
     except RStreamError:
         return {}  # the publication was closed a moment ago
     found: dict[str, Any] = {
-        "large_bytes": large,
-        "waiting_bytes": waiting,
-        "segments": tuple(sorted(segments)),
+        "large_bytes": facts.length_bytes,
+        "waiting_bytes": facts.waiting_bytes,
+        "segments": tuple(sorted(facts.newest)),
     }
-    if waiting:
+    if facts.waiting_bytes:
         found["held_by"] = HeldBy.from_core(_core.HELD_BY_WINDOW, state.demand)
     return found
 

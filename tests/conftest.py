@@ -159,7 +159,7 @@ def _holder(directory: Path) -> int:
 
     try:
         is_held = directory.exists() and _core.probe(str(directory)) >= 2
-        return _core.driver_info(str(directory))[0] if is_held else 0
+        return _core.driver_info(str(directory)).pid if is_held else 0
     except DriverNotFound:
         return 0  # it ended while we looked
 

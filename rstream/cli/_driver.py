@@ -25,8 +25,8 @@ def run(options: argparse.Namespace) -> int:
         print(rstreamd_path())
         return 0
     if options.list_options:
-        for name, default, text in _core.driver_options():
-            print(f"{name:34} {default:>14}  {text}")
+        for option in _core.driver_options():
+            print(f"{option.name:34} {option.default:>14}  {option.help}")
         return 0
     driver_dir = resolve_dir(options.dir)
     if options.clean:
@@ -66,9 +66,9 @@ def local_time(epoch_ms: int) -> str:
 def errors(driver_dir: str) -> int:
     """Print the distinct errors, oldest first, like Aeron's ErrorStat but for the singular."""
     found = _core.read_errors(driver_dir)
-    for observations, first_ms, last_ms, text in found:
-        span = f"{local_time(first_ms)} to {local_time(last_ms)}"
-        print(f"\n{observations} observations from {span} for:\n{text}")
+    for one in found:
+        span = f"{local_time(one.first_ms)} to {local_time(one.last_ms)}"
+        print(f"\n{one.observations} observations from {span} for:\n{one.text}")
     print(f"\n{len(found)} distinct error{'s' if len(found) != 1 else ''} observed.")
     return 0
 

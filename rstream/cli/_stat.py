@@ -91,8 +91,9 @@ def screen(
     """The lines of one print, and the counter values that the next one compares with."""
     counters = metrics.counters(driver_dir)
     now = {counter.id: counter.value for counter in counters}
-    pid, age_ms = _core.driver_info(driver_dir)
-    lines = [f"{driver_dir}: {DRIVER_STATES[life]}, pid {pid}, last heartbeat {age_ms} ms ago", ""]
+    info = _core.driver_info(driver_dir)
+    state, age_ms = DRIVER_STATES[life], info.heartbeat_age_ms
+    lines = [f"{driver_dir}: {state}, pid {info.pid}, last heartbeat {age_ms} ms ago", ""]
     published = metrics.publications(driver_dir)
     lines += publication_lines(published, driver_dir, before, seconds)
     now |= {-state.registration_id: state.offered_bytes for state in published}  # no counter's id

@@ -26,7 +26,7 @@ def report(driver_dir: str) -> dict[str, Any]:
     """
     life = _core.probe(driver_dir)
     counters = metrics.counters(driver_dir)
-    pid, heartbeat_age_ms = _core.driver_info(driver_dir)
+    info = _core.driver_info(driver_dir)
     return {
         "version": VERSION,
         "rstream": _core.__version__,
@@ -34,8 +34,8 @@ def report(driver_dir: str) -> dict[str, Any]:
         "driver": {
             "state": STATES[life],
             "is_aeron": life == 3,
-            "pid": pid,
-            "heartbeat_age_ms": heartbeat_age_ms,
+            "pid": info.pid,
+            "heartbeat_age_ms": info.heartbeat_age_ms,
         },
         "publications": [_publication(state) for state in metrics.publications(driver_dir)],
         "readers": [_named(state) for state in metrics.images(driver_dir)],

@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _title(driver_dir: str) -> str:
-    return f"{driver_dir}, driver pid {_core.driver_info(driver_dir)[0]}"
+    return f"{driver_dir}, driver pid {_core.driver_info(driver_dir).pid}"
 
 
 def _text(driver_dir: str, shown: Sequence[Row], rows_max: int | None = None) -> str:

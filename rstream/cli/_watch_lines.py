@@ -43,14 +43,22 @@ class Shown:
 
 def is_message(seen: Seen) -> bool:
     """Whether it is one of the publisher's messages; else it ends the stream."""
+    kind, _, _ = _kind_of(seen)
+    return kind not in KINDS
+
+
+def _kind_of(seen: Seen) -> tuple[int, int, int]:
+    """Kind, flags and codec id; those of a plain Aeron message are 0 beside its kind."""
     header = _core.decode_header(seen.header)
-    return header is None or header[0] not in KINDS
+    if header is None:
+        return KIND_PLAIN, 0, 0
+    kind, flags, codec_id, _, _ = header
+    return kind, flags, codec_id
 
 
 def line_of(seen: Seen, shown: Shown) -> str:
     """The line, without its end."""
-    header = _core.decode_header(seen.header)
-    kind, flags, codec_id = (KIND_PLAIN, 0, 0) if header is None else header[:3]
+    kind, flags, codec_id = _kind_of(seen)
     is_plain = kind == KIND_PLAIN and not flags & ~FLAGS_KNOWN
     value: Any = seen.payload
     problem = ""
@@ -65,8 +73,7 @@ def line_of(seen: Seen, shown: Shown) -> str:
 
 
 def _line(seen: Seen, shown: Shown, value: Any, problem: str) -> str:
-    header = _core.decode_header(seen.header)
-    kind, flags, codec_id = (KIND_PLAIN, 0, 0) if header is None else header[:3]
+    kind, flags, codec_id = _kind_of(seen)
     is_plain = kind == KIND_PLAIN and not flags & ~FLAGS_KNOWN
     if shown.is_json:
         return _json_line(seen, kind, codec_id, value, problem)

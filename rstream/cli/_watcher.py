@@ -227,11 +227,12 @@ class Watcher(threading.Thread):
             if count:
                 self._keep(target, batch)
         while (event := subscription.next_event()) is not None:
-            if event[0] == "skipped":
+            if event.kind == "skipped":
                 self._note(
-                    f"session {target.session_id}: a message of {event[9]:,} bytes not shown"
+                    f"session {target.session_id}: a message of {event.message_length:,} bytes "
+                    "not shown"
                 )
-            elif event[7]:
+            elif event.evicted_ms:
                 self._note(f"session {target.session_id}: stood still, and was left behind")
                 self._leave(target, waiter)  # the next look joins again
                 break

@@ -86,12 +86,12 @@ def look_at(driver_dir: str, streams_max: int) -> Look:
         return Look(
             dir=driver_dir,
             is_alive=True,
-            heartbeat_age_ms=_core.driver_info(driver_dir)[1],
+            heartbeat_age_ms=_core.driver_info(driver_dir).heartbeat_age_ms,
             publications=publications[:streams_max],
             images=images[:streams_max],
             waiting=len(waiting),
             losses=losses[-streams_max:],
-            errors=sum(row[0] for row in _core.read_errors(driver_dir)),
+            errors=sum(one.observations for one in _core.read_errors(driver_dir)),
             system=[
                 counter
                 for counter in metrics.counters(driver_dir)

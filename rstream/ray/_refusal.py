@@ -161,7 +161,8 @@ class Refusal:
         """Reject the images that are new; returns the rejected ones that are there."""
         present: set[int] = set()
         for subscription in self._subscriptions:
-            for image_id, *_ in subscription.images():
+            for image in subscription.images():
+                image_id = image.correlation_id
                 try:
                     if image_id not in refused:
                         subscription.reject(image_id, self._reason, REJECT_S)
@@ -213,10 +214,10 @@ def make_room(stream_id: int, port: int) -> None:
 def who_holds(driver_dir: str, port: int) -> str:
     """Which failed endpoint of a driver holds a port, and what to do; empty: none."""
     with contextlib.suppress(RStreamError):  # the driver has gone
-        for row in _core.read_counters(driver_dir):
-            if row[1] != TYPE_FAILED_READER:
+        for counter in _core.read_counters(driver_dir):
+            if counter.type_id != TYPE_FAILED_READER:
                 continue
-            facts = row[6].removeprefix(LABEL).split(" ", 2)
+            facts = counter.label.removeprefix(LABEL).split(" ", 2)
             if len(facts) == 3 and facts[0].endswith(f":{port}"):  # another process wrote it
                 return (
                     f"port {port} is still held in process {facts[1]}, where {facts[2]}; close "

@@ -22,6 +22,7 @@ from rstream.stream._peers import Left, Peer
 from rstream.stream._tails import Tail, tail_of
 
 if TYPE_CHECKING:
+    from rstream import _core
     from rstream.stream._gaps import Gaps
     from rstream.stream._input import Input
     from rstream.stream._report import Report
@@ -194,52 +195,55 @@ class Images:
         self._gaps.on_overrun(source, session_id, position, goes_on_at)
         self._remember(session_id, Left(goes_on_at, None), "overrun")
 
-    def on_skipped(
-        self, session_id: int, from_position: int, to_position: int | None, lost_bytes: int
-    ) -> None:
-        """Messages of an unreliable stream are lost. ``lost_bytes``: fewer than lie between when
-        there were too many gaps to tell them apart.
+    def on_skipped(self, event: _core.ImageEvent) -> None:
+        """Messages of an unreliable stream are lost. Fewer bytes are than lie between when there
+        were too many gaps to tell them apart.
         """
         self._report.gaps += 1
-        self._report.skipped_bytes += lost_bytes
+        self._report.skipped_bytes += event.received_position
         self._report.events.append(
             Gap(
-                session_id=session_id,
-                from_position=from_position,
-                to_position=to_position,
+                session_id=event.session_id,
+                from_position=event.position,
+                to_position=event.end_position,
                 reason="lost on the way; the stream is unreliable",
             )
         )
 
-    def on_message_skipped(self, source: Input, event: tuple[Any, ...]) -> None:
+    def on_message_skipped(self, source: Input, event: _core.ImageEvent) -> None:
         """A message in parts, or in a segment, is not handed out.
 
         What this reader could have had with other settings counts as a message that it cannot use;
         what is gone counts as a gap.
         """
-        session_id, begin, end, received = event[1], event[3], event[4], event[5]
-        peer = source.peers.get(session_id)
+        peer = source.peers.get(event.session_id)
         peer.is_rstream = True  # only its publishers send parts and segments
-        length, number = event[9], event[10]
+        number = event.skip_reason
+        end = event.position if event.end_position is None else event.end_position
         how = " in parts" if number in (PART_LOST, ABANDONED, ENDED) else ""
-        if event[12] >= 0:
-            how = f" in shared segment {event[12]}"
-        reason = f"a message of {length} bytes{how}: {SKIP_TEXTS[number]}"
+        if event.segment >= 0:
+            how = f" in shared segment {event.segment}"
+        reason = f"a message of {event.message_length} bytes{how}: {SKIP_TEXTS[number]}"
         report = self._report
         if number not in (TOO_LONG, NO_MEMORY, INVALID, NO_SEGMENT, CUT):
             report.gaps += 1
-            report.skipped_bytes += received
+            report.skipped_bytes += event.received_position
             report.events.append(
-                Gap(session_id=session_id, from_position=begin, to_position=end, reason=reason)
+                Gap(
+                    session_id=event.session_id,
+                    from_position=event.position,
+                    to_position=end,
+                    reason=reason,
+                )
             )
             return
         report.refused += 1
         is_first, peer.is_warned = not peer.is_warned, True
         error = {TOO_LONG: MessageTooLarge, CUT: CorruptError}.get(number, CodecError)
-        place = f"{report.where(source, session_id)}, position {begin}"
+        place = f"{report.where(source, event.session_id)}, position {event.position}"
         report.tell(
             Refused(
-                session_id=session_id,
+                session_id=event.session_id,
                 position=end,
                 source=peer.source,
                 reason=reason,

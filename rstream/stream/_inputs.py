@@ -111,10 +111,10 @@ class Inputs:
         """
         deadline_s = time.monotonic() + REJECT_S
         for source in self.joined:
-            for image_id, *_ in source.core.images():
+            for image in source.core.images():
                 tell = source.core.reject if is_rejection else source.core.say_why
                 try:
-                    tell(image_id, reason, max(0.0, deadline_s - time.monotonic()))
+                    tell(image.correlation_id, reason, max(0.0, deadline_s - time.monotonic()))
                 except RStreamError as error:  # the publisher, or the driver, has just gone
                     if is_rejection:
                         self._report.log(

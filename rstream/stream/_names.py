@@ -200,8 +200,7 @@ def known_name(directory: str, session_id: int, stream_id: int, name_hash: int) 
     """
     marker = f" {session_id} {stream_id} "
     for counter in _core.read_counters(directory):
-        label = counter[6]
-        name = name_of(label) if marker in label else None
+        name = name_of(counter.label) if marker in counter.label else None
         if name is not None and _core.name_hash(name) == name_hash:
             return name
     return None

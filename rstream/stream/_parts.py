@@ -98,7 +98,7 @@ class PartedMessage:
     def begin(self, core: _core.Publication, message_id: int) -> None:
         """Send it from its first byte on, in this session, under an id that was not used yet."""
         self.core, self._id = core, message_id
-        self._left_count, self._position = core.left[0], core.position
+        self._left_count, self._position = core.left.times, core.position
         self.sent = self._index = self._begin = 0
         self._part_bytes = part_length(core) - _PREFIX.size
 
@@ -108,10 +108,8 @@ class PartedMessage:
         """
         if self.core is not core:
             return True
-        left_count, _, joined_position, _ = core.left
-        return self.sent > 0 and (
-            left_count != self._left_count or joined_position > self._position
-        )
+        left = core.left
+        return self.sent > 0 and (left.times != self._left_count or left.joined > self._position)
 
     def next_part(self) -> list[Buffer]:
         """The buffers of the next part; the same until :meth:`advance`."""

@@ -125,7 +125,7 @@ class PublisherFacts(_core.SendPath, Generic[T]):
         self._bucket: TokenBucket | None = None
         self._events: deque[StreamEvent] = deque(maxlen=EVENTS_MAX)
         self._told_refusals: set[str] = set()
-        self._untold_errors: list[Any] = []  # of readers, until they are events
+        self._untold_errors: list[_core.ReceiverError] = []  # of readers, until they are events
         self._untold_gap: Gap | None = None  # the last one, until events or wait_consumed tells it
         self._untold_bytes = 0  # of all such gaps
         self._last_gap: Gap | None = None
@@ -309,7 +309,9 @@ class PublisherFacts(_core.SendPath, Generic[T]):
             None: the publisher is closed, or has lost its driver.
         """
         demand = None if self._closed else self._core.demand
-        return None if demand is None else ReadersDemand(*demand)
+        if demand is None:
+            return None
+        return ReadersDemand(demand.position, demand.messages, demand.readers, demand.is_connected)
 
     def statistics(self) -> dict[str, int | float | bool]:
         """Counts since the start; positions in bytes of the stream, the last ones when closed.
@@ -387,8 +389,15 @@ class PublisherFacts(_core.SendPath, Generic[T]):
         number = self._core.registration_id
         counters = _core.read_counters(self._link.directory)
         if self._core.is_ipc:
-            return sum(row[1] == TYPE_SUBSCRIBER_POSITION and row[5] == number for row in counters)
-        found = (row[2] for row in counters if row[1] == TYPE_RECEIVERS and row[3] == number)
+            return sum(
+                one.type_id == TYPE_SUBSCRIBER_POSITION and one.reference_id == number
+                for one in counters
+            )
+        found = (
+            one.value
+            for one in counters
+            if one.type_id == TYPE_RECEIVERS and one.registration_id == number
+        )
         return next(found, 0)
 
     # ---- what readers consumed ----
@@ -471,10 +480,10 @@ class PublisherFacts(_core.SendPath, Generic[T]):
 
     def _who_left(self, count: int) -> tuple[str, str]:
         """Likewise, of the one that left as the ``count``-th."""
-        told, pid, name = self._core.left_who
-        if told != count:
+        who = self._core.left_who
+        if who.times != count:
             return "", ""
-        return (local_process(name, pid), "") if self._core.is_ipc else ("", name)
+        return (local_process(who.name, who.pid), "") if self._core.is_ipc else ("", who.name)
 
     def _disconnected(self, consumed: int, count: int) -> Disconnected:
         process, source = self._who_left(count)
@@ -489,11 +498,13 @@ class PublisherFacts(_core.SendPath, Generic[T]):
     def _note_rejections(self) -> None:
         self._untold_errors += [*iter(self._core.next_error, None)]  # taken and kept in one step
         while self._untold_errors:
-            _, session_id, *_, source, reason = self._untold_errors[0]
-            process = ""
+            told = self._untold_errors[0]
+            source, process, reason = told.source, "", told.text
             if self._core.is_ipc:
-                source, (process, _) = "", self._who_left(self._core.left[0])
-            event = Rejected(session_id=session_id, source=source, reason=reason, process=process)
+                source, (process, _) = "", self._who_left(self._core.left.times)
+            event = Rejected(
+                session_id=told.session_id, source=source, reason=reason, process=process
+            )
             self._reader_error_ns = time.monotonic_ns()
             self._untold_errors = self._untold_errors[1:]
             self._events += (event,)
@@ -531,8 +542,9 @@ class PublisherFacts(_core.SendPath, Generic[T]):
 
     def _is_unread(self, data_end: int) -> bool:
         """Whether the last reader left before it had consumed all data."""
-        count, left, *_ = self._core.left
-        return (left if count and left >= 0 else self._consumed) < data_end
+        left = self._core.left
+        is_known = left.times > 0 and left.consumed >= 0
+        return (left.consumed if is_known else self._consumed) < data_end
 
     def _remote_error(self) -> RemoteError:
         self._is_failure_told = True

@@ -581,27 +581,37 @@ class Reader(Subscriber[T], Generic[T]):
                     return
                 source.core.drop_event()  # an event whose noting was interrupted is noted again
 
-    def _on_event(self, source: Input, event: tuple[Any, ...]) -> bool:
+    def _on_event(self, source: Input, event: _core.ImageEvent) -> bool:
         """Note an event of the transport; True: the driver has let this reader go."""
         images = self._images
-        if event[0] == "gap":
-            images.on_skipped(event[1], event[3], event[4], event[5])
-            return False
-        if event[0] == "skipped":
+        if event.kind == "gap":
+            images.on_skipped(event)
+        elif event.kind == "skipped":
             images.on_message_skipped(source, event)
-            return False
-        if event[0] != "available" and not self._inputs.link.is_alive:
-            return False  # its publisher may live: the rejoin reports the gap
-        kind, session_id, _, position, end_position, received_position, origin = event[:7]
-        if event[7] and self._evict is not None:
-            self._on_evicted(source, self._evict, event[7])
+        elif event.kind != "available" and not self._inputs.link.is_alive:
+            pass  # its publisher may live: the rejoin reports the gap
+        elif event.evicted_ms and self._evict is not None:
+            self._on_evicted(source, self._evict, event.evicted_ms)
             return True  # the source is closed
-        if event[8]:
-            images.on_overrun(source, session_id, position, event[8])
-        elif kind == "available":
-            images.on_available(source, session_id, position, origin, event[11], event[2])
+        elif event.goes_on_at:
+            images.on_overrun(source, event.session_id, event.position, event.goes_on_at)
+        elif event.kind == "available":
+            images.on_available(
+                source,
+                event.session_id,
+                event.position,
+                event.source,
+                event.initial_term_id,
+                event.correlation_id,
+            )
         else:
-            images.on_unavailable(source, session_id, position, end_position, received_position)
+            images.on_unavailable(
+                source,
+                event.session_id,
+                event.position,
+                event.end_position,
+                event.received_position,
+            )
         return False
 
     # ---- eviction ----

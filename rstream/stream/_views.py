@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any, Final
 
+from rstream import _core
 from rstream._facts import SEGMENT_BYTES_MAX, SEGMENTS_MAX, segment_fill
 
 if TYPE_CHECKING:
@@ -117,15 +118,16 @@ def _most_held(sources: Sequence[Input]) -> tuple[int, int, int]:
     of all.
     """
     facts = [source.core.held for source in sources]
-    held, window, _ = max(facts, default=(0, 0, 0))
-    return held, window, max((mtu for _, _, mtu in facts), default=0)
+    most = max(facts, default=_core.HeldMemory((0, 0, 0)))
+    return most.held_bytes, most.window_bytes, max((one.mtu_max for one in facts), default=0)
 
 
 def _most_in_segments(sources: Sequence[Input]) -> tuple[int, int]:
     """Bytes and number of the messages in shared segments that views hold, of the source of which
     they hold most.
     """
-    return max((source.core.segments[2:] for source in sources), default=(0, 0))
+    uses = (source.core.segments for source in sources)
+    return max(((use.held_bytes, use.held_messages) for use in uses), default=(0, 0))
 
 
 def _poll_bytes_max(window: int, mtu: int, sources: Sequence[Input]) -> int:

@@ -42,7 +42,7 @@ def other_host() -> Generator[None]:
 
 def totals(directory: str) -> dict[str, int]:
     """The driver's own counters, by label."""
-    return {row[6]: row[2] for row in _core.read_counters(directory) if row[1] == 0}
+    return {one.label: one.value for one in _core.read_counters(directory) if one.type_id == 0}
 
 
 def facts(directory: str) -> dict[str, int]:

@@ -132,7 +132,7 @@ def test_reasons_are_aerons_numbers(client):
     publication, _subscription = pair(client)
     until(lambda: publication.offer(b"x" * 1000) == BACK_PRESSURED)
     assert publication.offer(b"x" * (publication.max_message_length + 1)) == ERROR == -6
-    assert "RST_E" in _core.last_error()[0]
+    assert "RST_E" in _core.last_error().code
     publication.close()
     assert publication.offer(b"x") == CLOSED == -4
     assert publication.offer_many([b"x"]) == (0, CLOSED)
@@ -277,14 +277,14 @@ def test_directory_tools(driver, client, driver_dir):
     pid, age_ms = _core.driver_info(driver_dir)
     assert pid > 0
     assert age_ms < 5000
-    labels = [row[6] for row in _core.read_counters(driver_dir)]
+    labels = [one.label for one in _core.read_counters(driver_dir)]
     assert any(" 7 aeron:ipc" in label for label in labels), [x for x in labels if "ipc" in x]
     assert _core.read_errors(driver_dir) == []
     with pytest.raises(errors.DriverError):
         _core.clean(driver_dir)
     with pytest.raises(errors.DriverInUse, match="living"):
         Driver(driver_dir)
-    assert {name for name, _, _ in _core.driver_options()} >= {"dir", "mtu", "threading"}
+    assert {option.name for option in _core.driver_options()} >= {"dir", "mtu", "threading"}
     assert _core.host_token(driver_dir) == _core.host_token(driver_dir)
 
 

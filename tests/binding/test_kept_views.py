@@ -49,7 +49,7 @@ def test_an_assembled_message_holds_no_part_of_the_log(client):
     for number in range(40):  # four terms
         send(publication, bytes([number]) * 100_000)
         kept += receive_views(subscription, 1)
-        assert subscription.core.held[0] == 0
+        assert subscription.core.held.held_bytes == 0
     for number, view in enumerate(kept):
         assert bytes(view) == bytes([number]) * 100_000
 
@@ -67,7 +67,7 @@ def test_a_view_in_the_log_stays_as_it_was_and_holds_the_publisher_back(client):
     assert held > window * 0.95
     assert bytes(view) == ONE_FRAME
     view.release()
-    assert subscription.core.held[0] == 0
+    assert subscription.core.held.held_bytes == 0
     for _ in range(3 * sent):
         send(publication, SMALL)
         receive(subscription, 1)
@@ -78,13 +78,13 @@ def test_the_oldest_view_holds(client):
     send(publication, *[ONE_FRAME] * 3)
     first, second, third = receive_views(subscription, 1) + receive_views(subscription, 2)
     frame = 8032
-    assert subscription.core.held[0] == 3 * frame
+    assert subscription.core.held.held_bytes == 3 * frame
     second.release()
-    assert subscription.core.held[0] == 3 * frame
+    assert subscription.core.held.held_bytes == 3 * frame
     first.release()
-    assert subscription.core.held[0] == 2 * frame  # second and third came in one batch
+    assert subscription.core.held.held_bytes == 2 * frame  # second and third came in one batch
     third.release()
-    assert subscription.core.held[0] == 0
+    assert subscription.core.held.held_bytes == 0
 
 
 def test_a_batch_without_living_views_is_released(client):
@@ -94,7 +94,7 @@ def test_a_batch_without_living_views_is_released(client):
     messages = batch.views(0)
     batch.keep()
     batch.keep()
-    assert subscription.core.held[0] == 0
+    assert subscription.core.held.held_bytes == 0
     with pytest.raises(BufferError, match="released"):
         memoryview(messages[0])
     with pytest.raises(errors.ClosedError, match="released"):
@@ -144,7 +144,7 @@ def test_a_closed_subscription_leaves_the_driver_unless_a_view_lies_in_its_log(c
                 pass  # up to its window; the bytes of the view stay
             assert publication.is_connected
             assert bytes(view) == message
-            assert subscription.core.held[0] == 8032
+            assert subscription.core.held.held_bytes == 8032
             view.release()
         until(lambda publication=publication: not publication.is_connected)
         assert subscription.core.held == (0, 0, 0)
@@ -174,7 +174,7 @@ def test_views_are_dropped_by_other_threads_while_one_polls(client):
     for thread in threads:
         thread.join(20)
     assert not wrong
-    assert subscription.core.held[0] == 0
+    assert subscription.core.held.held_bytes == 0
 
 
 def test_an_array_made_of_a_view_holds_it(client):
@@ -184,10 +184,10 @@ def test_an_array_made_of_a_view_holds_it(client):
     (view,) = receive_views(subscription, 1)
     part = np.frombuffer(view, "u1")[10:20].reshape(2, 5).T
     del view
-    assert subscription.core.held[0] > 0
+    assert subscription.core.held.held_bytes > 0
     assert bytes(part.tobytes()) == b"f" * 10
     del part
-    assert subscription.core.held[0] == 0
+    assert subscription.core.held.held_bytes == 0
 
 
 def test_views_do_not_leak_and_survive_the_end_of_the_interpreter(driver_dir):

@@ -251,7 +251,7 @@ def test_gil_is_free_while_waiting(client):
 def test_shared_driver_starts_itself_and_ends_when_idle(driver_dir):
     config = DriverConfig(idle_exit_s=0.5, timer_interval_s=0.1, ipc_term_length=1 << 16)
     with Client(driver_dir, driver_config=config) as client:
-        pid = _core.driver_info(driver_dir)[0]
+        pid = _core.driver_info(driver_dir).pid
         assert pid != os.getpid()
         assert os.readlink(f"/proc/{pid}/exe") == os.path.realpath(rstreamd_path())
         with open(f"/proc/{pid}/stat") as file:
@@ -270,7 +270,7 @@ def test_many_starters_get_one_driver(driver_dir):
 import sys
 from rstream.driver import ensure_driver
 from rstream import _core
-print(_core.driver_info(ensure_driver(sys.argv[1], timeout_s=30))[0])
+print(_core.driver_info(ensure_driver(sys.argv[1], timeout_s=30)).pid)
 sys.stdout.flush()
 sys.stdin.read()
 """
@@ -290,11 +290,11 @@ sys.stdin.read()
 
 def test_killed_driver_is_replaced_by_the_next_use(driver_dir):
     ensure_driver(driver_dir)
-    first = _core.driver_info(driver_dir)[0]
+    first = _core.driver_info(driver_dir).pid
     os.kill(first, signal.SIGKILL)
     until(lambda: _core.probe(driver_dir) == 1)
     with Client(driver_dir) as client:
-        second = _core.driver_info(driver_dir)[0]
+        second = _core.driver_info(driver_dir).pid
         assert second != first
         pair(client)
 

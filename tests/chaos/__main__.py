@@ -133,7 +133,7 @@ class Chaos:
         from rstream.errors import DriverLost, DriverNotFound
 
         with contextlib.suppress(DriverLost, DriverNotFound, OSError):
-            pid = _core.driver_info(self.directory)[0]
+            pid = _core.driver_info(self.directory).pid
             return [pid] if _is_alive(pid) else []
         return []
 

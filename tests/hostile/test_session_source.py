@@ -71,7 +71,7 @@ def test_demand_survives_a_setup_of_another(driver: Driver, client: Client, lock
         for number in range(1, 20):
             host.send(setup(session, STREAM, term, flags=0), aim.address)
             wanting.request(1)
-            until(lambda: (publication.core.demand or (0, 0, 0, False))[1] == 1)
+            until(lambda: getattr(publication.core.demand, "messages", 0) == 1)
             send(publication, b"%d" % number)
             assert until(lambda: take(wanting)) == [b"%d" % number]
 

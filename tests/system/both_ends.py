@@ -53,7 +53,7 @@ def refusal(end: Any) -> str:
 
 def errors_of(directory: str) -> str:
     """The error log of a driver."""
-    return "\n".join(row[3] for row in _core.read_errors(directory))
+    return "\n".join(one.text for one in _core.read_errors(directory))
 
 
 def screen(*arguments: str) -> str:

@@ -43,7 +43,7 @@ async def note_turns(turned_s):
 
 
 def kill_driver(directory):
-    os.kill(_core.driver_info(directory)[0], signal.SIGKILL)
+    os.kill(_core.driver_info(directory).pid, signal.SIGKILL)
 
 
 @pytest.fixture

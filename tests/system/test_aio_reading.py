@@ -51,7 +51,7 @@ def slow_joins(monkeypatch):
 
 
 def kill_driver(directory):
-    os.kill(_core.driver_info(directory)[0], signal.SIGKILL)
+    os.kill(_core.driver_info(directory).pid, signal.SIGKILL)
 
 
 @pytest.mark.parametrize("how", ["items", "poll"])

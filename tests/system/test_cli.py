@@ -202,7 +202,7 @@ def test_aeron_variables_do_not_reach_the_shared_driver(driver_dir: str) -> None
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == driver_dir
     assert not os.path.exists(driver_dir + "-aeron")
-    os.kill(_core.driver_info(driver_dir)[0], signal.SIGTERM)
+    os.kill(_core.driver_info(driver_dir).pid, signal.SIGTERM)
 
 
 def test_shared_driver_does_not_depend_on_its_first_user(driver_dir: str) -> None:
@@ -220,7 +220,7 @@ def test_shared_driver_does_not_depend_on_its_first_user(driver_dir: str) -> Non
         timeout=60,
     )
     assert done.returncode == 0, done.stderr
-    pid = _core.driver_info(driver_dir)[0]
+    pid = _core.driver_info(driver_dir).pid
     try:
         files = [
             line.split()[3:5]

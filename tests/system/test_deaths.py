@@ -228,7 +228,7 @@ def test_a_reader_that_restarts_between_two_looks(directory, channel, name, star
         assert second.line() == "ready"
         until(lambda: publisher._core.is_connected, 30)
         count = len(positions)
-        while publisher._core.left[2] < 0:  # until the second one is known
+        while publisher._core.left.joined < 0:  # until the second one is known
             time.sleep(0.001)
         publisher.send(count.to_bytes(8, "little"))
         second_seen = [int(second.line())]

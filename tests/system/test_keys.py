@@ -146,7 +146,7 @@ def test_a_service(hosts: tuple[str, str], name: str, given: dict[str, Any]) -> 
     with answer, rstream.service.requester(name, dir=far, **given) as asks:
         assert asks.request(21, timeout_s=PATIENCE_S) == 42
         assert asks.request("x" * 50_000, timeout_s=PATIENCE_S) == "x" * 100_000
-        used = {row[6].rpartition("aeron:")[2] for row in _core.read_counters(far)}
+        used = {one.label.rpartition("aeron:")[2] for one in _core.read_counters(far)}
     sockets = [one for one in used if one.startswith("udp")]
     assert sockets
     assert all("rs-key=" in one for one in sockets)
@@ -303,7 +303,7 @@ def test_a_restarted_driver_gets_the_key_again(
         rstream.publisher(name, channel=udp, dir=far.dir, key=key) as pub,
     ):
         flows(sub, pub, 1, 2)
-        os.kill(_core.driver_info(near)[0], signal.SIGKILL)
+        os.kill(_core.driver_info(near).pid, signal.SIGKILL)
         with pytest.raises(ReadTimeout):
             sub.get(timeout_s=1.0)
         until(lambda: sub.statistics()["rejoins"] == 1)
@@ -324,7 +324,7 @@ def test_a_killed_driver_of_the_publisher(
         rstream.publisher(name, channel=udp, dir=far, key=key) as pub,
     ):
         flows(sub, pub, 1)
-        os.kill(_core.driver_info(far)[0], signal.SIGKILL)
+        os.kill(_core.driver_info(far).pid, signal.SIGKILL)
 
         def has_rejoined() -> bool:
             with contextlib.suppress(RStreamError):

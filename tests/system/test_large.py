@@ -170,7 +170,7 @@ def test_the_death_of_the_driver_in_the_middle(driver_dir, name, monkeypatch):
         until(lambda: pub.is_connected)
         sender = in_thread(pub.send, message)
         until(lambda: sub.poll() == [] and sub.statistics()["partial_bytes"] > 200_000)
-        os.kill(rstream._core.driver_info(driver_dir)[0], signal.SIGKILL)
+        os.kill(rstream._core.driver_info(driver_dir).pid, signal.SIGKILL)
         items = []
         until(lambda: items.extend(sub.poll()) or items, 30.0)
         sender.join(10.0)

@@ -63,7 +63,7 @@ def directories(tmp_path_factory, monkeypatch):
     yield made
     for directory in made:
         with suppress(RStreamError, ProcessLookupError):
-            os.kill(_core.driver_info(directory)[0], signal.SIGTERM)
+            os.kill(_core.driver_info(directory).pid, signal.SIGTERM)
 
 
 def read_all(sub, got):
@@ -91,7 +91,7 @@ def test_a_loop_raises_after_a_driver_stood_still(name, directories, whose, ends
         try:
             assert sub.get(timeout_s=20) == 0
             got = []
-            stopped = _core.driver_info(near if whose == "writer" else far)[0]
+            stopped = _core.driver_info(near if whose == "writer" else far).pid
             timer = threading.Timer(STANDSTILL_S, os.kill, (stopped, signal.SIGCONT))
             os.kill(stopped, signal.SIGSTOP)
             timer.start()
@@ -118,7 +118,7 @@ def test_a_loop_raises_after_the_driver_of_both_ends_was_killed(name, directorie
         try:
             assert sub.get(timeout_s=20) == 0
             got, begin_s = [], time.monotonic()
-            os.kill(_core.driver_info(shared)[0], signal.SIGKILL)
+            os.kill(_core.driver_info(shared).pid, signal.SIGKILL)
             if ends == "meanwhile":
                 ender = threading.Timer(2, writer.end)
                 ender.start()

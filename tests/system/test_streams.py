@@ -210,7 +210,7 @@ def test_a_loop_hears_what_is_missing_after_the_death_of_the_driver(shared_dir, 
                     numbers.append(number)
                     if number >= 100 and not killed_at:
                         killed_at = number
-                        os.kill(_core.driver_info(shared_dir)[0], signal.SIGKILL)
+                        os.kill(_core.driver_info(shared_dir).pid, signal.SIGKILL)
                     if killed_at and number >= killed_at + 1000:
                         break
             except MessagesLost as error:
@@ -340,7 +340,7 @@ def test_waiting_tells_what_a_killed_driver_took_with_it(shared_dir):
         assert first.get(timeout_s=5) == 0
         assert pub.wait_consumed(timeout_s=5)
         pub.send(1)
-        os.kill(_core.driver_info(shared_dir)[0], signal.SIGKILL)
+        os.kill(_core.driver_info(shared_dir).pid, signal.SIGKILL)
         with stream.subscriber("killed", dir=shared_dir) as second:
             until(lambda: pub.offer(2) > 0)
             with pytest.raises(MessagesLost, match="64 bytes that were sent may be lost") as caught:
@@ -371,7 +371,7 @@ def test_opening_right_after_the_driver_was_killed_starts_it_again(shared_dir, f
             getattr(stream, face)("next", dir=shared_dir).close()
 
     with stream.subscriber("first", dir=shared_dir, on_lost="event"):
-        first_pid = _core.driver_info(shared_dir)[0]
+        first_pid = _core.driver_info(shared_dir).pid
         os.kill(first_pid, signal.SIGKILL)
         open_one()
-        assert _core.driver_info(shared_dir)[0] != first_pid
+        assert _core.driver_info(shared_dir).pid != first_pid

@@ -214,7 +214,7 @@ def test_the_driver_is_killed_and_the_work_goes_on(start, driver_dir, name, capl
         sends = in_thread(jobs.send_many, range(300))
         for _ in range(100):
             worker.line()
-        os.kill(_core.driver_info(driver_dir)[0], signal.SIGKILL)
+        os.kill(_core.driver_info(driver_dir).pid, signal.SIGKILL)
         sends.join(30)
         assert not sends.is_alive()
         assert jobs.wait_acknowledged(timeout_s=20)

@@ -37,7 +37,7 @@ def test_tree() -> None:
 
 
 def test_settings_and_options_match_the_driver() -> None:
-    known = {name for name, _, _ in _core.driver_options()}
+    known = {option.name for option in _core.driver_options()}
     config = DriverConfig(
         threading="shared",
         mtu=1408,

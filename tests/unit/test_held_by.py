@@ -73,7 +73,9 @@ def test_a_short_window_holds_also_just_after_a_taking(
     driver, driver_dir, name, monkeypatch, waiting, room, held_by
 ):
     """Else a look finds a slow reader only now and then."""
-    monkeypatch.setattr(_core, "read_held_by", lambda *_: (_core.HELD_BY_WINDOW, 0, 0))
+    monkeypatch.setattr(
+        _core, "read_held_by", lambda *_: _core.LimitCause((_core.HELD_BY_WINDOW, 0, 0))
+    )
     with rstream.publisher(name, dir=driver_dir, linger_s=0):
         (state,) = metrics.publications(driver_dir)
     position = 100 + waiting

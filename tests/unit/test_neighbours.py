@@ -16,7 +16,9 @@ def test_of_a_reader_that_was_cut_off_it_is_said_that_its_process_is_stopped(mon
     with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) as process:
         left_ms = int(time.time() * 1000) - 3000
         monkeypatch.setattr(
-            _core, "read_last_reader", lambda _dir, _id: (left_ms, "", process.pid, "slow.py")
+            _core,
+            "read_last_reader",
+            lambda *_: _core.LastReader((left_ms, "", process.pid, "slow.py")),
         )
         who = f"slow.py, pid {process.pid}"
         said = "left 3 s ago and said no error: it closed, or was cut off"

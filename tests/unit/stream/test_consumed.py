@@ -156,7 +156,7 @@ def test_a_reader_between_two_looks_hides_no_loss(driver_dir, name):
 
         leave_after(3)
         leave_after(None)
-        assert pub._core.left[0] == 2
+        assert pub._core.left.times == 2
         events = pub.events()
         (gone,) = [event for event in events if isinstance(event, stream.Disconnected)]
         (gap,) = [event for event in events if isinstance(event, stream.Gap)]

@@ -231,7 +231,7 @@ def test_a_lost_driver_is_joined_again_while_nothing_is_sent(make_driver_dir, na
     source = Numbers(sink).begin()
     stream.source(name, dir=directory).subscribe(reader)
     until(lambda: len(reader.items) == 2)
-    os.kill(_core.driver_info(directory)[0], signal.SIGKILL)
+    os.kill(_core.driver_info(directory).pid, signal.SIGKILL)
     until(lambda: sink.publisher.is_connected and sink.publisher.statistics()["rejoins"], 30)
     reader.subscription.request(3)
     until(lambda: len(reader.items) == 5, 30)

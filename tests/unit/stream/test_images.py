@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 import rstream
+from rstream._core import ImageEvent
 from rstream.errors import MessagesLost, PublisherLost
 from rstream.stream import _images
 from rstream.stream._events import EVENTS_MAX, Gap, Lost
@@ -73,7 +74,7 @@ def test_a_publisher_whose_only_message_was_skipped_is_lost(number):
     report = Report("ticks", 1, "raise")
     source = SimpleNamespace(peers=Peers(), channel="aeron:ipc")
     images = Images(report, None)
-    event = ("skipped", SESSION, 0, 0, 2000, 1500, "", 0, 0, 9000, number, None, -1)
+    event = ImageEvent(("skipped", SESSION, 0, 0, 2000, 1500, "", 0, 0, 9000, number, 0, -1))
     images.on_message_skipped(source, event)
     images.on_unavailable(source, SESSION, 2000, 2000, 2000)
     assert type(report.errors[-1]) is PublisherLost

@@ -13,6 +13,7 @@ import pytest
 
 import rstream
 from rstream import policy, rate, stream
+from rstream._core import ReaderLeft
 from rstream.errors import (
     BackPressured,
     ClosedError,
@@ -136,7 +137,7 @@ class Session:
         1 << 20,
         1376,
         4096,
-        (1, 2048, -1, 4096),
+        ReaderLeft((1, 2048, -1, 4096)),
     )
 
 
@@ -156,7 +157,7 @@ def test_a_message_begins_again_if_nobody_has_its_beginning(left, is_again):
     assert message.must_begin_again(session)
     message.begin(session, 1)
     assert not message.must_begin_again(session)
-    session.left = left
+    session.left = ReaderLeft(left)
     assert not message.must_begin_again(session)  # nothing of it is sent yet
     message.next_part()
     message.advance()

@@ -29,7 +29,7 @@ TYPE_CLIENT = 11  # of the counter with a client's heartbeat
 
 def clients_of(directory):
     """Counters of the clients that the driver has, but for those of Aeron's ids."""
-    return [row[0] for row in _core.read_counters(directory) if row[1] == TYPE_CLIENT]
+    return [one.id for one in _core.read_counters(directory) if one.type_id == TYPE_CLIENT]
 
 
 def links_of(directory):

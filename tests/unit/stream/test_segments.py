@@ -299,7 +299,7 @@ def test_after_the_driver_died_it_is_sent_again(make_driver_dir, name):
     ):
         pub.send(data)
         assert sub.get(timeout_s=10) == data
-        os.kill(rstream._core.driver_info(driver_dir)[0], signal.SIGKILL)
+        os.kill(rstream._core.driver_info(driver_dir).pid, signal.SIGKILL)
         sender = in_thread(pub.send, data)
         assert sub.get(timeout_s=30) == data
         sender.join(10)
