@@ -216,9 +216,10 @@ def test_waiting_tells_at_once_that_the_only_reader_has_left(driver_dir, name, l
 def test_waiting_is_silent_about_a_gap_that_events_has_told(driver_dir, name):
     channel = f"aeron:udp?endpoint=127.0.0.1:{free_port()}"
     with stream.publisher(name, channel=channel, dir=driver_dir, linger_s=0) as pub:
-        with stream.subscriber(name, channel=channel, dir=driver_dir):
+        with stream.subscriber(name, channel=channel, dir=driver_dir) as sub:
             until(lambda: pub.is_connected)
             pub.send_many(range(10))
+            assert sub.wait(5)  # else they may be kept for the next reader
         until(lambda: not pub.is_connected)
         with stream.subscriber(name, channel=channel, dir=driver_dir):
             until(lambda: pub.is_connected)

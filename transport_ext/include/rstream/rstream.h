@@ -591,7 +591,7 @@ typedef struct rst_last_reader_t {
     int64_t left_ms; /* when it left, ms since 1970; 0: none has left, or one is there */
     char why[168]; /* the error with which it left, as it said; "": it said none */
     int64_t pid; /* its process; 0: not known */
-    char name[96];  /* of its client, or "ip:port" of a receiver; "": not known */
+    char name[96]; /* of its client, or "ip:port" of a receiver; "": not known */
 } rst_last_reader_t;
 /* 0 or an error. */
 RST_API int rst_tool_last_reader(rst_tool_t *tool, int64_t registration_id,
