@@ -69,7 +69,8 @@ class GroupKey:
     Example::
 
         key = rstream.keys.GroupKey.new()
-        with rstream.subscriber("ticks", channel="aeron:udp?endpoint=:40123", key=key) as ticks: ...
+        channel = "aeron:udp?endpoint=10.0.0.7:40123"
+        with rstream.subscriber("ticks", channel=channel, key=key) as ticks: ...
     """
 
     secret: bytes = field(repr=False)
@@ -128,16 +129,18 @@ def read_file(path: str | os.PathLike[str]) -> list[GroupKey]:
         ids = [key.id for key in rstream.keys.read_file("/etc/rstream.key")]
     """
     try:
-        with Path(path).open(encoding="ascii", errors="replace", newline="\n") as file:
-            mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
-            text = file.read(FILE_BYTES_MAX + 1)
+        with open(path, encoding="ascii", errors="replace", newline="\n", opener=_opener) as file:
+            mode = os.fstat(file.fileno()).st_mode
+            text = file.read(FILE_BYTES_MAX + 1) if stat.S_ISREG(mode) else ""
     except OSError as error:
         raise ConfigError(
             f"key file {path}: {error.strerror}", hint="`rstream key new FILE` writes one"
         ) from error
+    if not stat.S_ISREG(mode):
+        raise ConfigError(f"key file {path}: no regular file")
     if mode & (stat.S_IRWXO | stat.S_IWGRP):
         raise ConfigError(
-            f"key file {path}: others may read or write it (mode {mode:04o})",
+            f"key file {path}: others may read or write it (mode {stat.S_IMODE(mode):04o})",
             hint=f"chmod 600 {path}",
         )
     lines = [line.rstrip(" \t\r") for line in text.split("\n")]
@@ -151,13 +154,19 @@ def read_file(path: str | os.PathLike[str]) -> list[GroupKey]:
     return [GroupKey.from_hex(line) for line in lines]
 
 
+def _opener(path: str, flags: int) -> int:
+    """Without waiting for who writes to a FIFO."""
+    return os.open(path, flags | os.O_NONBLOCK)
+
+
 def write_file(
     path: str | os.PathLike[str],
     keys: Sequence[GroupKey],
     *,
     second: Literal["next", "previous", ""] = "",
 ) -> None:
-    """Write a file of keys with mode 0600; one that exists is replaced at once, as a whole.
+    """Write a file of keys with mode 0600; one that exists is replaced at once, as a whole. Of a
+    link the file that it leads to.
 
     Args:
         path: the file; its folder exists.
@@ -172,7 +181,7 @@ def write_file(
     """
     if not 1 <= len(keys) <= KEYS_MAX:
         raise ConfigError(f"{len(keys)} keys: a file has one or two")
-    target = Path(path)
+    target = Path(os.path.realpath(path))
     try:
         handle, draft = tempfile.mkstemp(dir=target.parent, prefix=".rstream-key-")
         try:

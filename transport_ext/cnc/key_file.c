@@ -120,11 +120,9 @@ int rsti_key_file_read(const char *path, rsti_keys_t *keys, rsti_key_file_stamp_
 
 bool rsti_key_file_has_changed(const char *path, const rsti_key_file_stamp_t *stamp)
 {
-    struct stat facts;
-    if (stat(path, &facts) != 0) {
-        return false;
-    }
-    const rsti_key_file_stamp_t now = stamp_of(&facts);
+    struct stat facts = {0};
+    const rsti_key_file_stamp_t now = stat(path, &facts) == 0 ? stamp_of(&facts)
+                                                              : (rsti_key_file_stamp_t){0};
     return now.device != stamp->device || now.inode != stamp->inode || now.size != stamp->size
         || now.changed_ns != stamp->changed_ns;
 }

@@ -189,6 +189,10 @@ TEST(a_changed_file_is_noticed)
     CHECK_EQ(truncate(path, 3), 0);
     CHECK(rsti_key_file_has_changed(path, &stamp));
     CHECK_EQ(unlink(path), 0);
+    CHECK(rsti_key_file_has_changed(path, &stamp));
+    CHECK(rsti_key_file_read(path, &keys, &stamp) < 0);
+    CHECK(!rsti_key_file_has_changed(path, &stamp));
+    CHECK_EQ(read_of(ONE), 0);
     CHECK(!rsti_key_file_has_changed(path, &stamp));
 }
 
