@@ -93,6 +93,7 @@ TYPE_PATH_LOSS = 7318
 TYPE_PATH_UNDER_WAY = 7319
 TYPE_WINDOW_BOUND = 7320
 TYPE_KEY_REFUSED = 7321
+TYPE_KEY = 7322
 #: Half of the least burst of a rate in shared memory: four frames.
 IDLE_BYTES = 2 * 1408
 SHORT_WINDOW_BYTES = 64 * 1408

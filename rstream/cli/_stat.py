@@ -22,6 +22,7 @@ from rstream.cli._jobs import with_job
 from rstream.cli._live_options import goes_on, interval_s
 from rstream.cli._path import path_text, window_advice
 from rstream.cli._stat_json import report
+from rstream.cli._stat_keys import KeysOf, keys_of, sealed_lines
 from rstream.driver import resolve_dir
 
 if TYPE_CHECKING:
@@ -95,12 +96,13 @@ def screen(
     state, age_ms = DRIVER_STATES[life], info.heartbeat_age_ms
     lines = [f"{driver_dir}: {state}, pid {info.pid}, last heartbeat {age_ms} ms ago", ""]
     published = metrics.publications(driver_dir)
-    lines += publication_lines(published, driver_dir, before, seconds)
+    keys = keys_of(counters)
+    lines += publication_lines(published, driver_dir, before, seconds, keys)
     now |= {-state.registration_id: state.offered_bytes for state in published}  # no counter's id
     lines += destination_lines(counters)
     waiting = [state for state in metrics.subscriptions(driver_dir) if state.images == 0]
-    lines += ["", *image_lines(metrics.images(driver_dir), published)]
-    lines += waiting_lines(waiting, driver_dir)
+    lines += ["", *image_lines(metrics.images(driver_dir), published, keys)]
+    lines += waiting_lines(waiting, driver_dir, keys)
     if waiting or any(state.is_alone for state in published):
         others = tell_others(driver_dir)
         lines += ["", f"{others} (rstream stat --dir DIR)"] if others else []
@@ -121,12 +123,14 @@ def publication_lines(
     driver_dir: str = "",
     before: dict[int, int] | None = None,
     seconds: float = 0.0,
+    keys: KeysOf | None = None,
 ) -> list[str]:
     """A few lines for each publication: where it is, whether it flows, and how fast.
 
     Args:
         before: what each had sent at the last print, by its negative number.
         seconds: since then.
+        keys: that the driver uses.
     """
     lines = ["publications" if states else "publications: none"]
     for state in states:
@@ -154,7 +158,7 @@ def publication_lines(
             )
         if state.process:
             lines.append(f"    publisher: {state.process}")
-        lines.append(f"    channel: {state.channel}")
+        lines += [f"    channel: {state.channel}", *sealed_lines(state.channel, keys or {})]
     return lines
 
 
@@ -274,7 +278,9 @@ def _rate_lines(rate: metrics.RateState) -> list[str]:
 
 
 def image_lines(
-    states: list[metrics.ImageState], published: list[metrics.PublicationState]
+    states: list[metrics.ImageState],
+    published: list[metrics.PublicationState],
+    keys: KeysOf | None = None,
 ) -> list[str]:
     """A few lines for each subscriber of each session."""
     lines = ["readers" if states else "readers: none"]
@@ -292,11 +298,13 @@ def image_lines(
             lines.append(f"    window bounded by so-rcvbuf: {advice}")
         if state.process:
             lines.append(f"    reader: {state.process}")
-        lines.append(f"    channel: {state.channel}")
+        lines += [f"    channel: {state.channel}", *sealed_lines(state.channel, keys or {})]
     return lines
 
 
-def waiting_lines(states: list[metrics.SubscriptionState], driver_dir: str) -> list[str]:
+def waiting_lines(
+    states: list[metrics.SubscriptionState], driver_dir: str, keys: KeysOf | None = None
+) -> list[str]:
     """A few lines for each subscription without a publisher."""
     lines = ["", "readers that wait for a publisher"] if states else []
     for state in states:
@@ -306,5 +314,6 @@ def waiting_lines(states: list[metrics.SubscriptionState], driver_dir: str) -> l
             f"    waits for {age_of(state.since_ms)} (same directory? same name or stream id?)",
             *_hint_lines(hint_for_reader, driver_dir, state, is_alone=True),
             f"    channel: {state.channel}",
+            *sealed_lines(state.channel, keys or {}),
         ]
     return lines

@@ -11,6 +11,7 @@ import dataclasses
 from typing import Any, Final
 
 from rstream import _core, metrics
+from rstream.cli._stat_keys import KeysOf, keys_of, sealed_ids
 
 __all__ = ("report",)
 
@@ -27,6 +28,7 @@ def report(driver_dir: str) -> dict[str, Any]:
     life = _core.probe(driver_dir)
     counters = metrics.counters(driver_dir)
     info = _core.driver_info(driver_dir)
+    keys = keys_of(counters)
     return {
         "version": VERSION,
         "rstream": _core.__version__,
@@ -37,19 +39,20 @@ def report(driver_dir: str) -> dict[str, Any]:
             "pid": info.pid,
             "heartbeat_age_ms": info.heartbeat_age_ms,
         },
-        "publications": [_publication(state) for state in metrics.publications(driver_dir)],
-        "readers": [_named(state) for state in metrics.images(driver_dir)],
-        "subscriptions": [_named(state) for state in metrics.subscriptions(driver_dir)],
+        "publications": [_publication(state, keys) for state in metrics.publications(driver_dir)],
+        "readers": [_named(state, keys) for state in metrics.images(driver_dir)],
+        "subscriptions": [_named(state, keys) for state in metrics.subscriptions(driver_dir)],
         "losses": [dataclasses.asdict(loss) for loss in metrics.losses(driver_dir)],
         "counters": [dataclasses.asdict(counter) for counter in counters],
     }
 
 
-def _named(state: metrics.ImageState | metrics.SubscriptionState) -> dict[str, Any]:
-    return dataclasses.asdict(state) | {"name": state.name}
+def _named(state: metrics.ImageState | metrics.SubscriptionState, keys: KeysOf) -> dict[str, Any]:
+    added = {"name": state.name, "keys": sealed_ids(state.channel, keys)}
+    return dataclasses.asdict(state) | added
 
 
-def _publication(state: metrics.PublicationState) -> dict[str, Any]:
+def _publication(state: metrics.PublicationState, keys: KeysOf) -> dict[str, Any]:
     found = dataclasses.asdict(state)
     for key in ("slowest", "followed"):
         reader = getattr(state, key)
@@ -58,6 +61,7 @@ def _publication(state: metrics.PublicationState) -> dict[str, Any]:
     holder = state.holder
     return found | {
         "name": state.name,
+        "keys": sealed_ids(state.channel, keys),
         "sent": state.sent,
         "sent_bytes": state.sent_bytes,
         "consumed_bytes": state.consumed_bytes,

@@ -126,10 +126,10 @@ def test_json_has_the_documented_keys(ends: tuple[Any, Any], driver_dir: str) ->
         found[key] for key in ("publications", "readers", "subscriptions")
     )
     more = ["name", "sent", "sent_bytes", "consumed_bytes", "queued_bytes", "fill", "waits_for"]
-    more.append("holder")
+    more += ["holder", "keys"]
     assert set(publication) == keys(metrics.PublicationState, *more)
-    assert set(reader) == keys(metrics.ImageState, "name")
-    assert set(subscription) == keys(metrics.SubscriptionState, "name")
+    assert set(reader) == keys(metrics.ImageState, "name", "keys")
+    assert set(subscription) == keys(metrics.SubscriptionState, "name", "keys")
     assert set(found["counters"][0]) == keys(metrics.Counter)
     assert publication["name"] == reader["name"] == subscription["name"] == "ticks"
     assert (publication["waits_for"], publication["fill"]) == (None, 0.0)

@@ -195,7 +195,10 @@ enum {
      * has one where the socket has none; channel key; the text says which. The value is the id of
      * the peer's key, 0: none; registration id = the channel status counter of the socket. It is
      * there until 5 s after the last such datagram. */
-    RSTI_COUNTER_KEY_REFUSED = 7321
+    RSTI_COUNTER_KEY_REFUSED = 7321,
+    /* "rs-key": the keys of one rs-key, while a socket uses them; channel key; the text is "seals
+     * ID", perhaps "opens ID", and the rs-key. The value is the id of the key that seals. */
+    RSTI_COUNTER_KEY = 7322
 };
 
 /* System counter ids = position in the table (docs/reference/aeron/memory.md 17). */

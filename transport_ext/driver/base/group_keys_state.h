@@ -15,6 +15,7 @@ typedef struct rsti_group_keys_t {
     char path[RSTI_PATH_MAX];
     rsti_key_file_stamp_t stamp; /* of what was read last */
     int32_t ref_count; /* endpoints */
+    int32_t counter_id; /* that tells their ids */
 } rsti_group_keys_t;
 
 #endif

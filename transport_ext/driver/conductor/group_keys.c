@@ -1,6 +1,7 @@
 /* group_keys.c: see group_keys.h. */
 #include "driver/conductor/group_keys.h"
 
+#include "driver/base/counters.h"
 #include "logbuffer/descriptor.h"
 #include "protocol/frame.h"
 #include "util/alloc.h"
@@ -42,6 +43,30 @@ static int read_keys(rsti_group_keys_t *keys)
     return result;
 }
 
+/* A label cannot change, so the counter of keys that have changed is another one. */
+static void tell_ids(rst_driver_t *driver, rsti_group_keys_t *keys)
+{
+    rsti_keys_t all = {0};
+    int64_t seen = 0;
+    char opens[32] = "";
+    char text[64 + sizeof keys->reference];
+    (void)rsti_keyring_take(&keys->ring, &seen, &all);
+    if (all.count > 1) {
+        (void)snprintf(opens, sizeof opens, ", opens %08" PRIx32, all.keys[1].id);
+    }
+    (void)snprintf(text, sizeof text, "seals %08" PRIx32 "%s: %s", all.keys[0].id, opens,
+        keys->reference);
+    rsti_counter_release(driver, &keys->counter_id);
+    keys->counter_id = rsti_channel_counter_allocate(driver, RSTI_COUNTER_KEY, "rs-key", text, 0,
+        -1);
+    if (keys->counter_id < 0) {
+        rsti_driver_log_trail(driver, "counter of a key");
+    } else {
+        rsti_counter_store(driver, keys->counter_id, all.keys[0].id);
+    }
+    explicit_bzero(&all, sizeof all);
+}
+
 static int set_path(const rst_driver_t *driver, rsti_group_keys_t *keys)
 {
     const char *reference = keys->reference;
@@ -68,6 +93,7 @@ int rsti_group_keys_get(rst_driver_t *driver, const char *reference, rsti_group_
         return -RST_ENOMEM;
     }
     made->ref_count = 1;
+    made->counter_id = RSTI_NULL_COUNTER;
     (void)snprintf(made->reference, sizeof made->reference, "%s", reference);
     int result = set_path(driver, made);
     result = result == 0 ? read_keys(made) : result;
@@ -80,6 +106,7 @@ int rsti_group_keys_get(rst_driver_t *driver, const char *reference, rsti_group_
         rsti_free(made);
         return result;
     }
+    tell_ids(driver, made);
     *keys = made;
     return 0;
 }
@@ -95,6 +122,7 @@ void rsti_group_keys_put(rst_driver_t *driver, rsti_group_keys_t *keys)
             rsti_ptr_array_remove_at(all, i - 1);
         }
     }
+    rsti_counter_release(driver, &keys->counter_id);
     explicit_bzero(keys, sizeof *keys);
     rsti_free(keys);
 }
@@ -113,9 +141,15 @@ void rsti_group_keys_on_timer(rst_driver_t *driver)
             continue;
         }
         const uint32_t before = rsti_keyring_id(&keys->ring);
+        const int64_t version = keys->ring.version;
         if (read_keys(keys) < 0) {
             rsti_driver_log_trail(driver, "keys stay as they are");
-        } else if (rsti_keyring_id(&keys->ring) != before) {
+            continue;
+        }
+        if (keys->ring.version != version) {
+            tell_ids(driver, keys);
+        }
+        if (rsti_keyring_id(&keys->ring) != before) {
             char text[96 + sizeof keys->reference];
             (void)snprintf(text, sizeof text, "%s: datagrams are sealed with key %08" PRIx32 " now",
                 keys->reference, rsti_keyring_id(&keys->ring));

@@ -150,6 +150,48 @@ TEST(a_changed_file_changes_the_ring)
     harness_close(h);
 }
 
+/* The counters that tell keys must be one with this text, or none (""). */
+static void check_told(const harness_t *h, const char *text)
+{
+    const rsti_counters_t *counters = &h->driver->counters.counters;
+    char label[512] = "";
+    int count = 0;
+    for (int32_t i = 0; i <= counters->max_counter_id; i++) {
+        const rsti_counter_metadata_t *one = &counters->metadata[i];
+        if (one->state == RSTI_COUNTER_ALLOCATED && one->type_id == RSTI_COUNTER_KEY) {
+            (void)snprintf(label, sizeof label, "%.*s", one->label_length,
+                (const char *)one->label);
+            count++;
+        }
+    }
+    CHECK_EQ(count, text[0] != '\0');
+    CHECK_STR(label, text);
+}
+
+TEST(the_ids_are_told)
+{
+    harness_t *h = harness_open();
+    char text[512];
+    check_told(h, "");
+    write_keys(h, 1, KEY_A "\n" KEY_B "\n");
+    (void)publish(h, UDP, 1);
+    (void)subscribe(h, OTHER, 1);
+    (void)snprintf(text, sizeof text, "rs-key: seals %08" PRIx32 ", opens %08" PRIx32 ": file:%s",
+        id_of(KEY_A), id_of(KEY_B), key_path(h, 1));
+    check_told(h, text);
+    write_keys(h, 1, KEY_B "\n");
+    advance_alive(h, 1100 * MS, 100 * MS);
+    (void)snprintf(text, sizeof text, "rs-key: seals %08" PRIx32 ": file:%s", id_of(KEY_B),
+        key_path(h, 1));
+    check_told(h, text);
+    write_keys(h, 1, "nonsense");
+    advance_alive(h, 1100 * MS, 100 * MS);
+    check_told(h, text);
+    advance(h, 50000 * MS, 100 * MS); /* the client is gone, and all that it had */
+    check_told(h, "");
+    harness_close(h);
+}
+
 TEST(what_cannot_be_used_changes_nothing)
 {
     harness_t *h = keyed_open();
@@ -408,8 +450,9 @@ TEST(an_overtaken_setup_admits_nobody)
 
 CHECK_MAIN(RUN(a_file_that_gives_no_key_is_named), RUN(a_key_in_the_channel_reaches_no_text),
     RUN(a_key_that_a_client_has_left), RUN(a_file_is_read_once_for_all_that_use_it),
-    RUN(a_changed_file_changes_the_ring), RUN(what_cannot_be_used_changes_nothing),
-    RUN(the_mtu_is_that_of_the_datagram), RUN(a_shared_publication_has_one_mtu),
-    RUN(a_sending_socket_has_one_key), RUN(a_receiving_socket_has_one_key),
-    RUN(with_a_key_nobody_is_admitted_without_a_proof), RUN(a_proof_is_of_the_sealer),
-    RUN(data_of_another_sealer_do_not_reach_the_image), RUN(an_overtaken_setup_admits_nobody))
+    RUN(a_changed_file_changes_the_ring), RUN(the_ids_are_told),
+    RUN(what_cannot_be_used_changes_nothing), RUN(the_mtu_is_that_of_the_datagram),
+    RUN(a_shared_publication_has_one_mtu), RUN(a_sending_socket_has_one_key),
+    RUN(a_receiving_socket_has_one_key), RUN(with_a_key_nobody_is_admitted_without_a_proof),
+    RUN(a_proof_is_of_the_sealer), RUN(data_of_another_sealer_do_not_reach_the_image),
+    RUN(an_overtaken_setup_admits_nobody))
