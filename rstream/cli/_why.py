@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import sys
 import time
 from typing import TYPE_CHECKING, Final
 
 from rstream import _core, metrics
+from rstream._channel_uri import ChannelUri
 from rstream._held_by import HeldBy
-from rstream._neighbours import hint_for_publisher, hint_for_reader, tell_last_reader
+from rstream._neighbours import (
+    hint_for_publisher,
+    hint_for_reader,
+    tell_last_reader,
+    why_refused,
+)
 from rstream._other_drivers import other_drivers
 from rstream._process_text import is_stopped
 from rstream.cli._directory import ALIVE, tell_missing
@@ -82,10 +89,23 @@ def _tell_absent(driver_dir: str, stream: str) -> int:
     readers = ", ".join(one.process or f"client {one.client_id}" for one in waiting)
     text = f"rstream: nobody publishes {stream!r} in {driver_dir}"
     print(f"{text}; {readers} waits for it" if readers else text, file=sys.stderr)
-    hint = hint_for_reader(driver_dir, stream, *(one.channel for one in waiting))
-    if hint:
-        print(f"rstream: {hint}", file=sys.stderr)
+    channels = [one.channel for one in waiting]
+    for text in (*_refused(driver_dir, *channels), hint_for_reader(driver_dir, stream, *channels)):
+        if text:
+            print(f"rstream: {text}", file=sys.stderr)
     return 1
+
+
+def _refused(driver_dir: str, *channels: str) -> list[str]:
+    """A text for each peer with another key at the ports of these channels."""
+    found: list[str] = []
+    for channel in channels:
+        uri = ChannelUri.parse(channel)
+        port = (uri.get("control") or uri.get("endpoint") or "").rpartition(":")[2]
+        if uri.media == "udp" and port:
+            where = re.compile(rf":{re.escape(port)}\b")
+            found += [f"refused: {one}" for one in why_refused(driver_dir) if where.search(one)]
+    return list(dict.fromkeys(found))
 
 
 def chain(first: Hop, hops: Sequence[Hop]) -> list[str]:
@@ -138,9 +158,9 @@ def _root(hop: Hop) -> str:
             hint = (
                 hint_for_publisher(hop.directory, state.name, state.channel) if state.name else ""
             )
-            told = filter(
-                None, (tell_last_reader(state.left_ms, state.left_why, state.left_who), hint)
-            )
+            refused = _refused(hop.directory, state.channel)
+            left = tell_last_reader(state.left_ms, state.left_why, state.left_who)
+            told = filter(None, (*refused, left, hint))
             return ": ".join(("=> no subscriber is there", "; ".join(told))).removesuffix(": ")
         case HeldBy.STORAGE:
             return f"=> {hop.directory} has no room for the next term of its log"

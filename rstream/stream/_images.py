@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 from rstream._holders import process_at
+from rstream._neighbours import why_refused
 from rstream.errors import CodecError, CorruptError, MessageTooLarge, PublisherLost
 from rstream.stream._events import EVENTS_MAX, Available, Gap, Lost, Refused, Unavailable
 from rstream.stream._parts import (
@@ -44,6 +46,13 @@ SKIP_HINTS = {
     CUT: "only publishers and the driver may change what is in the driver's directory",
     NO_SEGMENT: "let it map more memory (ulimit -v, vm.max_map_count), and open more files",
 }
+#: How long the refusals at a socket are taken as they were seen.
+REFUSALS_KEPT_S = 0.5
+
+_GONE = (
+    "it died, was cut off from the driver or the network, or its program ended without close(): "
+    "open publishers in `with`"
+)
 
 
 class Images:
@@ -64,6 +73,7 @@ class Images:
         # session -> reason and time of its open gap, and whether that is its end
         self._due: dict[int, tuple[str, float, bool]] = {}
         self._tails: dict[int, Tail] = {}  # of publishers of this host
+        self._refused: tuple[int, float, list[str]] = (-1, 0.0, [])  # socket, time, refusals there
 
     def expect(self, left_at: dict[int, Left], reason: str, due_s: float, *, is_here: bool) -> None:
         """Remember where sessions were left; the oldest ``EVENTS_MAX`` at most.
@@ -303,13 +313,22 @@ class Images:
         # Of its first message perhaps only the beginning came, so no header was read. Plain Aeron
         # publishers, which end without a word, write to streams without a name.
         if peer.is_rstream or (is_cut_off and self._report.name):
+            refused = self._why_refused(source.core.channel_status_id)
             self._tell_lost(
                 session_id,
                 Left(position, None, source.channel, peer.source, peer.process),
                 what="has gone without completing the stream",
-                hint="it died, was cut off from the driver or the network, or its program ended "
-                "without close(): open publishers in `with`",
+                hint="; ".join((*refused, _GONE)),
             )
+
+    def _why_refused(self, channel_status_id: int) -> list[str]:
+        """The refusals at a socket; of publishers that are lost together one look tells them."""
+        known, since_s, texts = self._refused
+        now_s = time.monotonic()
+        if known != channel_status_id or now_s - since_s >= REFUSALS_KEPT_S:
+            texts = why_refused(self._directory, (channel_status_id,))
+            self._refused = channel_status_id, now_s, texts
+        return texts
 
     def _tell_lost(self, session_id: int, left: Left, *, what: str, hint: str) -> None:
         who = f"{left.source or 'unknown'}{left.process and f' ({left.process})'}"

@@ -17,7 +17,6 @@ from rstream._neighbours import (
     hint_for_publisher,
     last_reader,
     tell_last_reader,
-    why_refused,
 )
 from rstream._other_drivers import tell_others
 from rstream._pickling import refuse_pickling
@@ -34,10 +33,10 @@ from rstream.stream._events import (
     Gap,
     Rejected,
     StreamEvent,
-    note_refusals,
 )
 from rstream.stream._names import KIND_PLAIN, header_of, with_default_rate
 from rstream.stream._parts import MESSAGE_LENGTH
+from rstream.stream._refusals import Refusals
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -124,7 +123,7 @@ class PublisherFacts(_core.SendPath, Generic[T]):
         self._header = header_of(KIND_PLAIN, codec.codec_id, name)
         self._bucket: TokenBucket | None = None
         self._events: deque[StreamEvent] = deque(maxlen=EVENTS_MAX)
-        self._told_refusals: set[str] = set()
+        self._refused = Refusals()
         self._untold_errors: list[_core.ReceiverError] = []  # of readers, until they are events
         self._untold_gap: Gap | None = None  # the last one, until events or wait_consumed tells it
         self._untold_bytes = 0  # of all such gaps
@@ -362,7 +361,7 @@ class PublisherFacts(_core.SendPath, Generic[T]):
 
     def _take_events(self) -> list[StreamEvent]:
         events = self._events
-        events += note_refusals(self._refusals(), self._told_refusals)
+        events += self._refused.events(self._refusals())
         taken = [*events]
         events *= 0  # neither a signal handler nor another thread runs between this and the return
         self._untold_gap, self._untold_bytes = None, 0
@@ -644,12 +643,12 @@ class PublisherFacts(_core.SendPath, Generic[T]):
             left = left or f"the last one: {self._reader_error}"
         address = self.name, self.channel, self.stream_id
         hint = hint_for_publisher(directory, *address) if self.name else ""
-        texts = *self._refusals(), left, hint, tell_others(directory)
+        texts = *self._refused.told(self._refusals()), left, hint, tell_others(directory)
         return "".join(f"; {text}" for text in texts if text)
 
     def _refusals(self) -> list[str]:
         """A text for each reader that has another key than this publisher."""
-        return why_refused(self._link.directory, (self._core.channel_status_id,))
+        return self._refused.look(self._link.directory, (self._core.channel_status_id,))
 
     def _log(self, text: str, *arguments: object) -> None:
         log.log(self._log_level, text, *arguments)

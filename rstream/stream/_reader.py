@@ -59,7 +59,7 @@ from rstream import _core
 from rstream._checks import check_timeout
 from rstream._facts import COPIED_MAX, fullest
 from rstream._greenlets import check_may_wait
-from rstream._neighbours import hint_for_reader, why_quiet, why_refused
+from rstream._neighbours import hint_for_reader, why_quiet
 from rstream._other_drivers import tell_others
 from rstream._process import before_exit, park_at_exit, quiet_when_torn_down
 from rstream._unclosed import call_site
@@ -74,7 +74,6 @@ from rstream.errors import (
 from rstream.stream import _session
 from rstream.stream._cut import Cut
 from rstream.stream._decoding import Decoder
-from rstream.stream._events import note_refusals
 from rstream.stream._eviction import evicted, slow_consumer
 from rstream.stream._gaps import EVICTED, Gaps, OnGap
 from rstream.stream._images import Images
@@ -82,6 +81,7 @@ from rstream.stream._inputs import RETURN_S, Inputs
 from rstream.stream._loans import Lot
 from rstream.stream._options import PREFETCH
 from rstream.stream._parts import MESSAGE_LENGTH
+from rstream.stream._refusals import LOOK_EVERY_S, Refusals
 from rstream.stream._report import Report
 from rstream.stream._subscriber import NOTHING, WAIT_FOREVER_S, Subscriber
 from rstream.stream._views import COPIED_BELOW, Views, takes_views
@@ -174,7 +174,7 @@ class Reader(Subscriber[T], Generic[T]):
         self.made_at: str = call_site()
         self._pid = os.getpid()
         self._has_told_others = False
-        self._told_refusals: set[str] = set()
+        self._refused = Refusals()
         self._alone_since_s: float | None = time.monotonic()  # None: nothing to notice any more
         self._notice_after_s = NOTICE_EVERY_S
         self._joins: list[Callable[[], None]] = []  # for join_again
@@ -256,7 +256,7 @@ class Reader(Subscriber[T], Generic[T]):
         with suppress(ConcurrentUseError), self._turn:  # else the reading thread collects them
             if not self._closed:
                 self._collect_events()
-                self._report.events += note_refusals(self._refusals(), self._told_refusals)
+                self._report.events += self._refused.events(self._refusals())
         return self.taken_events()
 
     def taken_events(self) -> list[StreamEvent]:
@@ -694,7 +694,9 @@ class Reader(Subscriber[T], Generic[T]):
     def patience_s(self) -> float:
         if self._images.is_missing_some:
             return WAIT_SLICE_S
-        return super().patience_s() if self._alone_since_s is None else self._notice_after_s
+        if self._alone_since_s is None and self.is_connected:
+            return super().patience_s()
+        return min(self._notice_after_s, LOOK_EVERY_S)
 
     def note_quiet(self) -> None:
         if self._images.is_missing_some:
@@ -741,36 +743,43 @@ class Reader(Subscriber[T], Generic[T]):
         return True
 
     def _notice_alone(self) -> None:
-        """Log once that a publisher is here which it may mean, while it has none."""
+        """While it has no publisher, log once that one is here which it may mean, and the reason
+        for which its driver refuses one.
+        """
         since_s = self._alone_since_s
-        if since_s is None or time.monotonic() - since_s < self._notice_after_s:
+        is_due = since_s is not None and time.monotonic() - since_s >= self._notice_after_s
+        if not (is_due or self._refused.is_due):
             return
+        refused = [] if self.is_connected else self._refused.unlogged(self._refusals())
+        hint = self._hint_of_notice() if is_due else ""
+        if texts := [text for text in (*refused, hint) if text]:
+            self._report.log(
+                "%s on %s: waits for a publisher; %s",
+                self._report.title,
+                ", ".join(self._inputs.channels),
+                "; ".join(texts),
+            )
+
+    def _hint_of_notice(self) -> str:
         if not self.name or self.is_connected or self._inputs.all_completed_count:
             self._alone_since_s = None
-            return
+            return ""
         self._alone_since_s = time.monotonic()
         self._notice_after_s = min(2 * self._notice_after_s, NOTICE_RARELY_S)
-        channels = self._inputs.channels
-        hint = hint_for_reader(self._inputs.link.directory, self.name, *channels)
+        hint = hint_for_reader(self._inputs.link.directory, self.name, *self._inputs.channels)
         if hint:
             self._alone_since_s = None
         elif not self._has_told_others:
             self._has_told_others = True
             hint = tell_others(self._inputs.link.directory)
-        if hint:
-            self._report.log(
-                "%s on %s: waits for a publisher; %s",
-                self._report.title,
-                ", ".join(channels),
-                hint,
-            )
+        return hint
 
     def _hint_of_timeout(self, timeout_s: float) -> str:
         """What to look at when no message came; of a short wait only the directory is told."""
         channels = () if self.is_connected or timeout_s < 0.5 else self._inputs.channels
         quiet = why_quiet(self._inputs.link.directory, self.name, *channels)
         if not self.is_connected:
-            quiet = "; ".join((*self._refusals(), quiet))
+            quiet = "; ".join((*self._refused.told(self._refusals()), quiet))
         if refused := self._report.refused:
             quiet = f"it could not use {refused} messages: events() has a Refused of each; {quiet}"
         return quiet
@@ -778,7 +787,7 @@ class Reader(Subscriber[T], Generic[T]):
     def _refusals(self) -> list[str]:
         """A text for each publisher that has another key than this reader."""
         sockets = (source.core.channel_status_id for source in self._inputs.joined)
-        return why_refused(self._inputs.link.directory, sockets)
+        return self._refused.look(self._inputs.link.directory, sockets)
 
     def wake(self) -> None:
         if not self._closed:

@@ -6,16 +6,20 @@ Each end has a driver of its own, as on two hosts.
 from __future__ import annotations
 
 import contextlib
+import json
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 import rstream
 from rstream import keys
-from rstream.errors import RStreamError
+from rstream.config import DriverConfig
+from rstream.driver import Driver
+from rstream.errors import NotConnected, PublisherLost, RStreamError
 from rstream.keys import GroupKey
 from tests.hostile.frames import Host, setup
 from tests.sealed import Sealer, is_refusal
@@ -234,13 +238,11 @@ def test_a_file_that_becomes_useless_changes_nothing(
             key_file.chmod(0o644)
         else:
             key_file.unlink()
-        if how != "gone":
-            word = "others may" if how == "mode" else "no key of 64 hex digits"
-            until(
-                lambda: re.search(f"keys stay as they are: .*{word}.*{key_file}", errors_of(near))
-            )
-            assert f"key file {key_file}" in screen("errors", "--dir", near)
-            assert key.secret.hex()[:-2] not in errors_of(near)
+        word = {"mode": "others may", "nonsense": "no key of 64 hex digits", "gone": "No such file"}
+        said = f"keys stay as they are: .*{word[how]}.*{key_file}"
+        until(lambda: re.search(said, errors_of(near)))
+        assert f"key file {key_file}" in screen("errors", "--dir", near)
+        assert key.secret.hex()[:-2] not in errors_of(near)
         flows(sub, pub, 2)
         with rstream.publisher(f"{name}-2", channel=udp, dir=far, key=key) as late:
             with rstream.subscriber(
@@ -249,3 +251,84 @@ def test_a_file_that_becomes_useless_changes_nothing(
                 flows(more, late, 3)
         keys.write_file(key_file, [new := GroupKey.new()])  # a right one is read again
         assert f"this channel has key {new.id}" in refusal(sub)
+
+
+def test_the_ids_of_each_channel_are_shown(
+    hosts: tuple[str, str], udp: str, name: str, key: GroupKey, key_file: Path
+) -> None:
+    """By `rstream stat`, as text and as JSON; also after a rotation."""
+    near, far = hosts
+    plain = f"aeron:udp?endpoint=127.0.0.1:{free_port()}"
+
+    def shown(kind: str, directory: str) -> dict[str, Any]:
+        return {
+            one["name"]: one["keys"]
+            for one in json.loads(screen("stat", "--json", "--dir", directory))[kind]
+        }
+
+    with (
+        rstream.subscriber(name, channel=udp, dir=near, key=f"file:{key_file}") as sub,
+        rstream.publisher(name, channel=udp, dir=far, key=key) as pub,
+        rstream.publisher(f"{name}-2", channel=plain, dir=far, linger_s=0),
+        rstream.publisher(f"{name}-3", dir=far, linger_s=0),
+        rstream.subscriber(f"{name}-4", channel=plain, dir=near),
+    ):
+        flows(sub, pub, 1)
+        assert shown("publications", far) == {name: [key.id], f"{name}-2": [], f"{name}-3": None}
+        assert shown("readers", near) == {name: [key.id]}
+        assert shown("subscriptions", near) == {name: [key.id], f"{name}-4": []}
+        text = screen("stat", "--once", "--dir", far)
+        assert len(re.findall(rf"\n    sealed: {key.id}\n", text)) == 1
+        assert len(re.findall(r"\n    plain: no key seals its datagrams\n", text)) == 1
+        step(key_file)
+        both = [one.id for one in keys.read_file(key_file)]
+        until(lambda: shown("readers", near) == {name: both})
+        text = screen("stat", "--once", "--dir", near)
+        assert f"    sealed: {both[0]}, opens also {both[1]}\n" in text
+
+
+def test_the_errors_after_a_rotation_that_went_wrong_name_it(
+    make_driver_dir: Callable[[], str],
+    udp: str,
+    name: str,
+    key: GroupKey,
+    files: tuple[Path, Path],
+) -> None:
+    """The publisher's host has another key at once: both ends lose each other, and say why."""
+    mine, theirs = files
+    new = GroupKey.new()
+    options = {"image-liveness-timeout": "2s", "publication-connection-timeout": "1s"}
+    config = DriverConfig(term_length=1 << 20, timer_interval_s=0.1, options=options)
+    with (
+        Driver(make_driver_dir(), config=config) as near,
+        Driver(make_driver_dir(), config=config) as far,
+        rstream.publisher(
+            name,
+            channel=udp,
+            dir=far.dir,
+            key=f"file:{theirs}",
+            connect_timeout_s=9.0,
+            linger_s=0,
+        ) as pub,
+    ):
+        with rstream.subscriber(name, channel=udp, dir=near.dir, key=f"file:{mine}") as sub:
+            flows(sub, pub, 1, 2)
+            keys.write_file(theirs, [new])
+            with pytest.raises(PublisherLost, match=f"seals with key {new.id}; this channel has"):
+                sub.get(timeout_s=PATIENCE_S)
+            until(lambda: not pub.is_connected)
+            errors: list[RStreamError] = []
+            sending = in_thread(lambda: errors.append(failure(lambda: pub.send(3))))
+            until(lambda: f"key {key.id}" in errors_of(far.dir))
+            anyio.run(anyio.sleep, 2.5)  # until the publisher's notice
+        sending.join(PATIENCE_S)
+        (error,) = errors
+        assert isinstance(error, NotConnected)
+        said = rf"\d+ s ago 127\.0\.0\.1:\d+ (asks for|seals with) key {key.id}; this channel"
+        assert re.search(said, str(error))
+
+
+def failure(action: Callable[[], object]) -> RStreamError:
+    with pytest.raises(RStreamError) as caught:
+        action()
+    return caught.value

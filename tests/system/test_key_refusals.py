@@ -9,20 +9,30 @@ import contextlib
 import os
 import re
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
 
 import rstream
-from rstream import aio, work
+from rstream import aio, rx, work
 from rstream.driver import Driver
 from rstream.errors import NoServer, NotConnected, ReadTimeout
 from rstream.keys import GroupKey
 from tests.compat.__main__ import BUILT
-from tests.support import free_port, until, until_async
-from tests.system.both_ends import both_ends, errors_of, flows, refusal, refusals, screen
+from tests.support import free_port, in_thread, until, until_async
+from tests.system.both_ends import (
+    PATIENCE_S,
+    both_ends,
+    errors_of,
+    flows,
+    refusal,
+    refusals,
+    screen,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -128,6 +138,94 @@ def test_an_event_loop_is_told_alike(
             await until_async(both)
 
     anyio.run(talk)
+
+
+@pytest.mark.parametrize("face", ["thread", "event loop", "Rx"])
+@pytest.mark.parametrize("comes", ["before", "after"])
+def test_a_waiting_reader_logs_the_refusal(
+    hosts: tuple[str, str],
+    udp: str,
+    name: str,
+    key: GroupKey,
+    comes: str,
+    face: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The wrong publisher comes before the reader's notice, or after it; the log names it once."""
+    near, far = hosts
+    other = GroupKey.new()
+    late_s = 0.5 if comes == "before" else 0.1
+    monkeypatch.setattr("rstream.stream._reader.NOTICE_EVERY_S", late_s)
+    for module in ("_reader", "_refusals"):
+        monkeypatch.setattr(f"rstream.stream.{module}.LOOK_EVERY_S", 0.3)
+    options: dict[str, Any] = {"channel": udp, "dir": near, "key": key}
+
+    def lines() -> list[str]:
+        return [text for text in caplog.messages if f"seals with key {other.id}" in text]
+
+    async def wait() -> None:
+        async with aio.subscriber(name, **options) as sub:
+            with pytest.raises(ReadTimeout, match=f"seals with key {other.id}; this channel has"):
+                await sub.get(timeout_s=3.0)
+
+    def read() -> None:
+        if face == "event loop":
+            anyio.run(wait)
+        elif face == "thread":
+            with rstream.subscriber(name, **options) as sub, pytest.raises(ReadTimeout):
+                sub.get(timeout_s=3.0)
+        else:
+            disposable = rx.from_stream(name, **options).subscribe(lambda _: None)
+            until(lines)
+            disposable.dispose()
+
+    thread = in_thread(read)
+    if comes == "after":
+        anyio.run(anyio.sleep, 1.0)
+    with rstream.publisher(name, channel=udp, dir=far, key=other, linger_s=0):
+        thread.join(PATIENCE_S)
+    assert not thread.is_alive()
+    (line,) = lines()
+    assert re.search(rf"waits for a publisher; 127\.0\.0\.1:\d+ seals with key {other.id}", line)
+
+
+@pytest.mark.parametrize("is_named", [True, False])
+def test_a_time_out_names_a_publisher_that_has_gone(
+    hosts: tuple[str, str], udp: str, key: GroupKey, name: str, is_named: bool
+) -> None:
+    near, far = hosts
+    stream_of = name if is_named else 1001
+    with rstream.subscriber(stream_of, channel=udp, dir=near, key=key) as sub:
+        with rstream.publisher(stream_of, channel=udp, dir=far, key=None, linger_s=0):
+            with pytest.raises(ReadTimeout, match="sends plain datagrams"):
+                sub.get(timeout_s=1.0)
+        until(lambda: "refused" not in screen("stat", "--once", "--dir", near))
+        with pytest.raises(ReadTimeout, match=r"\d+ s ago 127\.0\.0\.1:\d+ sends plain datagrams"):
+            sub.get(timeout_s=0)
+
+
+def test_why_names_the_refusal(hosts: tuple[str, str], udp: str, name: str, key: GroupKey) -> None:
+    near, far = hosts
+    other = GroupKey.new()
+    with (
+        rstream.subscriber(name, channel=udp, dir=near, key=key) as sub,
+        rstream.publisher(name, channel=udp, dir=far, key=other, linger_s=0) as pub,
+    ):
+        assert refusal(sub)
+        assert refusal(pub)
+        text = rf"refused: 127\.0\.0\.1:\d+ asks for key {key.id}; this channel has key {other.id}"
+        assert re.search(text, screen("why", name, "--dir", far))
+        done = subprocess.run(
+            [sys.executable, "-m", "rstream", "why", name, "--dir", near],
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert re.search(rf"refused: .* seals with key {other.id}; this channel", done.stderr)
+        others = f"aeron:udp?endpoint=127.0.0.1:{free_port()}"
+        with rstream.publisher(f"{name}-2", channel=others, dir=far, linger_s=0):
+            assert "refused" not in screen("why", f"{name}-2", "--dir", far)
 
 
 def test_a_service_with_another_key(hosts: tuple[str, str], udp: str, name: str) -> None:
