@@ -10,10 +10,11 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rstream import _core, metrics
+from rstream import _core, keys, metrics
 from rstream.cli._directory import why_unusable
 from rstream.cli._path import window_advice
 from rstream.driver import SHARED_MEMORY, is_fallback, resolve_dir, rstreamd_path
+from rstream.errors import ConfigError
 
 if TYPE_CHECKING:
     import argparse
@@ -77,6 +78,7 @@ def examine(driver_dir: str, *, is_default: bool = False) -> Iterator[Finding]:
         f"driver program: {program}",
         "reinstall rstream-transport: the program is part of it",
     )
+    yield from _keys()
     yield ("ok", f"Python {sys.version.split()[0]}, rstream {_core.__version__}", "")
 
 
@@ -182,6 +184,26 @@ def _windows(driver_dir: str) -> Iterator[Finding]:
         if advice := window_advice(state):
             where = f"stream {state.name or state.stream_id}, session {state.session_id}"
             yield ("weak", f"{where}: window bounded by so-rcvbuf", advice)
+
+
+def _keys() -> Iterator[Finding]:
+    """Whether datagrams can be sealed, and the file with the key that programs take by default."""
+    path = os.environ.get(keys.ENVIRONMENT, "")
+    yield (
+        "ok" if keys.is_built() else "lacks" if path else "weak",
+        f"encryption: {_core.build_config()['crypto']}",
+        "install the headers of libcrypto (Debian: libssl-dev) and build anew, or take a wheel",
+    )
+    if not path:
+        yield ("ok", f"{keys.ENVIRONMENT} is not set: UDP is plain where no key= is given", "")
+        return
+    try:
+        ids = [key.id for key in keys.read_file(Path(path).expanduser())]
+    except ConfigError as error:
+        yield ("lacks", f"{keys.ENVIRONMENT}: {error.args[0]}", error.hint or "")
+        return
+    opens = "".join(f", {one} opens" for one in ids[1:])
+    yield ("ok", f"{keys.ENVIRONMENT}={path}: {ids[0]} seals{opens}", "")
 
 
 def _number(path: str) -> int | None:

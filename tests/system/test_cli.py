@@ -250,6 +250,34 @@ def test_doctor_names_its_checks(driver_dir: str) -> None:
     assert "none running" in done.stdout
 
 
+def test_doctor_looks_at_the_key_file(
+    driver_dir: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "my.key"
+    monkeypatch.delenv("RSTREAM_KEY_FILE", raising=False)
+    done = run("doctor", "--dir", driver_dir)
+    assert re.search(r"ok +encryption: \w+\n", done.stdout)
+    assert re.search(r"ok +RSTREAM_KEY_FILE is not set: UDP is plain", done.stdout)
+    monkeypatch.setenv("RSTREAM_KEY_FILE", str(path))
+    for mode, text, what in (
+        (0, "", "No such file or directory"),
+        (0o644, "", r"others may read or write it \(mode 0644\)"),
+        (0o600, "nonsense", "must have one or two lines of 64 hex digits"),
+    ):
+        if mode:
+            path.write_text(text)
+            path.chmod(mode)
+        done = run("doctor", "--dir", driver_dir)
+        assert done.returncode == 1
+        assert re.search(rf"lacks +RSTREAM_KEY_FILE: key file {path}: {what}", done.stdout)
+    group = [rstream.keys.GroupKey.new(), rstream.keys.GroupKey.new()]
+    rstream.keys.write_file(path, group, second="next")
+    done = run("doctor", "--dir", driver_dir)
+    ids = f"{group[0].id} seals, {group[1].id} opens"
+    assert re.search(rf"ok +RSTREAM_KEY_FILE={path}: {ids}", done.stdout)
+    assert group[0].secret.hex() not in done.stdout
+
+
 def with_mounts(script: str, *arguments: str, **environment: str) -> str:
     """Standard output and error of a script in mounts of its own, which other programs do not see.
 
