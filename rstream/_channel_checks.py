@@ -75,10 +75,13 @@ def check_key(reference: str) -> None:
     Raises:
         ChannelError: says what it must be.
     """
-    if reference != "none" and _KEY.fullmatch(reference) is None:
+    is_text = isinstance(reference, str)  # pyright: ignore[reportUnnecessaryIsInstance]
+    if not is_text or (reference != "none" and _KEY.fullmatch(reference) is None):
         raise ChannelError(
             'rs-key: must be "file:/PATH", "id:" and eight hex digits, or "none"; a channel never '
-            "has the key itself, because channels are printed"
+            "has the key itself, because channels are printed",
+            hint="key= of publishers and readers takes a GroupKey, 'env:NAME' and relative paths; "
+            "for a channel, key.reference of a GroupKey",
         )
 
 

@@ -61,8 +61,8 @@ class Channel:
         name: name of the stream (key ``rs-name``); rstream peers compare it.
         rate: publication: how fast it may send, a law of :mod:`rstream.rate` (key ``rs-rate``);
             None: the driver's option ``rate``.
-        key: UDP: where the key is that seals the datagrams, ``"file:/PATH"`` or ``"id:..."``;
-            ``"none"``: they are plain (:mod:`rstream.keys`, key ``rs-key``).
+        key: UDP: where the key is that seals the datagrams: ``"file:/PATH"``, or ``key.reference``
+            of a :class:`rstream.keys.GroupKey`; ``"none"``: they are plain (key ``rs-key``).
         sources: subscription over UDP: addresses and networks whose datagrams it takes, such as
             ``"10.0.0.0/8,192.168.1.7"`` (key ``rs-sources``); None: those that the driver takes.
         alias: a label for people.

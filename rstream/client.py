@@ -114,6 +114,9 @@ class Client:
 
     Any thread may use it. It is a context manager; ``close()`` closes everything that it made. It
     cannot be used after ``fork``: make clients in the child.
+
+    Its channels are taken as they are written: ``RSTREAM_KEY_FILE`` does not apply, and over UDP
+    they are plain unless they say ``rs-key`` (``Channel.udp(..., key=key.reference)``).
     """
 
     def __init__(

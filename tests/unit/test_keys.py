@@ -10,6 +10,7 @@ import dataclasses
 import os
 import pickle
 import pprint
+import re
 import stat
 import subprocess
 import sys
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import rstream
-from rstream import aio, keys, stream
+from rstream import _core, aio, keys, stream
 from rstream._link_options import with_link_options
 from rstream.channel import Channel
 from rstream.client import Client
@@ -39,6 +40,8 @@ UDP = "aeron:udp?endpoint=127.0.0.1:40123"
 SECRET = bytes(range(32))
 KEY = GroupKey(SECRET)
 OTHER = GroupKey(bytes(32))
+#: Types of the counters of sockets, whose labels have the channel.
+SOCKETS = {"add_publication": 6, "add_subscription": 7}
 
 
 @pytest.fixture
@@ -440,6 +443,30 @@ def test_channels_have_nothing_else(key: str) -> None:
         assert SECRET.hex() not in said(refused.value)
 
 
+@pytest.mark.parametrize("key", [KEY, "file:my.key", "env:MY_KEY"], ids=repr)
+def test_a_channel_says_what_it_takes_instead(key: Any) -> None:
+    with pytest.raises(ChannelError, match='must be "file:/PATH"') as refused:
+        Channel.udp("10.0.0.7:1", key=key)
+    assert "key.reference of a GroupKey" in str(refused.value.hint)
+
+
+@pytest.mark.parametrize("side", ["add_publication", "add_subscription"])
+def test_the_low_level_client_takes_channels_as_they_are_written(
+    default: str, driver: object, client: Client, side: str
+) -> None:
+    channel = f"aeron:udp?endpoint=127.0.0.1:{free_port()}"
+    with getattr(client, side)(channel, 1001):
+        (row,) = (row for row in _core.read_counters(client.dir) if row[1] == SOCKETS[side])
+        assert channel in row[6]
+        assert "rs-key" not in row[6]
+    assert "RSTREAM_KEY_FILE" in str(Client.__doc__)
+
+
+def test_the_example_of_a_key_is_a_channel() -> None:
+    (uri,) = re.findall(r'"(aeron:udp[^"]+)"', str(GroupKey.__doc__))
+    assert Channel.parse(uri).endpoint == "10.0.0.7:40123"
+
+
 def test_a_channel_of_shared_memory_has_no_key() -> None:
     with pytest.raises(ChannelError, match="memory is not encrypted"):
         Channel.ipc(name="ticks").replace(key=f"id:{KEY.id}")
@@ -675,6 +702,23 @@ def test_the_command_overwrites_no_file(path: Path) -> None:
     assert f"key file {path}: exists already" in done.stderr
     assert f"rstream key rotate {path}" in done.stderr
     assert keys.read_file(path) == [KEY]
+
+
+def test_a_link_to_a_file_stays_a_link(path: Path, tmp_path: Path) -> None:
+    keys.write_file(path, [KEY])
+    link = tmp_path / "link.key"
+    link.symlink_to(path)
+    assert run("rotate", str(link)).returncode == 0
+    assert link.is_symlink()
+    assert keys.read_file(path)[0] == KEY
+    assert len(keys.read_file(path)) == 2
+
+
+@pytest.mark.parametrize("action", ["show", "rotate"])
+def test_the_command_takes_regular_files_only(path: Path, action: str) -> None:
+    os.mkfifo(path, 0o600)
+    done = run(action, str(path))
+    assert (done.returncode, f"key file {path}: no regular file" in done.stderr) == (1, True)
 
 
 def test_the_command_says_what_is_wrong_with_a_file(path: Path) -> None:
