@@ -50,6 +50,7 @@ ELSEWHERE_SINGLY = {
     ("docs/how-to/ray.md", 8): "tests/integration/ray/test_metrics.py",
     ("docs/how-to/ray.md", 9): "tests/integration/ray/test_compiled_graph.py",
     ("docs/explanation/security.md", 1): "tests/integration/ray/test_keys.py",
+    ("docs/explanation/security.md", 2): "tests/integration/ray/test_keys.py",
 }
 
 

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from tests.integration.ray.test_handles import Reader, Writer
-from tests.support import until
+from tests.support import free_port, until
 
 pytestmark = [
     pytest.mark.integration,
@@ -175,6 +175,40 @@ def test_a_process_elsewhere_is_told_what_it_lacks(
         done = outside(task, RSTREAM_KEY_FILE=str(tmp_path / "job.key"))
         assert done.stdout == "sent\n", done.stderr
         until(lambda: got == [{"n": 1}])
+
+
+class Ticker:
+    """Sends by a name, as a program without Ray does."""
+
+    def send(self, channel: str, directory: str, has_key: bool) -> str:
+        import rstream
+        import rstream.ray
+
+        given = {"key": rstream.ray.job_key()} if has_key else {}
+        with rstream.publisher("ticks", channel=channel, dir=directory, **given) as pub:
+            pub.send({"n": 1}, timeout_s=20)
+            return pub.channel
+
+
+@pytest.mark.parametrize("has_key", [True, False])
+def test_what_an_actor_opens_by_name_has_the_key_that_it_is_given(
+    ray_session: Any, hosts: tuple[str, str], tmp_path: Path, has_key: bool
+) -> None:
+    """A program outside has the key from a file; without `key=` in the actor all is plain."""
+    import rstream.ray
+    from rstream import keys
+
+    near, far = hosts
+    key = rstream.ray.job_key()
+    assert key is not None
+    keys.write_file(tmp_path / "ticks.key", [key])
+    channel = f"aeron:udp?endpoint=127.0.0.1:{free_port()}"
+    given: dict[str, Any] = {"key": f"file:{tmp_path}/ticks.key"} if has_key else {}
+    with rstream.subscriber("ticks", channel=channel, dir=near, **given) as sub:
+        ticker = ray_session.remote(num_cpus=0)(Ticker).remote()
+        sent = ticker.send.remote(channel, far, has_key)
+        assert sub.get(timeout_s=30) == {"n": 1}
+        assert ("rs-key=id:" in ray_session.get(sent)) == has_key
 
 
 def test_a_restarted_actor_and_its_port_have_the_key_again(

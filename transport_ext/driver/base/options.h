@@ -254,7 +254,7 @@
         "addresses and networks of which datagrams are taken, with commas between; empty: every "  \
         "source")                                                                                  \
     X(TEXT, resolver_key, "resolver-key", "", 0, RSTI_CHANNEL_HOST_MAX - 1,                        \
-        "rs-key of the drivers that tell each other names; empty: plain datagrams")                \
+        "rs-key of drivers that tell each other names; empty: plain, also with RSTREAM_KEY_FILE")  \
     X(TEXT, congestion_control, "congestion-control", "static", 0, 63,                             \
         "receiver window of streams without cc=: static | cubic | auto")                           \
     X(BOOL, fill_window, "fill-window", "false", 0, 1,                                             \
