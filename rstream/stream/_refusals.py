@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from rstream._neighbours import why_refused
@@ -21,14 +22,15 @@ LOOK_EVERY_S: Final = 4.0
 LOGGED_MAX: Final = 16
 
 
+@dataclass(slots=True)
 class Refusals:
     """The peers of one end that its driver refuses, and the last ones that it refused."""
 
-    def __init__(self) -> None:
-        self._told: set[str] = set()  # by events
-        self._logged: set[str] = set()  # reasons, without the peers' addresses
-        self._last: list[str] = []
-        self._seen_s = self._looked_s = time.monotonic()
+    _told: set[str] = field(default_factory=set[str])  # by events
+    _logged: set[str] = field(default_factory=set[str])  # reasons, without the peers' addresses
+    _last: list[str] = field(default_factory=list[str])
+    _seen_s: float = 0.0
+    _looked_s: float = field(default_factory=time.monotonic)
 
     def look(self, driver_dir: str, channel_status_ids: Iterable[int]) -> list[str]:
         """A text for each peer that is refused just now; reads all counters."""

@@ -23,6 +23,8 @@ from rstream.stream._tails import tail_of
 
 SESSION = 7
 
+NO_SOCKET = SimpleNamespace(channel_status_id=-1)
+
 
 @pytest.mark.parametrize(
     ("end", "received", "to_position"),
@@ -35,7 +37,9 @@ SESSION = 7
 )
 def test_a_gap_ends_where_the_stream_did_or_is_open(end, received, to_position):
     report = Report("ticks", 1, "event")
-    source = SimpleNamespace(peers=Peers(), channel="aeron:udp?endpoint=127.0.0.1:1")
+    source = SimpleNamespace(
+        core=NO_SOCKET, peers=Peers(), channel="aeron:udp?endpoint=127.0.0.1:1"
+    )
     source.peers.get(SESSION)
     Images(report, None).on_unavailable(source, SESSION, 1000, end, received)
     (gap,) = (event for event in report.events if isinstance(event, Gap))
@@ -45,7 +49,9 @@ def test_a_gap_ends_where_the_stream_did_or_is_open(end, received, to_position):
 
 def test_a_stream_that_was_read_to_its_end_has_no_gap():
     report = Report("ticks", 1, "event")
-    source = SimpleNamespace(peers=Peers(), channel="aeron:udp?endpoint=127.0.0.1:1")
+    source = SimpleNamespace(
+        core=NO_SOCKET, peers=Peers(), channel="aeron:udp?endpoint=127.0.0.1:1"
+    )
     source.peers.get(SESSION)
     Images(report, None).on_unavailable(source, SESSION, 2000, 2000, 2000)
     assert not any(isinstance(event, Gap) for event in report.events)
@@ -62,7 +68,7 @@ def test_a_stream_that_was_read_to_its_end_has_no_gap():
 )
 def test_a_publisher_cut_off_in_its_first_message_is_lost(name, end, received, is_lost):
     report = Report(name, 1, "raise")
-    source = SimpleNamespace(peers=Peers(), channel="aeron:ipc")
+    source = SimpleNamespace(core=NO_SOCKET, peers=Peers(), channel="aeron:ipc")
     source.peers.get(SESSION)
     position = 2000 if end == received else 1000
     Images(report, None).on_unavailable(source, SESSION, position, end, received)
@@ -72,7 +78,7 @@ def test_a_publisher_cut_off_in_its_first_message_is_lost(name, end, received, i
 @pytest.mark.parametrize("number", [TOO_LONG, PART_LOST, ENDED, NO_SEGMENT])
 def test_a_publisher_whose_only_message_was_skipped_is_lost(number):
     report = Report("ticks", 1, "raise")
-    source = SimpleNamespace(peers=Peers(), channel="aeron:ipc")
+    source = SimpleNamespace(core=NO_SOCKET, peers=Peers(), channel="aeron:ipc")
     images = Images(report, None)
     event = ImageEvent(("skipped", SESSION, 0, 0, 2000, 1500, "", 0, 0, 9000, number, 0, -1))
     images.on_message_skipped(source, event)
@@ -89,7 +95,7 @@ def test_a_session_that_comes_back_where_it_was_left_has_no_gap():
     images = Images(report, Gaps(report, "raise"))
     images.expect({SESSION: Left(1000, 5)}, "given up", due_s=5.0, is_here=True)
     images.report_missing(4.9)
-    source = SimpleNamespace(peers=Peers(), channel="")
+    source = SimpleNamespace(core=NO_SOCKET, peers=Peers(), channel="")
     images.on_available(source, SESSION, 1000, "aeron:ipc", 5)
     images.report_missing(5.0)
     assert open_gaps(report) == []
@@ -111,7 +117,7 @@ def test_a_session_that_comes_back_further_ahead_has_one_exact_gap(
     gaps = Gaps(report, on_gap)
     images = Images(report, gaps)
     images.expect({SESSION: Left(1000, 5)}, reason, due_s=5.0, is_here=True)
-    source = SimpleNamespace(peers=Peers(), channel="")
+    source = SimpleNamespace(core=NO_SOCKET, peers=Peers(), channel="")
     images.on_available(source, SESSION, 1300, "aeron:ipc", 5)
     images.report_missing(5.0)
     (gap,) = open_gaps(report)
@@ -131,7 +137,7 @@ def test_what_comes_again_of_the_same_stream_is_known(initial_term_id, again_unt
     report = Report("ticks", 1, "event")
     images = Images(report, Gaps(report, "raise"))
     images.expect({SESSION: Left(1000, 5)}, "given up", due_s=5.0, is_here=True)
-    source = SimpleNamespace(peers=Peers(), channel="")
+    source = SimpleNamespace(core=NO_SOCKET, peers=Peers(), channel="")
     images.on_available(source, SESSION, 700, "aeron:ipc", initial_term_id)
     peer = source.peers.get(SESSION)
     assert (peer.position, peer.again_until) == (again_until or 700, again_until)
@@ -209,7 +215,7 @@ def local(monkeypatch):
     tails = {3: FakeTail(1000), 4: FakeTail(0)}
     monkeypatch.setattr(_images, "tail_of", lambda directory, number: tails.get(number))
     images = Images(report, gaps, "/nowhere")
-    source = SimpleNamespace(peers=Peers(), channel="aeron:ipc")
+    source = SimpleNamespace(core=NO_SOCKET, peers=Peers(), channel="aeron:ipc")
     images.on_available(source, SESSION, 0, "aeron:ipc", 5, 3)
     images.expect({SESSION: Left(1000, 5)}, "driver lost", due_s=2.0, is_here=False)
     return SimpleNamespace(images=images, gaps=gaps, tail=tails[3], source=source, report=report)
