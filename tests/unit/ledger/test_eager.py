@@ -98,8 +98,7 @@ def test_what_a_reader_of_the_network_took_with_it_is_sent_again(
             yield batch_of(range(1000))
             directory = handle.driver_dir
             end.end.close()
-            channel = f"aeron:udp?endpoint={handle.endpoint}"
-            opened.extend(read_on(handle, channels=[channel], dir=directory))
+            opened.extend(read_on(handle, channels=[handle.udp_channel], dir=directory))
             yield batch_of(range(1000, 2000))
 
         run_and_check(job, batches(), opened)
