@@ -76,6 +76,7 @@ def test_a_subscriber_raises_unless_it_says_otherwise(driver_dir, name):
         stream.publisher(name, dir=driver_dir, linger_s=0) as good,
         stream.publisher(name, dir=driver_dir, linger_s=0) as bad,
     ):
+        until(lambda: bad.is_connected)  # with linger_s=0 it does not wait for its reader
         bad.fail("broken")
         with pytest.raises(RemoteError, match="broken"):
             next(iter(sub))
@@ -90,6 +91,7 @@ def test_a_subscriber_may_ask_for_events(driver_dir, name):
         stream.publisher(name, dir=driver_dir, linger_s=0) as good,
         stream.publisher(name, dir=driver_dir, linger_s=0) as bad,
     ):
+        until(lambda: bad.is_connected)  # with linger_s=0 it does not wait for its reader
         bad.fail("broken")
         good.send(7)
         assert next(iter(sub)) == 7
