@@ -162,12 +162,17 @@ def _start_actors(stage: Stage, cost_s: float, window: str | None, results: Any)
 
 
 def _start_query(stage: Stage, plan: Plan, handles: list[Any]) -> Any:
+    from rstream.ray import job_key
+
+    key = job_key()  # Spark's tasks are outside Ray, and one actor is on another host
+    assert key is not None
     months = ",".join(f"{month:02}" for month in plan.months)
     stream = flights.stream_of(stage.spark, f"{stage.folder}/*-month-{{{months}}}.csv")
     return (
         flights.read(stage.spark, stage.tables, stream)
         .writeStream.format("rstream")
         .option("handles", json.dumps([handle.to_text() for handle in handles]))
+        .option("secretKey", key.secret.hex())
         .option("partitionBy", "carrier")
         .option("partitionMap", json.dumps(CARRIERS))
         .option("delivery", plan.delivery)
