@@ -158,8 +158,11 @@ static void check_fill(rsti_receiver_t *receiver, rsti_image_t *image, int64_t n
 void rsti_image_supersede(rsti_receiver_t *receiver, rsti_image_t *image, int64_t now_ns)
 {
     rsti_image_sm_t sm;
-    if (!image->is_superseded && !rsti_load_acquire_i32(&image->is_displaced)
-        && RSTI_MAILBOX_READ(&image->sm, &sm) != RSTI_MAILBOX_TORN) {
+    if (RSTI_MAILBOX_READ(&image->sm, &sm) == RSTI_MAILBOX_TORN) { /* no later pass says goodbye */
+        sm.position = rsti_load_relaxed_i64(&image->last_sm_position);
+        sm.window = image->last_sm_window;
+    }
+    if (!image->is_superseded && !rsti_load_acquire_i32(&image->is_displaced)) {
         rsti_image_send_sm(receiver, image, RSTI_SOURCES_ALL, sm.position, sm.window, true, now_ns);
     }
     image->is_superseded = true;

@@ -323,7 +323,6 @@ static int64_t poll_transport(rsti_receiver_t *receiver, rsti_receive_transport_
     int64_t now_ns)
 {
     rst_driver_t *driver = receiver->driver;
-    const rsti_refusing_t by = RSTI_REFUSING(transport->endpoint);
     if (!rsti_driver_should_poll(driver, RSTI_AGENT_RECEIVER, transport->socket,
             transport->is_readable, now_ns)) {
         return 0;
@@ -342,6 +341,7 @@ static int64_t poll_transport(rsti_receiver_t *receiver, rsti_receive_transport_
     rsti_refuse_sources(&driver->sources, receiver->datagrams, count);
     rsti_refuse_sources(&transport->endpoint->sources, receiver->datagrams, count);
     stamp(receiver, transport->endpoint, count);
+    const rsti_refusing_t by = RSTI_REFUSING(transport->endpoint);
     int64_t bytes = 0;
     for (int i = 0; i < count; i++) {
         bytes += (int64_t)receiver->datagrams[i].length;
