@@ -39,9 +39,7 @@ def read_the_rest(name, driver_dir):
 
 def is_all_on_the_network(pub, driver_dir):
     """What the driver has not sent when the last reader leaves is kept for the next one."""
-    (state,) = [
-        one for one in metrics.publications(driver_dir) if one.session_id == pub.session_id
-    ]
+    (state,) = [one for one in metrics.publications(driver_dir) if one.session_id == pub.session_id]
     return state.sender_position == pub.position
 
 
