@@ -82,7 +82,8 @@ static bool is_read_already(const rsti_link_target_t *target,
     return false;
 }
 
-static int link_log(rst_driver_t *driver, const rsti_link_target_t *target,
+/* Returns 1: added, 0: there is nothing to do, or a negative error code with a trail. */
+static int add_subscriber(rst_driver_t *driver, const rsti_link_target_t *target,
     rsti_subscription_t *subscription)
 {
     rsti_subscriber_t subscriber;
@@ -96,9 +97,24 @@ static int link_log(rst_driver_t *driver, const rsti_link_target_t *target,
         rsti_counter_release_written(driver, &subscriber.counter_id);
         return -RST_ENOMEM;
     }
-    rsti_respond_available(driver, target->image_id, target->session_id, subscription->stream_id,
-        &subscriber, target->path, target->source);
-    return 0;
+    return 1;
+}
+
+static void tell_available(rst_driver_t *driver, const rsti_link_target_t *target,
+    const rsti_subscriber_t *subscriber)
+{
+    rsti_respond_available(driver, target->image_id, target->session_id,
+        subscriber->subscription->stream_id, subscriber, target->path, target->source);
+}
+
+static int link_log(rst_driver_t *driver, const rsti_link_target_t *target,
+    rsti_subscription_t *subscription)
+{
+    const int added = add_subscriber(driver, target, subscription);
+    if (added > 0) {
+        tell_available(driver, target, &target->subscribers->items[target->subscribers->count - 1]);
+    }
+    return added < 0 ? added : 0;
 }
 
 int rsti_link_ipc(rst_driver_t *driver, rsti_ipc_publication_t *publication,
@@ -156,6 +172,30 @@ void rsti_link_ipc_subscribers(rst_driver_t *driver, rsti_ipc_publication_t *pub
             && rsti_link_ipc(driver, publication, subscription) < 0) {
             rsti_driver_log_trail(driver, "conductor");
         }
+    }
+}
+
+void rsti_link_new_ipc(rst_driver_t *driver, rsti_ipc_publication_t *publication)
+{
+    const rsti_ptr_array_t *subscriptions = &driver->conductor->subscriptions;
+    const rsti_link_target_t target = rsti_ipc_target(publication);
+    for (size_t i = 0; i < subscriptions->count; i++) {
+        rsti_subscription_t *subscription = subscriptions->items[i];
+        if (subscription->is_ipc
+            && rsti_subscription_wants(subscription, publication->base.stream_id,
+                publication->base.session_id)
+            && add_subscriber(driver, &target, subscription) < 0) {
+            rsti_driver_log_trail(driver, "conductor");
+        }
+    }
+    rsti_ipc_publication_on_subscribers_changed(driver, publication);
+}
+
+void rsti_tell_ipc_subscribers(rst_driver_t *driver, rsti_ipc_publication_t *publication)
+{
+    const rsti_link_target_t target = rsti_ipc_target(publication);
+    for (int32_t i = 0; i < target.subscribers->count; i++) {
+        tell_available(driver, &target, &target.subscribers->items[i]);
     }
 }
 

@@ -255,13 +255,19 @@ static int add_publication(rst_driver_t *driver, const rsti_command_t *command)
     if (publication == NULL) {
         result = -rst_last_error_code();
     } else {
+        rsti_ipc_publication_t *new_ipc = is_new && endpoint == NULL
+            ? (rsti_ipc_publication_t *)(void *)publication
+            : NULL;
         rsti_client_link_publication(client, command->correlation_id, publication);
-        respond_ready(driver, command, publication, endpoint);
         if (is_new) {
             rsti_response_on_publication(driver, publication);
         }
-        if (is_new && endpoint == NULL) {
-            rsti_link_ipc_subscribers(driver, (rsti_ipc_publication_t *)(void *)publication);
+        if (new_ipc != NULL) {
+            rsti_link_new_ipc(driver, new_ipc);
+        }
+        respond_ready(driver, command, publication, endpoint);
+        if (new_ipc != NULL) {
+            rsti_tell_ipc_subscribers(driver, new_ipc);
         } else if (is_new) {
             rsti_link_spies(driver, (rsti_network_publication_t *)(void *)publication);
         }

@@ -2,6 +2,8 @@
 #include "logbuffer/appender.h"
 #include "tests/driver/harness.h"
 
+#include <pthread.h>
+
 #define CHANNEL                                                                                    \
     "aeron:udp?endpoint=127.0.0.1:24400|term-length=64k|init-term-id=5|term-id=5|term-offset=0"
 #define SPY "aeron-spy:aeron:udp?endpoint=127.0.0.1:24400"
@@ -409,8 +411,66 @@ TEST(untethered_readers_of_an_image)
     harness_close(h);
 }
 
-CHECK_MAIN(RUN(spy_finds_its_publication), RUN(spy_bounds_the_limit),
-    RUN(connected_by_receivers_or_spies), RUN(position_follows_the_fastest_spy),
-    RUN(spy_cannot_run_ahead_of_the_publisher), RUN(draining_waits_for_spies),
-    RUN(revoked_publication_lets_spies_go), RUN(untethered_readers_of_ipc), RUN(untethered_spies),
-    RUN(untethered_without_rejoin_closes), RUN(untethered_readers_of_an_image))
+/* Another thread, as a client is: it looks at a publication as soon as the driver tells of it. */
+typedef struct client_t {
+    harness_t *h;
+    rsti_broadcast_rx_t rx;
+    _Atomic int ready;
+    int alone; /* how many had no reader */
+} client_t;
+
+static void on_told(void *arg, int32_t type, const void *record, size_t length)
+{
+    client_t *client = arg;
+    (void)record;
+    (void)length;
+    if (type == RSTI_RSP_EXCLUSIVE_PUBLICATION_READY) {
+        const rsti_ptr_array_t *all = &client->h->driver->conductor->ipc_publications;
+        const rsti_ipc_publication_t *made = all->items[all->count - 1];
+        client->alone += rsti_load_acquire_i32(&made->base.file.log.metadata->is_connected) == 0;
+        client->ready++;
+    }
+}
+
+static void *hear(void *arg)
+{
+    client_t *client = arg;
+    while (client->ready < 200) {
+        (void)rsti_broadcast_receive(&client->rx, on_told, client);
+    }
+    return NULL;
+}
+
+/* A publisher that ends at once otherwise takes its readers for absent: 124 to 144 of 200 did. */
+TEST(a_publisher_of_ipc_finds_its_readers_at_once)
+{
+    client_t client = {.h = harness_open()};
+    harness_t *h = client.h;
+    pthread_t thread;
+    for (int i = 0; i < 100; i++) {
+        (void)add(h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron:ipc", i);
+    }
+    CHECK_EQ(rsti_broadcast_rx_init(&client.rx, h->driver->cnc.to_clients,
+                 h->driver->cnc.to_clients_length),
+        0);
+    CHECK_EQ(pthread_create(&thread, NULL, hear, &client), 0);
+    for (int i = 1; i <= 200; i++) {
+        h->answer_count = 0;
+        const int64_t id = add(h, RSTI_CMD_ADD_EXCLUSIVE_PUBLICATION, "aeron:ipc", i % 100);
+        while (client.ready < i) { /* it looks before the next one is there */
+        }
+        CHECK(answer(h, RSTI_RSP_AVAILABLE_IMAGE, id)
+            > answer_of_type(h, RSTI_RSP_EXCLUSIVE_PUBLICATION_READY)); /* told in Aeron's order */
+    }
+    (void)pthread_join(thread, NULL);
+    CHECK_EQ(client.alone, 0);
+    rsti_broadcast_rx_fini(&client.rx);
+    harness_close(h);
+}
+
+CHECK_MAIN(RUN(a_publisher_of_ipc_finds_its_readers_at_once), RUN(spy_finds_its_publication),
+    RUN(spy_bounds_the_limit), RUN(connected_by_receivers_or_spies),
+    RUN(position_follows_the_fastest_spy), RUN(spy_cannot_run_ahead_of_the_publisher),
+    RUN(draining_waits_for_spies), RUN(revoked_publication_lets_spies_go),
+    RUN(untethered_readers_of_ipc), RUN(untethered_spies), RUN(untethered_without_rejoin_closes),
+    RUN(untethered_readers_of_an_image))
