@@ -40,6 +40,10 @@ _NUMBER: Final = re.compile(r"\d+")
 _TYPES: Final = frozenset({TYPE_PUBLISHER_POSITION, TYPE_SUBSCRIPTION})
 #: Stream id and channel at the end of a counter's label.
 _STREAM: Final = re.compile(r" (-?\d+) (aeron(?:-spy)?:\S.*)$")
+#: A peer that is refused for its key; others are refused for their address, or as forgers.
+_OTHER_KEY: Final = re.compile(" (asks for|seals with) key | (sends|takes) plain datagrams")
+#: What to do about it.
+KEY_REMEDY: Final = ": give both ends one key (key=, or RSTREAM_KEY_FILE)"
 _HANDLE: Final = "handle"
 _WHO: Final = {
     ("stream", True): "a publisher of a plain stream",
@@ -140,7 +144,9 @@ def why_refused(driver_dir: str, channel_status_ids: Iterable[int] | None = None
         for one in counters
         if one.type_id == TYPE_KEY_REFUSED and (wanted is None or one.registration_id in wanted)
     ]
-    return texts if wanted is None else [text.rpartition(": ")[0] for text in texts]
+    if wanted is not None:
+        texts = [text.rpartition(": ")[0] for text in texts]
+    return [text + KEY_REMEDY if _OTHER_KEY.search(text) else text for text in texts]
 
 
 def _hint_for_reader(found: list[Party], own: Party, channels: tuple[str, ...]) -> str:

@@ -47,6 +47,8 @@ def run(options: argparse.Namespace) -> int:
             f"--size {options.size}: at most {size_max} bytes "
             "(an eighth of the term, at most 16 MiB)"
         )
+    if options.key is not None and options.transport == "ipc":
+        raise ConfigError("--key: shared memory is not sealed; measure with --transport udp")
     if options.seconds <= 0 or options.warmup < 0:
         raise ConfigError("--seconds must be more than 0, --warmup 0 or more")
     result = measure(options)

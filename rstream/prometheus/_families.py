@@ -66,6 +66,7 @@ class Look:
     waiting: int = 0
     losses: Sequence[metrics.Loss] = ()
     errors: int = 0
+    refused: int = 0
     system: Sequence[metrics.Counter] = ()
     left_out: int = 0
 
@@ -82,6 +83,7 @@ def look_at(driver_dir: str, streams_max: int) -> Look:
             metrics.images(driver_dir), key=lambda state: (state.registration_id, state.session_id)
         )
         losses = sorted(metrics.losses(driver_dir), key=lambda loss: loss.first_ms)
+        counters = metrics.counters(driver_dir)
         waiting = [state for state in metrics.subscriptions(driver_dir) if state.images == 0]
         return Look(
             dir=driver_dir,
@@ -92,11 +94,8 @@ def look_at(driver_dir: str, streams_max: int) -> Look:
             waiting=len(waiting),
             losses=losses[-streams_max:],
             errors=sum(one.observations for one in _core.read_errors(driver_dir)),
-            system=[
-                counter
-                for counter in metrics.counters(driver_dir)
-                if counter.type_id == metrics.TYPE_SYSTEM
-            ],
+            refused=sum(one.type_id == metrics.TYPE_KEY_REFUSED for one in counters),
+            system=[one for one in counters if one.type_id == metrics.TYPE_SYSTEM],
             left_out=sum(
                 max(0, len(found) - streams_max) for found in (publications, images, losses)
             ),
@@ -142,6 +141,11 @@ def _driver(look: Look) -> list[Family]:
                 "rstream_subscriptions_waiting",
                 "Subscriptions for which no publisher is there",
                 look.waiting,
+            ),
+            _one(
+                "rstream_peers_refused",
+                "Peers whose key or address was refused within the last five seconds",
+                look.refused,
             ),
             _one(
                 "rstream_left_out",

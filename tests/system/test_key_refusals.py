@@ -20,7 +20,7 @@ import pytest
 import rstream
 from rstream import aio, rx, work
 from rstream.driver import Driver
-from rstream.errors import NoServer, NotConnected, ReadTimeout
+from rstream.errors import NoServer, NotConnected, ReadTimeout, RegistrationError
 from rstream.keys import GroupKey
 from tests.compat.__main__ import BUILT
 from tests.support import free_port, in_thread, until, until_async
@@ -58,6 +58,9 @@ DIFFERENT: dict[str, tuple[str, str, str, str]] = {
     ),
 }
 
+#: What the user can do, behind what is wrong.
+REMEDY = r": give both ends one key \(key=, or RSTREAM_KEY_FILE\)"
+
 
 @pytest.mark.parametrize("case", DIFFERENT)
 def test_each_end_is_told_what_the_other_one_has(
@@ -77,8 +80,8 @@ def test_each_end_is_told_what_the_other_one_has(
             name, channel=udp, dir=far, key=group[of_publisher], connect_timeout_s=1.0
         ) as pub,
     ):
-        assert re.fullmatch(at_reader, refusal(sub))
-        assert re.fullmatch(at_publisher, refusal(pub))
+        assert re.fullmatch(at_reader + REMEDY, refusal(sub))
+        assert re.fullmatch(at_publisher + REMEDY, refusal(pub))
         with pytest.raises(NotConnected, match=at_publisher) as refused:
             pub.send("x")
         assert not str(refused.value).rstrip().endswith(";")
@@ -203,6 +206,31 @@ def test_a_time_out_names_a_publisher_that_has_gone(
         until(lambda: "refused" not in screen("stat", "--once", "--dir", near))
         with pytest.raises(ReadTimeout, match=r"\d+ s ago 127\.0\.0\.1:\d+ sends plain datagrams"):
             sub.get(timeout_s=0)
+
+
+@pytest.mark.parametrize("key", [None, GroupKey.new()], ids=["plain", "sealed"])
+def test_a_driver_that_requires_keys(
+    driver_dir: str, udp: str, name: str, key: GroupKey | None
+) -> None:
+    """`key-required`: nothing leaves the host plain; shared memory needs no key."""
+    directory = f"{driver_dir}-strict"
+    options = {"key-required": "true"}
+    with Driver(dir=directory, config=rstream.DriverConfig(options=options)):
+        for channel in (None, udp):
+            refused = key is None and channel is not None
+            for opening in (rstream.publisher, rstream.subscriber):
+                with (
+                    pytest.raises(RegistrationError, match="RSTREAM_KEY_FILE")
+                    if refused
+                    else contextlib.nullcontext(),
+                    opening(
+                        name,
+                        channel=channel,
+                        dir=directory,
+                        key=None if channel is None else key,
+                    ),
+                ):
+                    assert not refused
 
 
 def test_why_names_the_refusal(hosts: tuple[str, str], udp: str, name: str, key: GroupKey) -> None:

@@ -202,6 +202,11 @@ def test_a_reader_in_shared_memory_and_one_over_udp() -> None:
     }
 
 
+def test_refused_peers_are_counted() -> None:
+    look = Look(dir="/none", is_alive=True, refused=2)
+    assert values(look, "rstream_peers_refused") == {(): 2}
+
+
 def test_without_a_driver_only_up_has_a_sample(tmp_path: object) -> None:
     look = look_at(f"{tmp_path}/none", 10)
     assert [f.name for f in families(look) if f.samples] == ["rstream_driver_up"]

@@ -255,6 +255,9 @@
         "source")                                                                                  \
     X(TEXT, resolver_key, "resolver-key", "", 0, RSTI_CHANNEL_HOST_MAX - 1,                        \
         "rs-key of drivers that tell each other names; empty: plain, also with RSTREAM_KEY_FILE")  \
+    X(BOOL, key_required, "key-required", "false", 0, 1,                                           \
+        "no socket without a key: channels over UDP need rs-key, names over the network "          \
+        "resolver-key")                                                                            \
     X(TEXT, congestion_control, "congestion-control", "static", 0, 63,                             \
         "receiver window of streams without cc=: static | cubic | auto")                           \
     X(BOOL, fill_window, "fill-window", "false", 0, 1,                                             \

@@ -81,6 +81,11 @@ static int set_path(const rst_driver_t *driver, rsti_group_keys_t *keys)
 
 int rsti_group_keys_get(rst_driver_t *driver, const char *reference, rsti_group_keys_t **keys)
 {
+    if (reference[0] == '\0' && driver->params.key_required) {
+        return RST_SET_ERR(RST_ECHANNEL,
+            "this driver opens no socket without a key (key-required): give the channel a key"
+            " (rs-key=, key=, or RSTREAM_KEY_FILE of the program)");
+    }
     *keys = reference[0] == '\0' ? NULL : find(driver, reference);
     if (*keys != NULL || reference[0] == '\0') {
         if (*keys != NULL) {

@@ -35,8 +35,9 @@ int rsti_link_image(rst_driver_t *driver, rsti_image_t *image, rsti_subscription
 /* Links all matching subscriptions to the publication. Failures go to the error log. */
 void rsti_link_ipc_subscribers(rst_driver_t *driver, rsti_ipc_publication_t *publication);
 /* For a publication that no client knows yet, in two steps: its readers are there before its client
- * hears of it, and each reader's client hears of the image after that, as with Aeron. So a publisher
- * that looks at once, to end for example, finds its readers. Failures go to the error log. */
+ * hears of it, and each reader's client hears of the image after that, as with Aeron. So a
+ * publisher that looks at once, to end for example, finds its readers. Failures go to the error
+ * log. */
 void rsti_link_new_ipc(rst_driver_t *driver, rsti_ipc_publication_t *publication);
 void rsti_tell_ipc_subscribers(rst_driver_t *driver, rsti_ipc_publication_t *publication);
 /* Links all matching spies to the publication. Failures go to the error log. */

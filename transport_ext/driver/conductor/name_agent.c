@@ -82,8 +82,11 @@ static int open_socket(rst_driver_t *driver, rsti_name_agent_t *agent,
         .so_rcvbuf = (int32_t)driver->params.so_rcvbuf,
         .so_sndbuf = (int32_t)driver->params.so_sndbuf,
     };
-    if (find_interface(driver, &params.bind_address) < 0
-        || rsti_group_keys_get(driver, driver->params.resolver_key, &agent->keys) < 0) {
+    if (find_interface(driver, &params.bind_address) < 0) {
+        return -rst_last_error_code();
+    }
+    if (rsti_group_keys_get(driver, driver->params.resolver_key, &agent->keys) < 0) {
+        RST_APPEND_ERR("resolver-key");
         return -rst_last_error_code();
     }
     params.keys = rsti_group_keys_ring(agent->keys);

@@ -45,6 +45,33 @@ static void check_refused(const harness_t *h, int64_t correlation_id, const char
     CHECK(strstr(text, KEY_A) == NULL);
 }
 
+/* ---- keys that must be ---- */
+
+TEST(a_driver_that_requires_keys_opens_no_plain_socket)
+{
+    static const char *const required[] = {"key-required", "true", NULL};
+    harness_options = required;
+    harness_t *h = harness_open();
+    harness_options = NULL;
+    write_keys(h, 1, KEY_A);
+    const int64_t plain[] = {
+        add(h, RSTI_CMD_ADD_PUBLICATION, UDP, STREAM),
+        add(h, RSTI_CMD_ADD_EXCLUSIVE_PUBLICATION, UDP, STREAM),
+        add(h, RSTI_CMD_ADD_SUBSCRIPTION, UDP, STREAM),
+    };
+    for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++) {
+        check_refused(h, plain[i], "key-required");
+        check_refused(h, plain[i], "RSTREAM_KEY_FILE");
+    }
+    CHECK_EQ(h->driver->conductor->send_endpoints.count, 0);
+    CHECK_EQ(h->driver->conductor->receive_endpoints.count, 0);
+    check_taken(h, publish(h, UDP, 1));
+    check_taken(h, subscribe(h, UDP, 1));
+    check_taken(h, add(h, RSTI_CMD_ADD_PUBLICATION, "aeron:ipc", STREAM));
+    check_taken(h, add(h, RSTI_CMD_ADD_SUBSCRIPTION, "aeron:ipc", STREAM));
+    harness_close(h);
+}
+
 /* ---- files ---- */
 
 TEST(a_file_that_gives_no_key_is_named)
@@ -448,7 +475,8 @@ TEST(an_overtaken_setup_admits_nobody)
     harness_close(e.h);
 }
 
-CHECK_MAIN(RUN(a_file_that_gives_no_key_is_named), RUN(a_key_in_the_channel_reaches_no_text),
+CHECK_MAIN(RUN(a_driver_that_requires_keys_opens_no_plain_socket),
+    RUN(a_file_that_gives_no_key_is_named), RUN(a_key_in_the_channel_reaches_no_text),
     RUN(a_key_that_a_client_has_left), RUN(a_file_is_read_once_for_all_that_use_it),
     RUN(a_changed_file_changes_the_ring), RUN(the_ids_are_told),
     RUN(what_cannot_be_used_changes_nothing), RUN(the_mtu_is_that_of_the_datagram),
