@@ -1,4 +1,5 @@
-/* held_by.h: the reason that holds a publisher back, translated for the API. */
+/* held_by.h: the reason that holds a publisher back, translated for the API. offer still returns
+ * Aeron's -2, because programs compare with it. */
 #ifndef RSTI_CLIENT_HELD_BY_H
 #define RSTI_CLIENT_HELD_BY_H
 

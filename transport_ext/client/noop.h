@@ -4,7 +4,8 @@
 
 #include "client/subscription.h"
 
-/* Every kind of poll begins with it. Costs one load of each image's log. The caller holds
+/* Every kind of poll begins with it, and nothing else answers: the question is whether the program
+ * still polls. Costs one load of each image's log. The caller holds
  * subscription->lock. */
 void rsti_noop_answer(const rst_subscription_t *subscription);
 

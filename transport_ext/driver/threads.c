@@ -26,7 +26,7 @@ static void refresh_hints(rsti_driver_thread_t *thread, int64_t timeout_ns)
     thread->passes_since_hint = 0;
 }
 
-/* ---- cycle times ---- */
+/* ---- cycle times: from pass to pass, as Aeron counts them, without sleeps ---- */
 
 static void restart_cycles(rst_driver_t *driver, const int32_t *agents, int32_t count,
     int64_t now_ns)

@@ -47,7 +47,7 @@ void rsti_append_abort(rsti_data_header_t *frame);
 
 /* Exclusive only: one PAD frame of 32 + length bytes; length <= max message length. */
 int64_t rsti_append_padding(rsti_appender_t *appender, size_t length);
-/* Exclusive only: whole frames made elsewhere, copied as they are, the first header's first word
+/* Exclusive only: whole frames made elsewhere, copied as they are, each header's first word
  * last (docs/reference/aeron/memory.md 4.5). RST_ERROR with a trail when they are not DATA frames
  * of this session and stream, each on a multiple of 32 and where it says it lies, all within the
  * rest of the term. The bytes must not change meanwhile. */

@@ -153,6 +153,8 @@ int64_t rsti_append_frames(rsti_appender_t *appender, const uint8_t *frames, siz
     if (!rsti_appender_claim(appender, &tail, required, &claimed)) {
         return claimed.position;
     }
+    /* Frame by frame: with the first length of the block last, readers would miss a message in the
+     * middle if the producer died in between. */
     for (int32_t at = 0; at < required;) {
         at += copy_frame(claimed.frame + at, frames + at, required - at);
     }

@@ -96,6 +96,7 @@ static int32_t usable_rcvbuf(int fd)
 #endif
 }
 
+/* The kernel joins datagrams to a run, which has one time of arrival. */
 static bool can_coalesce(int fd, const rsti_socket_params_t *params)
 {
     const int on = 1;

@@ -5,8 +5,7 @@
  *                                                                readers and behind its window
  *     free storage < what all logs may still take:               the same in each pass of the timer
  *
- * A fast stream keeps its memory: fresh pages cost more than the copy (decision 108). Owner:
- * conductor. */
+ * A fast stream keeps its memory: fresh pages cost more than the copy. Owner: conductor. */
 #ifndef RSTI_DRIVER_CONDUCTOR_LOG_MEMORY_H
 #define RSTI_DRIVER_CONDUCTOR_LOG_MEMORY_H
 

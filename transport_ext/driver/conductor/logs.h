@@ -1,6 +1,6 @@
 /* logs.h: checks free storage before a log is made (docs/reference/aeron/memory.md 1.1), and frees
  * logs. Freeing hundreds of megabytes takes time, so each pass frees only a few logs. A failed
- * attempt is repeated. */
+ * attempt is repeated. The conductor makes log files itself, for which Aeron has a fourth agent. */
 #ifndef RSTI_DRIVER_CONDUCTOR_LOGS_H
 #define RSTI_DRIVER_CONDUCTOR_LOGS_H
 

@@ -9,7 +9,8 @@
 #include "driver/receiver/receiver_state.h"
 #include "media/media.h"
 
-/* Transports of one endpoint. An image has as many connections. */
+/* Transports of one endpoint. An image has as many connections: finding one costs an index, and
+ * the limit bounds the memory of an image. */
 #define RSTI_RECEIVE_TRANSPORTS_MAX 64
 
 typedef struct rsti_receive_transport_t {
