@@ -1,4 +1,8 @@
-"""How Sphinx builds the site: `make docs` puts it into build/docs."""
+"""How Sphinx builds the site: `make docs` puts it into build/docs.
+
+Sphinx, because it checks links between pages and makes the API from docstrings, with warnings as
+errors; mkdocs checks less.
+"""
 
 from __future__ import annotations
 

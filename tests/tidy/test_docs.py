@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import make_decisions_index
+
 ROOT = Path(__file__).resolve().parents[2]
 LINE_LENGTH_MAX = 100
 #: Characters of a table's cell, without code and link targets: more is a paragraph.
@@ -16,6 +18,7 @@ CELL_LENGTH_MAX = 240
 TEXTS = {".c", ".h", ".py", ".pyi", ".md", ".txt", ".toml", ".sh", ".pml", ".ipynb"}
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 CITED = re.compile(r"(?<![\w/.-])docs/[\w./-]*\w")
+DECISION = re.compile(r"\bdecisions?[ \n*]+(\d+)\b", re.IGNORECASE)
 #: A page of Aeron's facts and the sections that a comment names, also over the end of a line.
 SECTIONS = re.compile(
     r"(docs/reference/aeron/\w+\.md)((?:(?:,|\s|\*|#|and\b|to\b)*(?<![\w.])\d+(?:\.\d+)?(?!\w))+)"
@@ -85,6 +88,13 @@ def dead_sections(path: Path, text: str) -> Iterator[str]:
                 yield f"{number}: {match[1]} has no section {section}"
 
 
+def dead_decisions(path: Path, text: str) -> Iterator[str]:
+    known = {int(record.name[:4]) for record in make_decisions_index.records()}
+    for match in DECISION.finditer(text):
+        if int(match[1]) not in known:
+            yield f"{text.count(chr(10), 0, match.start()) + 1}: there is no decision {match[1]}"
+
+
 def long_lines(path: Path, text: str) -> Iterator[str]:
     """Code is left out: formatters know it, and the output of a program may have any length."""
     for number, line in enumerate(without_code(text).splitlines(), 1):
@@ -115,6 +125,7 @@ RULES: dict[str, tuple[Rule, tuple[str, ...], str]] = {
         (*TEXTS, "Makefile"),
         "/* " + "docs/reference/aeron/wire.md 9.4 and\n * 99.1 */",
     ),
+    "cited decisions exist": (dead_decisions, (*TEXTS, "Makefile"), "/* " + "decision " + "0 */"),
     "lines are short": (long_lines, (".md",), "word " * 21),
     "cells are short": (long_cells, (".md",), "| a | " + "word " * 49 + "|"),
 }
@@ -148,12 +159,8 @@ def test_code_and_addresses_are_left_alone() -> None:
 
 
 def test_each_decision_has_a_status_and_is_listed() -> None:
-    folder = ROOT / "docs" / "explanation" / "decisions"
-    pages = sorted(path.name for path in folder.glob("[0-9]*.md"))
-    assert len({name[:4] for name in pages}) == len(pages)
-    index = (folder / "index.md").read_text()
-    assert re.findall(r"\]\((\d[^)]*\.md)\)", index) == pages
-    for name in pages:
-        assert re.search(
-            r"^Status: (accepted|superseded|open)", (folder / name).read_text(), re.MULTILINE
-        ), name
+    found = make_decisions_index.records()
+    assert len({path.name[:4] for path in found}) == len(found)
+    assert not [path.name for path in found if not make_decisions_index.status(path.read_text())]
+    text = make_decisions_index.PAGE.read_text()
+    assert make_decisions_index.page(text) == text, "run: python -m tests.make_decisions_index"
