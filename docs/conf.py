@@ -6,6 +6,7 @@ errors; mkdocs checks less.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import rstream
@@ -72,6 +73,12 @@ def keep_whole(
         lines.insert(0, "")
 
 
+def drop_names(app: Sphinx, name: str, source: list[str]) -> None:
+    """The site shows whole docstrings: it needs no list of names (tests/make_api_pages.py)."""
+    source[0] = re.sub("<!-- names -->.*<!-- end of names -->", "", source[0], flags=re.DOTALL)
+
+
 def setup(app: Sphinx) -> None:
+    app.connect("source-read", drop_names)
     app.connect("autodoc-process-docstring", keep_whole, priority=400)
     app.connect("autodoc-process-docstring", mark_code)
