@@ -86,7 +86,7 @@ def shown(annotation: Any) -> Any:
 def code(line: str) -> list[str]:
     """The line in a block; a long one with an argument on each line."""
     if ")" not in line or line.endswith("}"):
-        return ["```python", *wrapped(line, "    "), "```"]
+        return ["```text", *wrapped(line, "    "), "```"]
     if len(line) > LINE_LENGTH_MAX:
         end = line.rindex(")")
         depth, made = 0, ""
@@ -99,7 +99,7 @@ def code(line: str) -> list[str]:
             elif one == "," and depth == 1 and place < end:
                 made += "\n   "
         line = made
-    return ["```python", line, "```"]
+    return ["```text", line, "```"]
 
 
 def members(owner: type) -> Iterator[str]:
@@ -125,9 +125,9 @@ def call_of(name: str, owner: type) -> list[str]:
     if typing.is_typeddict(owner):
         keys = typing.cast("dict[str, Any]", owner.__annotations__)
         lines = [f"{key}: {short(forward(value))}" for key, value in keys.items()]
-        return ["```python", *lines, "```", ""]
+        return ["```text", *lines, "```", ""]
     if issubclass(owner, enum.Enum):
-        return ["```python", *(f"{one.name} = {one.value!r}" for one in owner), "```", ""]
+        return ["```text", *(f"{one.name} = {one.value!r}" for one in owner), "```", ""]
     if brackets in ("(...)", "(*args, **kwargs)") or IS_MADE_ELSEWHERE.search(paragraph(owner)):
         return []
     return [*code(name + brackets), ""]

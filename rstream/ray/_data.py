@@ -177,6 +177,8 @@ def datasource(
     return RstreamDatasource(wanted)
 
 
+# Beside datasource: Ray Data hands a block out when it is finished (128 MiB, or the end) and reads
+# ahead of the loop. A loop that slows its writers down reads the stream itself.
 def iter_batches(
     source: Endpoint | Subscriber[Any],
     *,

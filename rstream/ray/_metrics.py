@@ -2,8 +2,9 @@
 
 One thread of the process reads the counters of all endpoints that were given to
 :func:`export_metrics`, and ends when the last one is closed. A metric of Ray takes 2 to 6 µs to
-record, so one is never recorded for a message. Ray's page adds ``ray_`` to each name, and tags with
-node and worker.
+record, so one is never recorded for a message. What an endpoint counts itself is exported, not the
+driver's counters of the host: each of fifty actors there would read those of all others. Ray's
+page adds ``ray_`` to each name, and tags with node and worker.
 """
 
 # ray has no strict types.
