@@ -59,8 +59,6 @@ from rstream import _core
 from rstream._checks import check_timeout
 from rstream._facts import COPIED_MAX, fullest
 from rstream._greenlets import check_may_wait
-from rstream._neighbours import hint_for_reader, why_quiet
-from rstream._other_drivers import tell_others
 from rstream._process import before_exit, park_at_exit, quiet_when_torn_down
 from rstream._unclosed import call_site
 from rstream.abc import UNBOUNDED
@@ -79,9 +77,9 @@ from rstream.stream._gaps import EVICTED, Gaps, OnGap
 from rstream.stream._images import Images
 from rstream.stream._inputs import RETURN_S, Inputs
 from rstream.stream._loans import Lot
+from rstream.stream._notices import ReaderNotices
 from rstream.stream._options import PREFETCH
 from rstream.stream._parts import MESSAGE_LENGTH
-from rstream.stream._refusals import LOOK_EVERY_S, Refusals
 from rstream.stream._report import Report
 from rstream.stream._subscriber import NOTHING, WAIT_FOREVER_S, Subscriber
 from rstream.stream._views import COPIED_BELOW, Views, takes_views
@@ -111,9 +109,6 @@ _HeldBatch: TypeAlias = "tuple[Input, _core.Batch, int, list[int] | None, int | 
 WAIT_SLICE_S = 0.5
 #: Longest text of an error for publishers, in bytes: what Aeron's error frame takes.
 REASON_BYTES_MAX = 1023
-#: How often a reader without publishers looks for one that it may mean: first, and at last.
-NOTICE_EVERY_S = 2.0
-NOTICE_RARELY_S = 60.0
 #: How often a close looks whether another thread has left poll.
 LEAVE_PAUSE_S = 0.001
 #: Most messages of one transport batch.
@@ -173,10 +168,6 @@ class Reader(Subscriber[T], Generic[T]):
         self._cut: Cut[T] | None = None  # the rest of a batch that has errors between its objects
         self.made_at: str = call_site()
         self._pid = os.getpid()
-        self._has_told_others = False
-        self._refused = Refusals()
-        self._alone_since_s: float | None = time.monotonic()  # None: nothing to notice any more
-        self._notice_after_s = NOTICE_EVERY_S
         self._joins: list[Callable[[], None]] = []  # for join_again
         self._report = Report(name, stream_id, on_lost)
         self._gaps: Gaps[T] = Gaps(self._report, on_gap)
@@ -192,6 +183,7 @@ class Reader(Subscriber[T], Generic[T]):
             max_message_length=max_message_length,
             takes_views=self._views is not None,
         )
+        self._notices = ReaderNotices(name, self._report, self._inputs)
         self._turn = _core.Turn(repr(self))  # held by the thread inside poll, wait or close
         self._closed = self._has_left = False  # the second one under the turn
         _open_readers.add(self)
@@ -256,7 +248,7 @@ class Reader(Subscriber[T], Generic[T]):
         with suppress(ConcurrentUseError), self._turn:  # else the reading thread collects them
             if not self._closed:
                 self._collect_events()
-                self._report.events += self._refused.events(self._refusals())
+                self._report.events += self._notices.refused_peers()
         return self.taken_events()
 
     def taken_events(self) -> list[StreamEvent]:
@@ -694,16 +686,15 @@ class Reader(Subscriber[T], Generic[T]):
     def patience_s(self) -> float:
         if self._images.is_missing_some:
             return WAIT_SLICE_S
-        if self._alone_since_s is None and self.is_connected:
-            return super().patience_s()
-        return min(self._notice_after_s, LOOK_EVERY_S)
+        due_in_s = self._notices.due_in_s(self.is_connected)
+        return super().patience_s() if due_in_s is None else due_in_s
 
     def note_quiet(self) -> None:
         if self._images.is_missing_some:
             self._images.report_missing(time.monotonic())
             if not self._images.is_missing_some:
                 self._inputs.waiter.wake()  # the stream may have ended, and only a poll tells
-        self._notice_alone()
+        self._notices.look(self.is_connected)
 
     def wait(self, timeout_s: float | None = None) -> bool:
         check_timeout(timeout_s)
@@ -742,52 +733,8 @@ class Reader(Subscriber[T], Generic[T]):
                 deadline_s += WAIT_FOREVER_S
         return True
 
-    def _notice_alone(self) -> None:
-        """While it has no publisher, log once that one is here which it may mean, and the reason
-        for which its driver refuses one.
-        """
-        since_s = self._alone_since_s
-        is_due = since_s is not None and time.monotonic() - since_s >= self._notice_after_s
-        if not (is_due or self._refused.is_due):
-            return
-        refused = [] if self.is_connected else self._refused.unlogged(self._refusals())
-        hint = self._hint_of_notice() if is_due else ""
-        if texts := [text for text in (*refused, hint) if text]:
-            self._report.log(
-                "%s on %s: waits for a publisher; %s",
-                self._report.title,
-                ", ".join(self._inputs.channels),
-                "; ".join(texts),
-            )
-
-    def _hint_of_notice(self) -> str:
-        if not self.name or self.is_connected or self._inputs.all_completed_count:
-            self._alone_since_s = None
-            return ""
-        self._alone_since_s = time.monotonic()
-        self._notice_after_s = min(2 * self._notice_after_s, NOTICE_RARELY_S)
-        hint = hint_for_reader(self._inputs.link.directory, self.name, *self._inputs.channels)
-        if hint:
-            self._alone_since_s = None
-        elif not self._has_told_others:
-            self._has_told_others = True
-            hint = tell_others(self._inputs.link.directory)
-        return hint
-
     def _hint_of_timeout(self, timeout_s: float) -> str:
-        """What to look at when no message came; of a short wait only the directory is told."""
-        channels = () if self.is_connected or timeout_s < 0.5 else self._inputs.channels
-        quiet = why_quiet(self._inputs.link.directory, self.name, *channels)
-        if not self.is_connected:
-            quiet = "; ".join((*self._refused.told(self._refusals()), quiet))
-        if refused := self._report.refused:
-            quiet = f"it could not use {refused} messages: events() has a Refused of each; {quiet}"
-        return quiet
-
-    def _refusals(self) -> list[str]:
-        """A text for each publisher that has another key than this reader."""
-        sockets = (source.core.channel_status_id for source in self._inputs.joined)
-        return self._refused.look(self._inputs.link.directory, sockets)
+        return self._notices.hint_of_timeout(timeout_s, self.is_connected)
 
     def wake(self) -> None:
         if not self._closed:
