@@ -11,6 +11,8 @@ import time
 
 import pytest
 
+from rstream import stream
+
 
 @pytest.fixture
 def driver_dir(module_driver_dir):
@@ -27,3 +29,10 @@ def rng():
     seed = int(os.environ.get("RSTREAM_SEED", str(int(time.time()))))
     print(f"RSTREAM_SEED={seed}")
     return random.Random(seed)
+
+
+@pytest.fixture
+def publisher(driver_dir, name):
+    """A plain publisher on the stream of this test."""
+    with stream.publisher(name, dir=driver_dir, linger_s=0) as made:
+        yield made

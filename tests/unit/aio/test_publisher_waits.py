@@ -110,7 +110,8 @@ async def test_beside_aerons_driver_the_publisher_keeps_its_rate(driver_dir, nam
             assert pub.held_by is None
 
 
-async def test_a_timeout_includes_the_wait_behind_other_tasks(driver_dir, name):
+@pytest.mark.parametrize("how", ["send", "send_many"])
+async def test_a_timeout_includes_the_wait_behind_other_tasks(driver_dir, name, how):
     with stream.subscriber(name, bytes, dir=driver_dir):
         async with (
             aio.publisher(name, bytes, dir=driver_dir, linger_s=0) as pub,
@@ -119,8 +120,11 @@ async def test_a_timeout_includes_the_wait_behind_other_tasks(driver_dir, name):
             await fill(pub)
             tasks.start_soon(pub.send, PAYLOAD)
             await anyio.sleep(0.01)
-            with pytest.raises(BackPressured) as caught:
-                await pub.send(PAYLOAD, timeout_s=0.02)
+            with anyio.fail_after(LONG_S), pytest.raises(BackPressured) as caught:
+                if how == "send":
+                    await pub.send(PAYLOAD, timeout_s=0.02)
+                else:
+                    await pub.send_many([PAYLOAD] * 3, timeout_s=0.02)
             assert caught.value.held_by == "window"
             tasks.cancel_scope.cancel()
 
@@ -140,20 +144,6 @@ async def test_a_timeout_of_zero_sends_if_there_is_room(driver_dir, name):
             with pytest.raises(BackPressured, match="no room"), anyio.fail_after(LONG_S):
                 while True:  # the driver may see what was read a little later
                     await pub.send(1, timeout_s=0)
-
-
-async def test_the_timeout_of_send_many_includes_the_wait_behind_other_tasks(driver_dir, name):
-    with stream.subscriber(name, bytes, dir=driver_dir):
-        async with (
-            aio.publisher(name, bytes, dir=driver_dir, linger_s=0) as pub,
-            anyio.create_task_group() as tasks,
-        ):
-            await fill(pub)
-            tasks.start_soon(pub.send, PAYLOAD)
-            await anyio.sleep(0.01)
-            with anyio.fail_after(LONG_S), pytest.raises(BackPressured):
-                await pub.send_many([PAYLOAD] * 3, timeout_s=0.02)
-            tasks.cancel_scope.cancel()
 
 
 async def test_beside_aerons_driver_a_message_not_sent_takes_no_tokens(
