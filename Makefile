@@ -4,8 +4,9 @@
 SHELL := /bin/bash
 PY := build/venv/bin/python
 # What Matplotlib, pytest and Java would otherwise leave in the home folder and in /tmp goes to build/,
-# or is not made. Java is looked for when a target runs: the set-up may just have made it.
-RUN = MPLCONFIGDIR="$(CURDIR)/build/matplotlib" PYTEST_DEBUG_TEMPROOT="$(CURDIR)/build" \
+# or is not made. Java is looked for when a target runs: the set-up may just have made it. Compiled
+# Python is kept also where the environment says no: hundreds of the tests' programs import rstream.
+RUN = PYTHONDONTWRITEBYTECODE= MPLCONFIGDIR="$(CURDIR)/build/matplotlib" PYTEST_DEBUG_TEMPROOT="$(CURDIR)/build" \
   SPARK_LAUNCHER_OPTS=-XX:-UsePerfData PATH="$(CURDIR)/build/venv/bin:$$PATH" PYTHONPATH="$(CURDIR)" \
   JAVA_HOME="$$([ -x build/java/bin/java ] && echo "$(CURDIR)/build/java" || echo "$$JAVA_HOME")"
 
@@ -108,3 +109,4 @@ coverage: setup
 
 clean:
 	rm -rf build
+	find examples rstream tests -name __pycache__ -prune -exec rm -r {} +
