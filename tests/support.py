@@ -75,3 +75,15 @@ async def until_async(condition: Callable[[], Any], timeout_s: float = 30.0) -> 
     with anyio.fail_after(timeout_s):
         while not condition():
             await anyio.sleep(0.001)
+
+
+def is_all_on_the_network(pub: Any, driver_dir: str) -> bool:
+    """Whether the driver has sent all messages of a publisher over UDP.
+
+    Those that it has not sent when the last reader leaves are kept for the next one.
+    """
+    from rstream import metrics
+
+    publications = metrics.publications(driver_dir)
+    (state,) = [one for one in publications if one.session_id == pub.session_id]
+    return state.sender_position == pub.position

@@ -208,7 +208,7 @@ async def test_a_cancelled_exit_still_tells_the_writers(end, begins_s, monkeypat
 
 async def test_async_with_and_async_for(driver_dir):
     async with reader(dir=driver_dir, udp=False, stays=False) as end:
-        async with end.handle.aio_publisher() as pub:
+        async with end.handle.aio_publisher(linger_s=0) as pub:
             await pub.send_many(range(10))
         with anyio.fail_after(LONG_S):
             assert [item async for item in end] == list(range(10))

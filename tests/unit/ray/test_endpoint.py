@@ -160,7 +160,7 @@ def test_a_misspelled_option_is_an_error_that_names_all():
 
 def test_a_plain_loop_ends_when_its_writers_have_completed(driver_dir, name):
     with reader(dir=driver_dir, udp=False, stays=False) as end:
-        with end.handle.publisher() as pub:
+        with end.handle.publisher(linger_s=0) as pub:
             pub.send_many(range(100))
         assert list(end) == list(range(100))
     assert end.source.is_closed

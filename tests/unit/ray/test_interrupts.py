@@ -69,7 +69,7 @@ def test_an_interrupted_opening_leaves_nothing(driver_dir, udp):
 
 def test_an_interrupted_loop_loses_nothing(driver_dir):
     got = []
-    with reader(dir=driver_dir, udp=False) as end, end.handle.publisher() as pub:
+    with reader(dir=driver_dir, udp=False) as end, end.handle.publisher(linger_s=0) as pub:
 
         def begin():
             got.clear()

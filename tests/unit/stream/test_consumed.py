@@ -17,9 +17,9 @@ import anyio
 import pytest
 
 import rstream
-from rstream import metrics, stream
+from rstream import stream
 from rstream.errors import MessagesLost, RemoteError
-from tests.support import free_port, until, until_async
+from tests.support import free_port, is_all_on_the_network, until, until_async
 
 COUNT = 200
 
@@ -35,12 +35,6 @@ def read_the_rest(name, driver_dir):
     with stream.subscriber(name, dir=driver_dir) as sub:
         until(lambda: sub.is_connected)
         return sub.poll()
-
-
-def is_all_on_the_network(pub, driver_dir):
-    """What the driver has not sent when the last reader leaves is kept for the next one."""
-    (state,) = [one for one in metrics.publications(driver_dir) if one.session_id == pub.session_id]
-    return state.sender_position == pub.position
 
 
 @pytest.mark.parametrize("given", [1, 7, COUNT - 1])
@@ -118,7 +112,7 @@ def test_what_a_poll_returned_is_consumed(driver_dir, name, publisher):
 
 READER = """
 import sys, time
-from rstream import metrics, stream
+from rstream import stream
 from rstream.errors import MessagesLost
 for number in stream.subscriber(sys.argv[1], dir=sys.argv[2]):
     print(number, flush=True)

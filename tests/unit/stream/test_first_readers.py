@@ -14,7 +14,7 @@ from rstream.errors import (
     ConfigError,
     NotConnected,
 )
-from tests.support import free_port, in_thread, until
+from tests.support import free_port, in_thread, is_all_on_the_network, until
 
 
 def test_no_subscriber_offer_says_so_and_send_waits_then_raises(driver_dir, name, caplog):
@@ -220,6 +220,7 @@ def test_who_finds_no_reader_is_told_what_the_last_one_had(driver_dir, name):
             assert reader.poll() == []  # now it counts as consumed
             until(lambda: publisher._core.consumed_position == first)
             last = publisher.send(2)
+            until(lambda: is_all_on_the_network(publisher, driver_dir))  # else it is kept
         until(lambda: any(isinstance(event, stream.Gap) for event in publisher.events()))
         with pytest.raises(NotConnected, match=f"had consumed up to {first} of {last}"):
             publisher.send(3)

@@ -17,7 +17,7 @@ from rstream import rate, stream
 from rstream.errors import BackPressured, RemoteError
 from rstream.stream import Gap, Rejected
 from tests.interrupts import at_each_check, at_each_place
-from tests.support import free_port, in_thread, until
+from tests.support import free_port, in_thread, is_all_on_the_network, until
 
 LARGE = 200_000  # in parts, or in a segment, where a term has 1 MiB
 MARK = b"mark"
@@ -61,7 +61,7 @@ class Ends:
                 failed.append(error)
 
         thread = in_thread(send_mark)
-        thread.join(0.1)  # else the reader has to make room first
+        thread.join(0.01)  # else the reader has to make room first
         got = []
         while MARK not in got:
             assert not failed, (where, failed)
@@ -234,6 +234,8 @@ def test_an_interrupted_look_at_the_readers_tells_each_event_once(name, driver_d
             pub.send(b"1")
             pub.send(b"2")
             assert sub.get(timeout_s=5) == b"1"
+            if medium == "udp":
+                until(lambda: is_all_on_the_network(pub, driver_dir))  # else no gap is told
             sub.fail("as said")
         until(lambda: not pub.is_connected)
 

@@ -7,6 +7,7 @@ and both ends go on.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import time
 
 import pytest
@@ -123,7 +124,12 @@ def test_taking_loses_no_job(ends):
 
 @pytest.mark.parametrize("acknowledge", ["next", "explicit"])
 def test_a_loop_loses_no_job(driver_dir, name, acknowledge):
-    """The next loop begins with the job that an interrupted one had not given to the program."""
+    """The next loop begins with the job that an interrupted one had not given to the program.
+
+    A report that was interrupted is made again with the next one, or after a second. Each eighth
+    place waits for that second.
+    """
+    interrupted = itertools.count()
     with (
         work.subscriber(name, prefetch=8, acknowledge=acknowledge, dir=driver_dir) as reader,
         work.publisher(name, linger_s=5, dir=driver_dir) as jobs,
@@ -153,6 +159,11 @@ def test_a_loop_loses_no_job(driver_dir, name, acknowledge):
                 (number, 1) for number in range(COUNT)
             ], where
             assert reader.statistics()["held"] == 0, where
+            if next(interrupted) % 8:
+                jobs.send("one more", timeout_s=5)
+                reader.get(timeout_s=5).ack()
+                with contextlib.suppress(ReadTimeout):
+                    reader.get(timeout_s=0.001)
             until(lambda: jobs.unacknowledged == 0)
             begin()
 
