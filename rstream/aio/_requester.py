@@ -14,25 +14,25 @@ import anyio.lowlevel
 from rstream._with_hints import refuses_with
 from rstream.aio._run import Performer, run
 from rstream.service._answers import Answers
-from rstream.service._asking import Asking
-from rstream.service._caller import PREFETCH, TIMEOUT_S
+from rstream.service._asking import AskingRequester
+from rstream.service._requester_base import PREFETCH, TIMEOUT_S
 
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from rstream.service._place import Place
+    from rstream.service._place import ServicePlace
 
 A = TypeVar("A")
 
 
 @refuses_with("`async with rstream.aio.requester(...) as asks:`")
-class Requester(Asking[A]):
+class Requester(AskingRequester[A]):
     """Asks one service; made by :func:`rstream.aio.requester`. The tasks of one event loop use it.
 
     See :class:`rstream.service.Requester`, which is the same for threads.
     """
 
-    def __init__(self, place: Place, **options: Any) -> None:
+    def __init__(self, place: ServicePlace, **options: Any) -> None:
         super().__init__(place, **options)
         self._perform = Performer()
 

@@ -10,9 +10,9 @@ from rstream._keywords import names_keywords
 from rstream._process import quiet_when_torn_down
 from rstream.aio._requester import AnswerStream, Requester
 from rstream.errors import ConfigError
-from rstream.service._caller import OUTSTANDING, PREFETCH, TIMEOUT_S
 from rstream.service._open import CallOptions, caller_options
 from rstream.service._place import place_of
+from rstream.service._requester_base import OUTSTANDING, PREFETCH, TIMEOUT_S
 from rstream.service._requests import KEPT_MAX, kept_key
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from rstream.aio._sleeper import Sleeper
 from rstream.aio._thread_call import ThreadCall
 from rstream.errors import ClosedError, DriverError, RStreamError
 from rstream.service._current import set_current
-from rstream.service._desk import LOOK_S, RETRY_S
 from rstream.service._published import Draining, PublishedAnswers, answers_of, may_make
+from rstream.service._server_line import LOOK_S, RETRY_S
 from rstream.service._service import Service
 from rstream.service._serving import LINGER_S, REJOIN_PAUSE_S, TURN, is_interrupt, told
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rstream.service._asked import Asked
-    from rstream.service._desk import Desk
+    from rstream.service._server_line import ServerLine
 
 log = logging.getLogger("rstream")
 
@@ -75,7 +75,7 @@ def run_service(service: Service[Any, Any]) -> None:
 class _Serving:
     """One service with one desk, as :class:`rstream.service._service.Serving` in threads."""
 
-    def __init__(self, service: Service[Any, Any], desk: Desk) -> None:
+    def __init__(self, service: Service[Any, Any], desk: ServerLine) -> None:
         self._service = service
         self._desk = desk
         self._is_waiting = False

@@ -11,9 +11,9 @@ from rstream._process import park_at_exit, quiet_when_torn_down
 from rstream._waits import run
 from rstream._with_hints import refuses_async_with
 from rstream.errors import ClosedError, CodecError, RStreamError
-from rstream.service._asking import Asking, deadline_of
-from rstream.service._caller import check_demand, check_prefetch
-from rstream.service._wire import Kind
+from rstream.service._asking import AskingRequester, deadline_of
+from rstream.service._requester_base import check_demand, check_prefetch
+from rstream.service._wire import MessageKind
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -33,7 +33,7 @@ class Answers(Generic[A]):
     """
 
     def __init__(
-        self, owner: Asking[A], query: Any, *, prefetch: int, timeout_s: float | None
+        self, owner: AskingRequester[A], query: Any, *, prefetch: int, timeout_s: float | None
     ) -> None:
         self._call: Call | None = None
         check_timeout(timeout_s)
@@ -60,12 +60,12 @@ class Answers(Generic[A]):
         elif not call.is_over:
             # Without room now, or after an interrupt, it is told in the wait for the next answer.
             self._granted, self._must_tell = granted, True
-            self._must_tell = not self._line.tell(Kind.MORE, call.call_id, granted)
+            self._must_tell = not self._line.tell(MessageKind.MORE, call.call_id, granted)
 
     def _ask_steps(self, deadline_s: float | None) -> Steps[Call]:
         ask = self._owner._ask_steps  # pyright: ignore[reportPrivateUsage]
         line, call = yield from ask(
-            Kind.ASK_STREAM, self._query, self._granted, self._timeout_s, deadline_s
+            MessageKind.ASK_STREAM, self._query, self._granted, self._timeout_s, deadline_s
         )
         # Without a call: a signal handler that raises must not leave a request that nobody has.
         self._line = line

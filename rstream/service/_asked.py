@@ -80,7 +80,7 @@ class Caller:
         try:
             self.answers.send(message)
             self.was_connected = True
-        except RStreamError as error:  # the caller has gone, or the driver: the desk sees it too
+        except RStreamError as error:  # the caller has gone, or the driver: the server line sees it too
             log.info("an answer of %d bytes was not sent: %s", len(message), error)
 
     @property

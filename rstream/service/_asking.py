@@ -17,29 +17,29 @@ from rstream._checks import check_timeout
 from rstream._core import NOT_CONNECTED, Turn
 from rstream._waits import News, Pause, Unwatched, Waker, Woken, Work
 from rstream.errors import ClosedError, ConcurrentUseError, DriverError
-from rstream.service._caller import Caller
 from rstream.service._line import LOOK_S, Line, seconds_left
-from rstream.service._wire import Kind
+from rstream.service._requester_base import RequesterBase
+from rstream.service._wire import MessageKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rstream._waits import Steps
     from rstream.service._calls import Call
-    from rstream.service._place import Place
+    from rstream.service._place import ServicePlace
 
 A = TypeVar("A")
 
 _PAUSE_S: Final = 0.001
 
 
-class Asking(Caller[A]):
+class AskingRequester(RequesterBase[A]):
     """What callers in threads and in event loops share; they run its steps.
 
     What a step leaves behind is safe when a signal handler raises between any two instructions.
     """
 
-    def __init__(self, place: Place, **options: Any) -> None:
+    def __init__(self, place: ServicePlace, **options: Any) -> None:
         super().__init__(place, **options)
         self._opening = threading.RLock()  # reentrant: a signal handler may close it meanwhile
         self._leading = Turn(repr(self))  # held by the leader
@@ -53,7 +53,9 @@ class Asking(Caller[A]):
         check_timeout(timeout_s)
         deadline_s = deadline_of(timeout_s)
         number = 0 if timeout_s is None else max(1, int(timeout_s * 1e6))
-        line, call = yield from self._ask_steps(Kind.ASK, query, number, timeout_s, deadline_s)
+        line, call = yield from self._ask_steps(
+            MessageKind.ASK, query, number, timeout_s, deadline_s
+        )
         try:
             while not call.is_over:
                 if not (yield from self._wait_steps(line, lambda: call.is_over, deadline_s)):
@@ -82,7 +84,7 @@ class Asking(Caller[A]):
         if line is None or line.is_dead or self._closed:
             line = yield from self._open_steps()
         calls = line.calls
-        while (call := calls.add(is_stream=kind == Kind.ASK_STREAM)) is None:
+        while (call := calls.add(is_stream=kind == MessageKind.ASK_STREAM)) is None:
             if not (yield from self._wait_steps(line, lambda: calls.has_room, deadline_s)):
                 raise self._full(timeout_s)
         try:

@@ -10,7 +10,7 @@ import threading
 from collections import deque
 from typing import TYPE_CHECKING
 
-from rstream.service._wire import HEAD, Kind
+from rstream.service._wire import HEAD, MessageKind
 from rstream.stream._remote import decode_failure, make_remote
 
 if TYPE_CHECKING:
@@ -95,18 +95,18 @@ class Calls:
             return
         kind, codec_id, _, _, call_id, _ = HEAD.unpack_from(data)
         call = self.by_id.get(call_id)
-        if kind == Kind.ITEM and call is not None and call.answers is not None:
+        if kind == MessageKind.ITEM and call is not None and call.answers is not None:
             answer = codec_id, data[HEAD.size :]
             call.count += 1
             call.answers += (answer,)  # the last change, and no call
-        elif Kind.ANSWER <= kind <= Kind.FAIL and call is not None:
+        elif MessageKind.ANSWER <= kind <= MessageKind.FAIL and call is not None:
             self._end(call, kind, codec_id, data[HEAD.size :])
         else:
             self.late += 1
 
     def _end(self, call: Call, kind: int, codec_id: int, body: bytes) -> None:
         error = None
-        if kind == Kind.FAIL:
+        if kind == MessageKind.FAIL:
             text = f"{self._where}: its server failed: "
             error = make_remote(decode_failure(body), text, channel=self._channel)
         else:

@@ -28,7 +28,7 @@ from rstream.errors import (
 )
 from rstream.service._calls import Call, Calls
 from rstream.service._place import local_address_towards
-from rstream.service._wire import HEAD, Kind
+from rstream.service._wire import HEAD, MessageKind
 from rstream.stream import (
     Completed,
     Disconnected,
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rstream.codecs import Encoded
-    from rstream.service._place import Place
+    from rstream.service._place import ServicePlace
 
 #: A caller looks so long for its answer before it sleeps. A server that sleeps takes 50 µs to wake,
 #: and the look outlasts that: otherwise both would sleep in each round trip.
@@ -78,8 +78,8 @@ class Line:
         ConfigError, DriverError: it cannot be opened.
     """
 
-    def __init__(self, place: Place, dir: str | None, outstanding: int) -> None:
-        self.place: Place = place
+    def __init__(self, place: ServicePlace, dir: str | None, outstanding: int) -> None:
+        self.place: ServicePlace = place
         self.where: str = f"service {place.name!r} on {place.channel}"
         self.calls: Calls = Calls(self.where, place.channel, outstanding)
         self.is_dead: bool = False
@@ -224,7 +224,7 @@ class Line:
         """Give a request up, and tell the server."""
         self.calls.by_id.pop(call.call_id, None)
         if not call.is_over:
-            self.tell(Kind.CANCEL, call.call_id)
+            self.tell(MessageKind.CANCEL, call.call_id)
 
     # ---- answers ----
 
@@ -310,7 +310,7 @@ class Line:
     def give_up(self, error: TransportError) -> None:
         """Fail what is outstanding, and tell the server. The line is of no use any more."""
         for call_id in list(self.calls.by_id):
-            self.tell(Kind.CANCEL, call_id)
+            self.tell(MessageKind.CANCEL, call_id)
         self._make_failure = lambda _: error
         self.is_dead = True
         self.fail_rest()

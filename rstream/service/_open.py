@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack, overload
 from rstream._keywords import names_keywords
 from rstream.codecs import choose
 from rstream.errors import ConfigError
-from rstream.service._caller import OUTSTANDING
-from rstream.service._desk import CALLERS_PER_HOST
 from rstream.service._place import place_of
 from rstream.service._requester import Requester
+from rstream.service._requester_base import OUTSTANDING
+from rstream.service._server_line import CALLERS_PER_HOST
 from rstream.service._service import Service
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from rstream.channel import Channel
     from rstream.codecs import Codec, CodecLike
-    from rstream.service._place import Place
+    from rstream.service._place import ServicePlace
 
 Q = TypeVar("Q")
 A = TypeVar("A")
@@ -171,7 +171,7 @@ def caller_options(
 
 
 def _codecs(
-    type: Any, codec: CodecLike, other: CodecLike, place: Place, *, is_server: bool
+    type: Any, codec: CodecLike, other: CodecLike, place: ServicePlace, *, is_server: bool
 ) -> tuple[Codec[Any], Codec[Any]]:
     """The codec of what this end reads, and of what it writes."""
     reads = choose(type, codec)

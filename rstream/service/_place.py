@@ -25,7 +25,7 @@ SUFFIX_BYTES = 7
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class ServicePlace:
     """The address of a service.
 
     Attributes:
@@ -75,7 +75,7 @@ ANSWER_TERM = "256k"
 _KEPT = ("term-length", "mtu", "rs-key")
 
 
-def place_of(name: str, channel: Channel | str | None) -> Place:
+def place_of(name: str, channel: Channel | str | None) -> ServicePlace:
     """The address of a service. A server may also listen on a socket that is open, by its tag.
 
     Raises:
@@ -96,7 +96,7 @@ def place_of(name: str, channel: Channel | str | None) -> Place:
                 f"channel {uri}: a group has many readers, and a request has one server",
                 hint="give the server's own address",
             )
-    return Place(name=name, channel=str(uri))
+    return ServicePlace(name=name, channel=str(uri))
 
 
 def split_endpoint(endpoint: str) -> tuple[str, int]:

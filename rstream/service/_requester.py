@@ -9,8 +9,8 @@ from rstream._waits import run
 from rstream._with_hints import refuses_async_with
 from rstream.errors import ClosedError
 from rstream.service._answers import AnswerStream
-from rstream.service._asking import Asking, deadline_of
-from rstream.service._caller import PREFETCH, TIMEOUT_S
+from rstream.service._asking import AskingRequester, deadline_of
+from rstream.service._requester_base import PREFETCH, TIMEOUT_S
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -22,7 +22,7 @@ A = TypeVar("A")
     "`with rstream.service.requester(...)`, or `async with rstream.aio.requester(...)` in an event "
     "loop"
 )
-class Requester(Asking[A]):
+class Requester(AskingRequester[A]):
     """Asks one service; made by :func:`rstream.service.requester`. Any thread may use it.
 
     It keeps a line to the server. A server that closes or dies ends every request that waits

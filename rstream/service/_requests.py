@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 from rstream._keywords import names_keywords
 from rstream.driver import resolve_dir
 from rstream.errors import ConfigError
-from rstream.service._caller import PREFETCH, TIMEOUT_S
 from rstream.service._open import CallOptions, requester
+from rstream.service._requester_base import PREFETCH, TIMEOUT_S
 from rstream.stream._names import check_name
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from rstream import _loops, abc
 from rstream._checks import check_seconds, is_whole
 from rstream._pickling import refuse_pickling
 from rstream.errors import CodecError, ConfigError, RStreamError
-from rstream.service._desk import Desk
 from rstream.service._line import joined
+from rstream.service._server_line import ServerLine
 from rstream.service._serving import REJOIN_PAUSE_S, Serving
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from rstream.codecs import Codec
     from rstream.service._asked import Asked
-    from rstream.service._place import Place
+    from rstream.service._place import ServicePlace
 
 log = logging.getLogger("rstream")
 
@@ -48,7 +48,7 @@ class Service(Generic[Q, A]):
     def __init__(
         self,
         function: Callable[[Q], A],
-        place: Place,
+        place: ServicePlace,
         *,
         query_codec: Codec[Any],
         codec: Codec[Any],
@@ -65,7 +65,7 @@ class Service(Generic[Q, A]):
             if not is_whole(value) or value < least:
                 raise ConfigError(f"{name}={value!r}: must be a whole number, {least} or more")
         self.function: Callable[[Q], A] = function
-        self.place: Place = place
+        self.place: ServicePlace = place
         self.is_async: bool = inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(
             function
         )
@@ -75,7 +75,7 @@ class Service(Generic[Q, A]):
         self._outstanding = outstanding
         self._callers_per_host = callers_per_host
         self._dir = dir
-        self._desk: Desk | None = None
+        self._desk: ServerLine | None = None
         self._serving: Serving | None = None
         self._pool: ThreadPoolExecutor | None = None
         self._thread: threading.Thread | None = None
@@ -144,11 +144,13 @@ class Service(Generic[Q, A]):
             self._pool.shutdown(wait=False, cancel_futures=True)
             self._pool = None
 
-    def open_desk(self) -> Desk:
+    def open_desk(self) -> ServerLine:
         """Join the driver; after a first success until one lives again, or it is closing."""
         self._close_desk()
         while True:
-            self._desk = Desk(self.place, self._dir, self._outstanding, self._callers_per_host)
+            self._desk = ServerLine(
+                self.place, self._dir, self._outstanding, self._callers_per_host
+            )
             try:
                 desk = self._desk.open()
             except RStreamError as error:

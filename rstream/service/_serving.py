@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rstream.errors import ClosedError, DriverError, RStreamError
 from rstream.service._current import set_current
-from rstream.service._desk import LOOK_S, RETRY_S
 from rstream.service._published import Draining, PublishedAnswers, answers_of, may_make
+from rstream.service._server_line import LOOK_S, RETRY_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from concurrent.futures import ThreadPoolExecutor
 
     from rstream.service._asked import Asked
-    from rstream.service._desk import Desk
+    from rstream.service._server_line import ServerLine
     from rstream.service._service import Service
 
 log = logging.getLogger("rstream")
@@ -67,7 +67,7 @@ class Serving:
     """One service with one desk: from joining a driver until it is lost, or the service closes."""
 
     def __init__(
-        self, service: Service[Any, Any], desk: Desk, pool: ThreadPoolExecutor | None
+        self, service: Service[Any, Any], desk: ServerLine, pool: ThreadPoolExecutor | None
     ) -> None:
         self._service = service
         self._desk = desk

@@ -3,7 +3,7 @@
 Both directions are streams of raw bytes. Every number is little-endian.
 
 ==========  =========================================================================
-u8 kind     :class:`Kind`
+u8 kind     :class:`MessageKind`
 u8 codec    the codec id of what follows; 0: none follows, or it is an error
 u16 port    caller over UDP: where its answers go; 0: shared memory
 i32 stream  caller: the stream id of its answers
@@ -24,7 +24,7 @@ HEAD: Final = struct.Struct("<BBHiQQ")
 FAILURE_BYTES_MAX: Final = 16_384
 
 
-class Kind:
+class MessageKind:
     """What a message is. Plain numbers: comparing members of an enum costs a microsecond a trip."""
 
     ASK: Final = 1

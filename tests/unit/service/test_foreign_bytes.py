@@ -9,7 +9,7 @@ import rstream
 from rstream import service, stream
 from rstream.service._calls import Calls
 from rstream.service._place import place_of
-from rstream.service._wire import HEAD, Kind
+from rstream.service._wire import HEAD, MessageKind
 from tests.support import until
 
 
@@ -47,60 +47,60 @@ def test_a_caller_survives_nonsense(driver_dir, name):
         if struct.pack("<Q", call.call_id) not in data:
             calls.on_message(data)
     assert not call.is_over
-    calls.on_message(HEAD.pack(Kind.FAIL, 0, 0, 0, call.call_id, 0) + b"\xff\0\xff")
+    calls.on_message(HEAD.pack(MessageKind.FAIL, 0, 0, 0, call.call_id, 0) + b"\xff\0\xff")
     assert call.is_over
     assert call.error is not None
 
 
 def test_a_stranger_over_udp_gets_no_answer_elsewhere(driver_dir, name):
     """Answers go only to a host from which a session comes, whatever a message says."""
-    from rstream.service._desk import Desk
+    from rstream.service._server_line import ServerLine
     from tests.support import free_port
 
     place = place_of(name, f"aeron:udp?endpoint=127.0.0.1:{free_port()}")
-    desk = Desk(place, driver_dir, 16).open()
+    line = ServerLine(place, driver_dir, 16).open()
     try:
         with stream.publisher(place.ask_name, bytes, channel=place.channel, dir=driver_dir) as pub:
             host = b"10.1.2.3"
-            head = HEAD.pack(Kind.ASK, 2, 4000, -5, 1, 0)
+            head = HEAD.pack(MessageKind.ASK, 2, 4000, -5, 1, 0)
             pub.send(head + bytes([len(host)]) + host + b"\x01")
-            until(lambda: desk.take() or desk.refused)
-            assert desk.refused == 1
-            assert not desk.callers
+            until(lambda: line.take() or line.refused)
+            assert line.refused == 1
+            assert not line.callers
             own = b"127.0.0.1"
             pub.send(head + bytes([len(own)]) + own + b"\x01")
-            until(lambda: desk.take() or desk.new)
-            assert len(desk.callers) == 1
+            until(lambda: line.take() or line.new)
+            assert len(line.callers) == 1
     finally:
-        desk.close(0)
+        line.close(0)
 
 
 def test_one_host_does_not_fill_a_service(driver_dir, name, caplog):
     """Each caller over UDP has a publication for its answers, so an address has a share."""
     from rstream import metrics
-    from rstream.service._desk import Desk
+    from rstream.service._server_line import ServerLine
     from tests.support import free_port
 
     place = place_of(name, f"aeron:udp?endpoint=127.0.0.1:{free_port()}")
-    desk = Desk(place, driver_dir, 16, callers_per_host=3).open()
+    line = ServerLine(place, driver_dir, 16, callers_per_host=3).open()
     try:
         with stream.publisher(place.ask_name, bytes, channel=place.channel, dir=driver_dir) as pub:
             before = len(metrics.counters(driver_dir))
             for number in range(20):
-                head = HEAD.pack(Kind.ASK, 2, 4000 + number, -5, 1, 0)
+                head = HEAD.pack(MessageKind.ASK, 2, 4000 + number, -5, 1, 0)
                 pub.send(head + bytes([9]) + b"127.0.0.1" + b"\x01")
-            until(lambda: desk.take() < 0 or desk.refused == 17)
-            assert len(desk.callers) == 3
+            until(lambda: line.take() < 0 or line.refused == 17)
+            assert len(line.callers) == 3
             assert len(metrics.counters(driver_dir)) < before + 60  # of 20 callers: 260
-            answers = next(iter(desk.callers.values())).answers
+            answers = next(iter(line.callers.values())).answers
             assert "term-length=256k" in answers.channel
             # An address that is served less still finds a place.
-            desk._sources[99] = "127.0.0.2"
-            head = HEAD.pack(Kind.ASK, 2, 4000, -5, 1, 0)
+            line._sources[99] = "127.0.0.2"
+            head = HEAD.pack(MessageKind.ASK, 2, 4000, -5, 1, 0)
             pub.send(head + bytes([9]) + b"127.0.0.2" + b"\x01")
-            until(lambda: desk.take() or len(desk.callers) == 4)
-            assert len(desk.callers) == 4
+            until(lambda: line.take() or len(line.callers) == 4)
+            assert len(line.callers) == 4
     finally:
-        desk.close(0)
-    (line,) = [text for text in caplog.messages if "refused a caller" in text]
-    assert "3 callers of that address are served already (callers_per_host=)" in line
+        line.close(0)
+    (said,) = [text for text in caplog.messages if "refused a caller" in text]
+    assert "3 callers of that address are served already (callers_per_host=)" in said

@@ -27,7 +27,7 @@ from rstream.errors import (
     RStreamError,
     ServerLost,
 )
-from rstream.service._wire import Kind
+from rstream.service._wire import MessageKind
 from tests.support import free_port, in_thread, until
 
 SOON_S = 5.0  # an error must come at once; the time-out of the request is much longer
@@ -277,7 +277,9 @@ def test_messages_of_any_size_pass(driver_dir, name, medium):
 def test_a_large_answer_to_a_slow_caller_holds_nobody_up(ask, name, driver_dir):
     with serving(name, driver_dir, lambda n: b"x" * n) as served:
         stands_still = service.requester(name, dir=driver_dir)
-        line, _ = run(stands_still._ask_steps(Kind.ASK, 5_000_000, 0, None, time.monotonic() + 10))
+        line, _ = run(
+            stands_still._ask_steps(MessageKind.ASK, 5_000_000, 0, None, time.monotonic() + 10)
+        )
         until(lambda: served._desk.has_unsent)  # it never reads
         assert [len(ask.request(n)) for n in range(50)] == list(range(50))
         stands_still.close()

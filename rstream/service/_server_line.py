@@ -1,6 +1,6 @@
 """The server's side without the user's function: who asks, what is wanted, and what goes back.
 
-Nothing here waits, except :meth:`Desk.wait` for a thread. The function is called by
+Nothing here waits, except :meth:`ServerLine.wait` for a thread. The function is called by
 :mod:`rstream.service._service` in threads, and by :mod:`rstream.aio` in tasks.
 
 A caller that is slow holds nobody up. What it has no room for waits here: at most one answer for
@@ -29,7 +29,7 @@ from rstream.service._place import split_endpoint
 from rstream.service._wire import (
     FAILURE_BYTES_MAX,
     HEAD,
-    Kind,
+    MessageKind,
     host_of,
     write_answer,
 )
@@ -38,7 +38,7 @@ from rstream.stream._inner import inner_publisher, inner_reader
 from rstream.stream._remote import encode_failure
 
 if TYPE_CHECKING:
-    from rstream.service._place import Place
+    from rstream.service._place import ServicePlace
 
 log = logging.getLogger("rstream")
 
@@ -60,7 +60,7 @@ RETRY_S = 0.001
 LOCK_S = 1.0
 
 
-class Desk:
+class ServerLine:
     """One thread at a time.
 
     Args:
@@ -72,12 +72,12 @@ class Desk:
 
     def __init__(
         self,
-        place: Place,
+        place: ServicePlace,
         dir: str | None,
         outstanding: int,
         callers_per_host: int = CALLERS_PER_HOST,
     ) -> None:
-        self.place: Place = place
+        self.place: ServicePlace = place
         self._title = f"service {place.name!r} on {place.channel}"
         self.new: deque[Asked] = deque()
         self.callers: dict[bytes, Caller] = {}
@@ -190,19 +190,19 @@ class Desk:
                 return
             key, begin = key + host[0], host[1]
         caller = self.callers.get(key)
-        if kind == Kind.ASK:
+        if kind == MessageKind.ASK:
             deadline_s = now_s + number / 1e6 if number else None
             self._on_request(caller, key, call_id, codec_id, data[begin:], deadline_s, None)
-        elif kind == Kind.ASK_STREAM:
+        elif kind == MessageKind.ASK_STREAM:
             self._on_request(caller, key, call_id, codec_id, data[begin:], None, number)
         elif caller is not None and (asked := caller.calls.get(call_id)) is not None:
             self._on_change(asked, kind, number)
 
     def _on_change(self, asked: Asked, kind: int, number: int) -> None:
-        if kind == Kind.MORE:
+        if kind == MessageKind.MORE:
             asked.granted = max(asked.granted, number)
             asked.changed()
-        elif kind == Kind.CANCEL:
+        elif kind == MessageKind.CANCEL:
             self.cancelled += 1
             self._end(asked)
             asked.cancel()
@@ -295,25 +295,25 @@ class Desk:
         """Send the one answer of a request."""
         self.answered += 1
         self._end(asked)
-        self._send(asked, Kind.ANSWER, codec_id, body)
+        self._send(asked, MessageKind.ANSWER, codec_id, body)
 
     def item(self, asked: Asked, codec_id: int, body: bytes) -> None:
         """Send the next answer of a stream."""
         asked.made += 1
-        self._send(asked, Kind.ITEM, codec_id, body)
+        self._send(asked, MessageKind.ITEM, codec_id, body)
 
     def end(self, asked: Asked) -> None:
         """Say that a stream of answers is complete."""
         self.answered += 1
         self._end(asked)
-        self._send(asked, Kind.END, 0, b"")
+        self._send(asked, MessageKind.END, 0, b"")
 
     def fail(self, asked: Asked, error: BaseException) -> None:
         """Answer with an error."""
         self._end(asked)
         room = asked.caller.unparted_max - HEAD.size
         body = encode_failure(error, min(FAILURE_BYTES_MAX, room))
-        self._send(asked, Kind.FAIL, 0, body)
+        self._send(asked, MessageKind.FAIL, 0, body)
 
     def _end(self, asked: Asked) -> None:
         asked.caller.calls.pop(asked.call_id, None)
@@ -340,8 +340,8 @@ class Desk:
         except (MessageTooLarge, CodecError) as error:
             self._end(asked)
             text = encode_failure(error, min(FAILURE_BYTES_MAX, 1024))
-            if kind != Kind.FAIL:
-                self._send(asked, Kind.FAIL, 0, text)
+            if kind != MessageKind.FAIL:
+                self._send(asked, MessageKind.FAIL, 0, text)
             asked.cancel()  # a stream is not asked for more
 
     @property

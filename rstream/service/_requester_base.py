@@ -16,7 +16,7 @@ from rstream.service._line import joined
 if TYPE_CHECKING:
     from rstream.codecs import Codec
     from rstream.service._line import Line
-    from rstream.service._place import Place
+    from rstream.service._place import ServicePlace
 
 A = TypeVar("A")
 
@@ -27,12 +27,12 @@ PREFETCH: Final = 64
 TIMEOUT_S: Final = 10.0
 
 
-class Caller(Generic[A]):
+class RequesterBase(Generic[A]):
     """The part of a caller that never waits."""
 
     def __init__(
         self,
-        place: Place,
+        place: ServicePlace,
         *,
         query_codec: Codec[Any],
         codec: Codec[A],
@@ -43,7 +43,7 @@ class Caller(Generic[A]):
             raise ConfigError(
                 f"outstanding={outstanding!r}: must be a number of requests, 1 or more"
             )
-        self.place: Place = place
+        self.place: ServicePlace = place
         self.outstanding: int = outstanding
         self._dir = dir
         self._query_codec = query_codec
