@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
 import anyio.lowlevel
@@ -14,17 +14,18 @@ from rstream.aio._thread_call import ThreadCall
 from rstream.errors import RStreamError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Generator
 
-    from rstream._waits import Listens, Step, Steps
+    from rstream._waits import Listens, Step
 
 R = TypeVar("R")
+S = TypeVar("S")
 
 #: Seconds between two looks at whether a task has left a descriptor.
 PAUSE_S = 0.001
 
 
-async def run(steps: Steps[R], perform: Callable[[Step], Awaitable[object]]) -> R:
+async def run(steps: Generator[S, Any, R], perform: Callable[[S], Awaitable[object]]) -> R:
     """Perform all steps in this task; returns the generator's result.
 
     Nothing is awaited after the last step: a sent message is never reported as cancelled. When a
@@ -54,6 +55,11 @@ class Performer:
 
     def __init__(self) -> None:
         self._sleeper = Sleeper()
+
+    @property
+    def is_listening(self) -> bool:
+        """Whether a task sleeps until there is :class:`rstream._waits.News`."""
+        return self._sleeper.is_sleeping
 
     async def __call__(self, step: Step) -> object:
         """Perform one step."""

@@ -4,29 +4,23 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import deque
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import anyio
-import anyio.lowlevel
 
-from rstream import abc
 from rstream._checks import short
-from rstream.aio._sleeper import Sleeper
+from rstream._waits import Woken
+from rstream.aio._run import Performer, run
 from rstream.aio._thread_call import ThreadCall
-from rstream.errors import ClosedError, DriverError, RStreamError
 from rstream.service._current import set_current
-from rstream.service._published import Draining, PublishedAnswers, answers_of, may_make
-from rstream.service._server_line import LOOK_S, RETRY_S
 from rstream.service._service import Service
-from rstream.service._serving import LINGER_S, REJOIN_PAUSE_S, TURN, is_interrupt, told
+from rstream.service._serving import END, Call, Next, Serving, is_interrupt
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from anyio.abc import TaskGroup
 
     from rstream.service._asked import Asked
-    from rstream.service._server_line import ServerLine
+    from rstream.service._serving import RequestStep
 
 log = logging.getLogger("rstream")
 
@@ -58,8 +52,8 @@ async def serve(service: Service[Any, Any]) -> None:
             "makes of a function"
         )
     while not service.is_closing:
-        desk = await ThreadCall(service.open_desk, lambda made: made.close(0)).result()
-        await _Serving(service, desk).run()
+        serving = service.serving = LoopServing(service)
+        await serving.run()
 
 
 def run_service(service: Service[Any, Any]) -> None:
@@ -72,150 +66,84 @@ def run_service(service: Service[Any, Any]) -> None:
         pass
 
 
-class _Serving:
-    """One service with one desk, as :class:`rstream.service._service.Serving` in threads."""
+class LoopServing(Serving):
+    """Has a task perform the steps of each request."""
 
-    def __init__(self, service: Service[Any, Any], desk: ServerLine) -> None:
-        self._service = service
-        self._desk = desk
-        self._is_waiting = False
-        self._sleeper = Sleeper()
-        self._interrupt: BaseException | None = None
-        # Calls that other threads have for this one. One at most for each element that waits.
-        self._posted: deque[Callable[[], object]] = deque()
-        self._published: dict[Asked, PublishedAnswers] = {}  # what publishers answer
+    def __init__(self, service: Service[Any, Any]) -> None:
+        super().__init__(service)
+        self._perform = Performer()
+        self._tasks: TaskGroup
+        self._has_begun = False  # tasks, which have had no turn yet
 
     async def run(self) -> None:
         """Serve until the driver is lost, or the service is closing."""
-        service, desk = self._service, self._desk
         try:
-            async with anyio.create_task_group() as tasks:
-                try:
-                    while not service.is_closing and self._interrupt is None:
-                        count = desk.take()
-                        while self._posted:
-                            self._posted.popleft()()
-                        while desk.new:
-                            tasks.start_soon(self._answer, desk.new.popleft())
-                        if desk.has_unsent:
-                            desk.flush()
-                        await self._pause(count)
-                except DriverError as error:
-                    log.warning("service %r: %s; joining again", service.name, error)
-                    await anyio.sleep(REJOIN_PAUSE_S)
-                except ClosedError:
-                    service.note_closed()  # the client was closed: the program ends
-                if service.is_closing and service.lingers:
-                    await self._drain()
-                tasks.cancel_scope.cancel()
+            await run(self.join_steps(), self._perform)
+            async with anyio.create_task_group() as self._tasks:
+                await run(self.serve_steps(), self._perform)
+                self._tasks.cancel_scope.cancel()
             if self._interrupt is not None:
                 raise self._interrupt
         finally:
-            for answers in self._published.values():  # whose tasks were interrupted at their end
-                answers.close()
+            self.end_streams()  # whose tasks were interrupted at their end
             with anyio.CancelScope(shield=True):
-                await ThreadCall(lambda: desk.close(LINGER_S)).result()
+                await ThreadCall(self.close).result()
 
-    async def _drain(self) -> None:
-        """Let callers have what publishers still owe them, as the server in threads does."""
-        draining = Draining()
-        with suppress(DriverError, ClosedError):
-            while draining.goes_on(list(self._published)):
-                self._desk.take()
-                while self._posted:
-                    self._posted.popleft()()
-                self._desk.flush()
-                await anyio.sleep(RETRY_S)
+    def _has_more(self) -> bool:
+        has_begun, self._has_begun = self._has_begun, False
+        return has_begun
 
-    async def _pause(self, count: int) -> None:
-        if count:
-            await anyio.lowlevel.checkpoint()  # the tasks have their turn
-            return
-        self._is_waiting = True
-        try:
-            wait_s = RETRY_S if self._desk.has_unsent else LOOK_S
-            await self._sleeper.sleep(self._desk.asks.watched, wait_s)
-        finally:
-            self._is_waiting = False
-
-    def _wake(self) -> None:
-        """End the pause: an answer waits for room, and the pause may be a long one."""
-        if self._is_waiting and self._desk.has_unsent:
-            self._desk.wake()
-
-    def _post(self, call: Callable[[], object]) -> None:
-        """Have the loop call it; any thread."""
-        self._posted.append(call)
-        with suppress(RStreamError):
-            self._desk.wake()
+    def _begin(self, asked: Asked) -> None:
+        self._has_begun = True
+        self._tasks.start_soon(self._answer, asked)
 
     async def _answer(self, asked: Asked) -> None:
-        service, desk = self._service, self._desk
-        if asked.is_cancelled:
-            return
         with anyio.CancelScope() as scope:
             if asked.deadline_s is not None:
                 scope.deadline = anyio.current_time() + asked.deadline_s - time.monotonic()
-            asked.on_change = lambda: scope.cancel() if asked.is_cancelled else None
+            asked.on_cancel = scope.cancel
             set_current(asked)
             try:
-                result = service.function(service.decoded(asked))
-                if hasattr(result, "__await__"):
-                    result = await result
-                service.check_kind(asked, result)
-                if asked.is_stream:
-                    await self._stream(asked, result, scope)
-                else:
-                    desk.answer(asked, *service.encoded(result))
-            except BaseException as error:
-                if _is_ours(error):
-                    raise
-                log.info("service %r: a request failed", service.name, exc_info=error)
-                with suppress(RStreamError):  # the loop that takes requests sees it too
-                    desk.fail(asked, told(error))
-                if is_interrupt(error):
-                    self._interrupt = error  # out of this task it would end the loop at once
-            finally:
-                asked.on_change = None  # the desk may be closed in a thread: no scope works there
-        self._wake()
-
-    async def _stream(self, asked: Asked, result: Any, scope: anyio.CancelScope) -> None:
-        service, desk = self._service, self._desk
-        changed = anyio.Event()
-
-        def on_change() -> None:
-            changed.set()
-            if asked.is_cancelled:
-                scope.cancel()
-
-        asked.on_change = on_change
-        answers: Any = answers_of(result, lambda: self._post(asked.changed))
-        try:
-            if isinstance(result, abc.Publisher):
-                self._published[asked] = answers
-                answers.begin()
-            while True:
-                while not may_make(answers, asked):
-                    changed = anyio.Event()
-                    self._wake()
-                    await changed.wait()
                 try:
-                    if hasattr(answers, "__anext__"):
-                        answer = await anext(answers)
-                    else:
-                        answer = next(answers)
-                except (StopIteration, StopAsyncIteration):
-                    desk.end(asked)
-                    return
-                desk.item(asked, *service.encoded(answer))
-                if asked.made % TURN == 0:
-                    await anyio.lowlevel.checkpoint()
-        finally:
-            await _close(answers)
-            self._published.pop(asked, None)
+                    await run(self.answer_steps(asked), self._perform_request)
+                finally:
+                    await _close(asked.answers)
+                    if asked in self._streams:
+                        self._streams.remove(asked)
+            except BaseException as error:
+                if not is_interrupt(error):
+                    raise
+                self._interrupt = error  # out of this task it would end the loop at once
+            finally:
+                # The line may be closed in a thread: neither scope nor event works there.
+                asked.on_cancel = asked.waker = None
+        self._wake_for_room()
+
+    async def _perform_request(self, step: RequestStep) -> Any:
+        if isinstance(step, Call):
+            result = step.function(step.query)
+            return await result if hasattr(result, "__await__") else result
+        if isinstance(step, Next):
+            if not hasattr(step.answers, "__anext__"):
+                return next(step.answers, END)
+            try:
+                return await anext(step.answers)
+            except StopAsyncIteration:
+                return END
+        if isinstance(step, Woken):
+            self._wake_for_room()
+        return await self._perform(step)
+
+    def _wake_for_room(self) -> None:
+        """End the wait for callers if an answer waits for room: it may be a long one."""
+        if self._perform.is_listening and self.line.has_unsent:
+            self.wake()
+
+    def _is_end_of(self, asked: Asked, error: BaseException) -> bool:
+        return super()._is_end_of(asked, error) or _is_cancellation(error)
 
 
-def _is_ours(error: BaseException) -> bool:
+def _is_cancellation(error: BaseException) -> bool:
     """Whether an error is the cancellation of this task, and not one that its function met."""
     try:
         if not isinstance(error, anyio.get_cancelled_exc_class()):

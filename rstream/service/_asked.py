@@ -6,13 +6,15 @@ import logging
 import threading
 import time
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rstream.errors import RStreamError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from rstream._waits import Waker
+    from rstream.service._serving import RequestSteps
     from rstream.stream import Publisher
 
 log = logging.getLogger("rstream")
@@ -80,7 +82,7 @@ class Caller:
         try:
             self.answers.send(message)
             self.was_connected = True
-        except RStreamError as error:  # the caller has gone, or the driver: the server line sees it too
+        except RStreamError as error:  # the caller or the driver has gone: the line sees it
             log.info("an answer of %d bytes was not sent: %s", len(message), error)
 
     @property
@@ -102,7 +104,12 @@ class Asked:
         granted, made: answers of a stream wanted in all, and made so far.
         deadline_s: when its caller gives up, by this host's monotonic clock; None: never.
         is_cancelled: its caller has given it up, or has gone.
-        on_change: is called when it is cancelled, or more answers are wanted.
+        on_cancel: is called when it is cancelled.
+        steps: answer it.
+        waker: ends its wait when it is cancelled, or more answers are wanted.
+        answers: makes those of a stream.
+        is_in_pool: a thread of the pool works on it.
+        error_in_pool: what was raised there.
     """
 
     # Defaults of the class: most requests change none of them.
@@ -110,7 +117,12 @@ class Asked:
     granted: int = 0
     made: int = 0
     is_cancelled: bool = False
-    on_change: Callable[[], object] | None = None
+    on_cancel: Callable[[], object] | None = None
+    waker: Waker | None = None
+    answers: Any = None
+    is_in_pool: bool = False
+    error_in_pool: BaseException | None = None
+    steps: RequestSteps
 
     def __init__(
         self, caller: Caller, call_id: int, codec_id: int, body: bytes, deadline_s: float | None
@@ -127,11 +139,13 @@ class Asked:
         return self.made < self.granted and not (self.caller.unsent or self.caller.sending)
 
     def changed(self) -> None:
-        if self.on_change is not None:
-            self.on_change()
+        if self.waker is not None:
+            self.waker.wake()
 
     def cancel(self) -> None:
         """Note that nobody wants the answer."""
         if not self.is_cancelled:
             self.is_cancelled = True
             self.changed()
+            if self.on_cancel is not None:
+                self.on_cancel()

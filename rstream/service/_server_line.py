@@ -1,7 +1,7 @@
 """The server's side without the user's function: who asks, what is wanted, and what goes back.
 
-Nothing here waits, except :meth:`ServerLine.wait` for a thread. The function is called by
-:mod:`rstream.service._service` in threads, and by :mod:`rstream.aio` in tasks.
+Nothing here waits, except where it is opened and closed. The function is called by the steps of
+:mod:`rstream.service._serving`.
 
 A caller that is slow holds nobody up. What it has no room for waits here: at most one answer for
 each of its requests, because the next answer of a stream is made when the one before was sent.
@@ -386,11 +386,7 @@ class ServerLine:
         with suppress(RStreamError):
             caller.answers.close(linger_s=0)
 
-    # ---- waiting and closing ----
-
-    def wait(self, timeout_s: float) -> None:
-        """For a thread: wait until a caller has sent something, or :meth:`wake`."""
-        self.asks.wait(min(timeout_s, RETRY_S if self.has_unsent else LOOK_S))
+    # ---- waking and closing ----
 
     def wake(self) -> None:
         """End a wait; any thread."""

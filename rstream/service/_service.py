@@ -17,7 +17,7 @@ from rstream._pickling import refuse_pickling
 from rstream.errors import CodecError, ConfigError, RStreamError
 from rstream.service._line import joined
 from rstream.service._server_line import ServerLine
-from rstream.service._serving import REJOIN_PAUSE_S, Serving
+from rstream.service._thread_serving import ThreadServing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from rstream.codecs import Codec
     from rstream.service._asked import Asked
     from rstream.service._place import ServicePlace
+    from rstream.service._serving import Serving
 
 log = logging.getLogger("rstream")
 
@@ -75,13 +76,13 @@ class Service(Generic[Q, A]):
         self._outstanding = outstanding
         self._callers_per_host = callers_per_host
         self._dir = dir
-        self._desk: ServerLine | None = None
-        self._serving: Serving | None = None
+        #: What serves it now, or did last.
+        self.serving: Serving | None = None
         self._pool: ThreadPoolExecutor | None = None
         self._thread: threading.Thread | None = None
         #: Whether callers may take what publishers owe them when it closes.
         self.lingers: bool = True
-        self._is_closing = self._is_opened = False
+        self._is_closing = self._was_opened = False
         self._problem: BaseException | None = None
 
     def __call__(self, query: Q) -> A:
@@ -97,12 +98,17 @@ class Service(Generic[Q, A]):
         """Whether it was asked to end."""
         return self._is_closing
 
+    @property
+    def was_opened(self) -> bool:
+        """Whether it has joined a driver."""
+        return self._was_opened
+
     def statistics(self) -> dict[str, int]:
         """``callers`` of now, their ``outstanding`` requests, and how many requests were
         ``answered``, ``cancelled`` and ``refused`` since it joined the driver.
         """
-        desk = self._desk
-        return {} if desk is None else desk.statistics()
+        serving = self.serving
+        return {} if serving is None else serving.line.statistics()
 
     # ---- life ----
 
@@ -130,41 +136,17 @@ class Service(Generic[Q, A]):
             self._pool = ThreadPoolExecutor(self._threads, f"rstream-{self.name}")
         with suppress(KeyboardInterrupt):
             while not self.is_closing:
-                self._serving = Serving(self, self.open_desk(), self._pool)
+                serving = self.serving = ThreadServing(self, self._pool)
                 # The context of its own ends with it: then no call is current.
-                copy_context().run(self._serving.run)
+                copy_context().run(serving.run)
 
     def _leave(self) -> None:
         """Close what an interrupt has left open. Idempotent."""
-        if self._serving is not None:
-            self._serving.close()
-            self._serving = None
-        self._close_desk()
+        if self.serving is not None:
+            self.serving.close()
         if self._pool is not None:
             self._pool.shutdown(wait=False, cancel_futures=True)
             self._pool = None
-
-    def open_desk(self) -> ServerLine:
-        """Join the driver; after a first success until one lives again, or it is closing."""
-        self._close_desk()
-        while True:
-            self._desk = ServerLine(
-                self.place, self._dir, self._outstanding, self._callers_per_host
-            )
-            try:
-                desk = self._desk.open()
-            except RStreamError as error:
-                if not self._is_opened or self.is_closing:
-                    raise
-                log.warning("service %r: not yet back: %s", self.name, error)
-                time.sleep(REJOIN_PAUSE_S)
-                continue
-            self._is_opened = True
-            return desk
-
-    def _close_desk(self) -> None:
-        if self._desk is not None:
-            self._desk.close(0)
 
     def start(self) -> Self:
         """Serve in a daemon thread of its own; returns when it is open. It serves until it is
@@ -179,7 +161,7 @@ class Service(Generic[Q, A]):
             target=self._run_in_thread, name=f"rstream-{self.name}", daemon=True
         )
         self._thread.start()
-        while self._thread.is_alive() and not self._is_opened:
+        while self._thread.is_alive() and not self._was_opened:
             time.sleep(START_LOOK_S)
         if self._problem is not None:
             raise self._problem
@@ -189,13 +171,9 @@ class Service(Generic[Q, A]):
         try:
             self.run()
         except BaseException as error:
-            if self._is_opened:
+            if self._was_opened:
                 log.exception("%r has failed", self)
             self._problem = error
-
-    def note_closed(self) -> None:
-        """End serving without a word; for the thread that serves."""
-        self._is_closing = True
 
     def close(self, *, timeout_s: float = 10.0) -> None:
         """End serving: what runs is cancelled, and callers that wait get ServerLost. Idempotent.
@@ -209,10 +187,9 @@ class Service(Generic[Q, A]):
         """
         check_seconds("timeout_s", timeout_s)
         self._is_closing = True
-        desk, thread = self._desk, self._thread
-        if desk is not None:
-            with suppress(RStreamError):
-                desk.wake()
+        serving, thread = self.serving, self._thread
+        if serving is not None:
+            serving.wake()
         # Without an ident: its start was interrupted.
         if thread not in (None, threading.current_thread()) and thread.ident is not None:
             thread.join(timeout_s)
@@ -235,7 +212,19 @@ class Service(Generic[Q, A]):
     def __repr__(self) -> str:
         return f"<rstream.service.Service {self.name!r} on {self.place.channel}>"
 
-    # ---- what both ways to run it share ----
+    # ---- for what serves it ----
+
+    def make_line(self) -> ServerLine:
+        """The end of a line to callers, which is not open."""
+        return ServerLine(self.place, self._dir, self._outstanding, self._callers_per_host)
+
+    def note_opened(self) -> None:
+        """It has joined a driver."""
+        self._was_opened = True
+
+    def note_closed(self) -> None:
+        """End serving without a word."""
+        self._is_closing = True
 
     def decoded(self, asked: Asked) -> Any:
         """The query.

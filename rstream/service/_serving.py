@@ -1,23 +1,28 @@
-"""The loop that answers the requests of one service, in the serving thread or in a pool."""
+"""Serving requests, in steps (:mod:`rstream._waits`) that threads or an event loop perform.
+
+Theory of operation. A *serving* joins a driver, and lasts until the driver is lost or the service
+closes. Its own steps take what callers send. Each request has steps too. They call the function
+(:class:`Call`), make the answers of a stream (:class:`Next`), and wait while no answer is wanted
+(:class:`Woken`). Who performs them chooses where the function runs: in the thread that serves, in
+a pool (:mod:`rstream.service._thread_serving`), or in a task (:mod:`rstream.aio`).
+"""
 
 from __future__ import annotations
 
 import logging
 import threading
-import time
+from abc import ABC, abstractmethod
 from collections import deque
+from collections.abc import Callable, Generator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from rstream._waits import News, Pause, Step, Steps, Waker, Woken, Work
 from rstream.errors import ClosedError, DriverError, RStreamError
-from rstream.service._current import set_current
 from rstream.service._published import Draining, PublishedAnswers, answers_of, may_make
 from rstream.service._server_line import LOOK_S, RETRY_S
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from concurrent.futures import ThreadPoolExecutor
-
     from rstream.service._asked import Asked
     from rstream.service._server_line import ServerLine
     from rstream.service._service import Service
@@ -30,225 +35,228 @@ TURN: Final = 16
 REJOIN_PAUSE_S: Final = 0.2
 #: Most seconds that a server waits at its end for callers without room.
 LINGER_S: Final = 1.0
-_END: Final = object()
+#: The answer of :class:`Next` at the end.
+END: Final = object()
 
 
-class Stream:
-    """A stream of answers that is being made."""
+class Call:
+    """Call the user's function, and await what it returns if that can be awaited."""
 
-    def __init__(self, asked: Asked, answers: Iterator[Any]) -> None:
-        self.asked = asked
+    __slots__ = ("function", "query")
+
+    def __init__(self, function: Callable[[Any], Any], query: Any) -> None:
+        self.function = function
+        self.query = query
+
+    def perform(self) -> Any:
+        """In a thread."""
+        return self.function(self.query)
+
+
+class Next:
+    """Make the next answer of a stream with the user's generator. The answer may be ``END``."""
+
+    __slots__ = ("answers",)
+
+    def __init__(self, answers: Any) -> None:
         self.answers = answers
-        self.is_running = False  # a thread of the pool makes the next answer
 
-    @property
-    def is_published(self) -> bool:
-        """Whether a publisher makes the answers."""
-        return isinstance(self.answers, PublishedAnswers)
-
-    @property
-    def may_make(self) -> bool:
-        """Whether the next answer may be made now."""
-        return may_make(self.answers, self.asked)
-
-    def close(self) -> None:
-        """Close the generator, whose ``finally`` runs."""
-        close = getattr(self.answers, "close", None)
-        if close is not None:
-            try:
-                close()
-            except BaseException as error:
-                log.exception("a stream of answers failed while it was closed")
-                if is_interrupt(error):
-                    raise
+    def perform(self) -> Any:
+        """In a thread."""
+        return next(self.answers, END)
 
 
-class Serving:
-    """One service with one desk: from joining a driver until it is lost, or the service closes."""
+RequestStep: TypeAlias = Step | Call | Next
+RequestSteps: TypeAlias = Generator[RequestStep, Any, None]
 
-    def __init__(
-        self, service: Service[Any, Any], desk: ServerLine, pool: ThreadPoolExecutor | None
-    ) -> None:
+
+class Serving(ABC):
+    """What servers in threads and in event loops share; they run its steps."""
+
+    def __init__(self, service: Service[Any, Any]) -> None:
         self._service = service
-        self._desk = desk
-        self._pool = pool
-        self._streams: list[Stream] = []
-        self._done: deque[tuple[Asked, Stream | None, object, BaseException | None]] = deque()
+        #: The server's end of the lines to its callers.
+        self.line: ServerLine = service.make_line()
+        self._opening = threading.RLock()  # reentrant: a signal handler may close it meanwhile
+        self._is_left = False
+        self._interrupt: BaseException | None = None  # a request's; it ends the service
+        # Calls that other threads have for this one. One at most for each element that waits.
+        self._posted: deque[Callable[[], object]] = deque()
+        self._streams: list[Asked] = []  # whose answers are being made
 
-    def run(self) -> None:
+    # ---- its life ----
+
+    def join_steps(self) -> Steps[None]:
+        """Join the driver; after a first success until one lives again, or it is closing.
+
+        Raises:
+            RStreamError: as :meth:`Service.run`.
+        """
+        service = self._service
+        while True:
+            try:
+                yield Work(self._open)
+                return
+            except RStreamError as error:
+                if not service.was_opened or service.is_closing:
+                    raise
+                log.warning("service %r: not yet back: %s", service.name, error)
+            yield Pause(REJOIN_PAUSE_S)
+
+    def _open(self) -> None:
+        with self._opening:
+            self.line.open()
+            if self._is_left:  # while it opened
+                self.line.close(0)
+            else:
+                self._service.note_opened()
+
+    def serve_steps(self) -> Steps[None]:
         """Serve until the driver is lost, or the service is closing."""
-        service, desk = self._service, self._desk
-        has_made = False
+        service, line = self._service, self.line
+        news, soon = News(line.asks, LOOK_S), News(line.asks, RETRY_S)
         try:
-            while not service.is_closing:
-                if not (has_made or desk.new or self._done):
-                    desk.wait(LOOK_S)  # returns at once when something is here
-                desk.take()
-                while desk.new:
-                    self._begin(desk.new.popleft())
-                has_made = bool(self._streams) and self._step_streams()
-                while self._done:
-                    self._finish(*self._done.popleft())
-                    has_made = True  # its stream may make the next one
-                if desk.has_unsent:
-                    desk.flush()
+            while not service.is_closing and self._interrupt is None:
+                if self._has_more():
+                    yield Pause(0)
+                else:
+                    yield soon if line.has_unsent else news
+                self._take()
+                while line.new:
+                    asked = line.new.popleft()
+                    if not asked.is_cancelled:
+                        self._begin(asked)
+                self._go_on()
             if service.lingers:
-                self._drain()
+                yield from self._drain_steps()
         except DriverError as error:
             log.warning("service %r: %s; joining again", service.name, error)
-            time.sleep(REJOIN_PAUSE_S)
+            yield Pause(REJOIN_PAUSE_S)
         except ClosedError:
             service.note_closed()  # the client of the process was closed: the program ends
-        finally:
-            self.close()
+
+    def _take(self) -> None:
+        self.line.take()
+        while self._posted:
+            self._posted.popleft()()
+
+    def _go_on(self) -> None:
+        self._advance_ready()
+        if self.line.has_unsent:
+            self.line.flush()
+
+    def _drain_steps(self) -> Steps[None]:
+        """Let callers have what publishers still owe them."""
+        for asked in list(self._streams):
+            if not isinstance(asked.answers, PublishedAnswers):
+                asked.cancel()
+        draining, soon = Draining(), News(self.line.asks, RETRY_S)
+        while draining.goes_on(
+            [one for one in self._streams if isinstance(one.answers, PublishedAnswers)]
+        ):
+            self._take()
+            self._go_on()
+            yield Pause(0) if self._has_more() else soon
+
+    def end_streams(self) -> None:
+        """Make no more answers. Idempotent; a call that was interrupted is made again."""
+        while self._streams:
+            self._end(self._streams[-1])
 
     def close(self) -> None:
         """End the streams, and leave. Idempotent; a call that was interrupted is made again."""
-        while self._streams:
-            self._end(self._streams[-1])
-        self._desk.close(LINGER_S)
+        self._is_left = True
+        self.end_streams()
+        with self._opening:
+            self.line.close(LINGER_S)
 
-    def _end(self, stream: Stream) -> None:
-        """Make no more of a stream, also if nobody has cancelled it."""
-        stream.asked.is_cancelled = True
-        if not stream.is_running:
-            stream.close()
-        if stream in self._streams:  # last: an interrupted call is made again
-            self._streams.remove(stream)
+    def post(self, call: Callable[[], object]) -> None:
+        """Have the one that serves call it; any thread."""
+        self._posted.append(call)
+        self.wake()
 
-    def _drain(self) -> None:
-        """Let callers have what publishers still owe them."""
-        for stream in [one for one in self._streams if not one.is_published]:
-            self._end(stream)
-        draining = Draining()
-        while draining.goes_on([stream.asked for stream in self._streams]):
-            self._desk.wait(0.0 if self._step_streams() else RETRY_S)
-            self._desk.take()
-            self._desk.flush()
-
-    # ---- calling the function ----
-
-    def _begin(self, asked: Asked) -> None:
-        if asked.is_cancelled:
-            return
-        try:
-            query = self._service.decoded(asked)
-        except BaseException as error:
-            self._fail(asked, error)
-            if is_interrupt(error):
-                raise
-            return
-        if self._pool is None:
-            set_current(asked, self._desk.take)
-            self._finish(asked, None, *self._call(query))
-        else:
-            self._pool.submit(self._call_in_pool, asked, query)
-
-    def _call(self, query: Any) -> tuple[object, BaseException | None]:
-        try:
-            return self._service.function(query), None
-        except BaseException as error:  # sys.exit() ends the request, not the service
-            return None, error
-
-    def _call_in_pool(self, asked: Asked, query: Any) -> None:
-        if not asked.is_cancelled:
-            set_current(asked)
-            self._post(asked, None, *self._call(query))
-
-    def _post(
-        self, asked: Asked, stream: Stream | None, result: object, error: BaseException | None
-    ) -> None:
-        self._done.append((asked, stream, result, error))
-        self._wake()
-
-    def _wake(self) -> None:
+    def wake(self) -> None:
         """End the wait for requests; any thread."""
         with suppress(RStreamError):
-            self._desk.wake()
+            self.line.wake()
 
-    def _finish(
-        self, asked: Asked, stream: Stream | None, result: Any, error: BaseException | None
-    ) -> None:
-        """Send what the function, or the generator, has returned or raised."""
-        if stream is not None:
-            stream.is_running = False
-        if error is None:
-            try:
-                self._send(asked, stream, result)
-            except BaseException as failure:
-                self._fail(asked, failure)
-                if is_interrupt(failure):
-                    raise
-        else:
-            self._fail(asked, error)
-            # What a function raises in a thread of the pool is not Ctrl-C.
-            if self._pool is None and is_interrupt(error):
-                raise error
+    # ---- who performs the steps of requests ----
 
-    def _send(self, asked: Asked, stream: Stream | None, result: Any) -> None:
-        desk = self._desk
-        if stream is None:
-            self._service.check_kind(asked, result)
+    @abstractmethod
+    def _begin(self, asked: Asked) -> None:
+        """Have its steps performed."""
+
+    def _advance_ready(self) -> None:  # noqa: B027 - in an event loop tasks go on by themselves
+        """Let the requests go on that do not wait any more."""
+
+    @abstractmethod
+    def _has_more(self) -> bool:
+        """Whether to look again at once, without waiting for callers."""
+
+    def _is_end_of(self, asked: Asked, error: BaseException) -> bool:
+        """Whether an error ends the steps of a request from outside: nobody is to be told."""
+        return isinstance(error, GeneratorExit) and (self._is_left or asked.is_cancelled)
+
+    # ---- the steps of a request ----
+
+    def answer_steps(self, asked: Asked) -> RequestSteps:
+        """Answer a request with what the function returns, or with an error."""
+        service = self._service
+        try:
+            result = yield Call(service.function, service.decoded(asked))
+            service.check_kind(asked, result)
             if asked.is_stream:
-                stream = Stream(asked, answers_of(result, self._wake))
-                self._streams.append(stream)
-                if isinstance(stream.answers, PublishedAnswers):
-                    stream.answers.begin()
+                yield from self._stream_steps(asked, result)
             else:
-                desk.answer(asked, *self._service.encoded(result))
-        elif result is _END:
-            self._streams.remove(stream)
-            desk.end(asked)
-        else:
-            desk.item(asked, *self._service.encoded(result))
+                self.line.answer(asked, *service.encoded(result))
+        except BaseException as error:
+            if self._is_end_of(asked, error):
+                raise
+            log.info("service %r: a request failed", service.name, exc_info=error)
+            with suppress(RStreamError):  # the steps that take requests meet it too
+                self.line.fail(asked, told(error))
+            if is_interrupt(error) and error is not asked.error_in_pool:
+                raise
 
-    def _fail(self, asked: Asked, error: BaseException) -> None:
-        """Answer with an error. DriverError: the driver was lost."""
-        for stream in [one for one in self._streams if one.asked is asked]:
-            stream.close()
-            self._streams.remove(stream)
-        log.info("service %r: a request failed", self._service.name, exc_info=error)
-        self._desk.fail(asked, told(error))
-
-    # ---- streams of answers ----
-
-    def _step_streams(self) -> bool:
-        """Give each stream a turn; returns whether one of them has made something."""
-        has_made = False
-        for stream in list(self._streams):
-            if stream.is_running:
+    def _stream_steps(self, asked: Asked, result: Any) -> RequestSteps:
+        service, line = self._service, self.line
+        asked.answers = answers = answers_of(result, lambda: self.post(asked.changed))
+        self._streams.append(asked)
+        is_published, making = isinstance(answers, PublishedAnswers), Next(answers)
+        if is_published:
+            answers.begin()
+        while not asked.is_cancelled:
+            if not may_make(answers, asked):
+                asked.waker = waker = Waker()
+                yield Woken(waker, float("inf"))
                 continue
-            if stream.asked.is_cancelled:
-                self._end(stream)
-                continue
-            has_made |= self._turn(stream)
-        return has_made
+            answer = next(answers, END) if is_published else (yield making)
+            if answer is END:
+                line.end(asked)
+                return
+            line.item(asked, *service.encoded(answer))
+            if asked.made % TURN == 0:
+                yield Pause(0)  # others have their turn
 
-    def _turn(self, stream: Stream) -> bool:
-        asked = stream.asked
-        if not stream.may_make:
-            return False
-        if self._pool is not None and not stream.is_published:
-            stream.is_running = True
-            self._pool.submit(self._step_in_pool, stream)
-            return True
-        set_current(asked, self._desk.take)
-        for _ in range(TURN):
-            self._finish(asked, stream, *_next_of(stream))
-            if stream not in self._streams or not stream.may_make or asked.is_cancelled:
-                break
-        return True
-
-    def _step_in_pool(self, stream: Stream) -> None:
-        set_current(stream.asked)
-        self._post(stream.asked, stream, *_next_of(stream))
+    def _end(self, asked: Asked) -> None:
+        """Make no more answers of a stream, also if nobody has cancelled it."""
+        asked.is_cancelled = True
+        if not asked.is_in_pool:
+            close_answers(asked.answers)
+        if asked in self._streams:  # last: an interrupted call is made again
+            self._streams.remove(asked)
 
 
-def _next_of(stream: Stream) -> tuple[object, BaseException | None]:
-    try:
-        return next(stream.answers, _END), None
-    except BaseException as error:
-        return None, error
+def close_answers(answers: Any) -> None:
+    """Close a generator, whose ``finally`` runs."""
+    close = getattr(answers, "close", None)
+    if close is not None:
+        try:
+            close()
+        except BaseException as error:
+            log.exception("a stream of answers failed while it was closed")
+            if is_interrupt(error):
+                raise
 
 
 def is_interrupt(error: BaseException) -> bool:

@@ -366,6 +366,20 @@ async def test_any_error_ends_its_request_and_not_the_service(driver_dir, name, 
         server.cancel_scope.cancel()
 
 
+@pytest.mark.parametrize("after_s", [0.0, 0.001, 0.003])
+async def test_a_server_that_is_cancelled_while_it_opens_leaves_its_place(
+    driver_dir, name, after_s
+):
+    served = rstream.serve(name, dir=driver_dir)(lambda n: n)
+    with anyio.move_on_after(after_s):
+        await aio.serve(served)
+    with (
+        rstream.serve(name, dir=driver_dir)(lambda n: n + 1),
+        service.requester(name, dir=driver_dir) as asks,
+    ):
+        assert await anyio.to_thread.run_sync(asks.request, 1) == 2
+
+
 async def test_a_server_that_is_cancelled_leaves_without_a_word(driver_dir, name, caplog):
     slow = Slow()
     async with aio.requester(name, dir=driver_dir) as asks:

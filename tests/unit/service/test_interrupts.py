@@ -108,7 +108,13 @@ class Source(abc.Publisher, abc.Subscription):
 
 @pytest.mark.parametrize("again", [0, 1], ids=["once", "twice"])
 @pytest.mark.parametrize(
-    "file", ["service/_published.py", "service/_serving.py", "aio/_service.py"]
+    "file",
+    [
+        "service/_published.py",
+        "service/_serving.py",
+        "service/_thread_serving.py",
+        "aio/_service.py",
+    ],
 )
 def test_an_interrupted_run_cancels_its_publishers(driver_dir, name, file, again):
     """The callers have a beginning of what was published, and are told that there is no more."""

@@ -280,7 +280,7 @@ def test_a_large_answer_to_a_slow_caller_holds_nobody_up(ask, name, driver_dir):
         line, _ = run(
             stands_still._ask_steps(MessageKind.ASK, 5_000_000, 0, None, time.monotonic() + 10)
         )
-        until(lambda: served._desk.has_unsent)  # it never reads
+        until(lambda: served.serving.line.has_unsent)  # it never reads
         assert [len(ask.request(n)) for n in range(50)] == list(range(50))
         stands_still.close()
         until(lambda: served.statistics()["callers"] == 1)
