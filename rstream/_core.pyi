@@ -9,7 +9,6 @@ Threads: only waits release the GIL, unless a method says otherwise. Ctrl-C ends
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from os import PathLike
 from types import TracebackType
 from typing import Any, Final, Literal, Self, TypeAlias, final, overload
 
@@ -835,56 +834,3 @@ class SendPath:
         *more: int,
     ) -> Any:
         """Call an offer and count what it took: so many messages, or as many as it says."""
-
-# The engines of the laboratory (rstream.lab).
-def lab_records() -> list[tuple[str, list[tuple[str, float, float]]]]:
-    """(kind, (field, least, most) of each field) of each kind of record, in the order of their
-    numbers.
-    """
-
-def lab_columns() -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-    """Column names: of a sender's samples, of an image's samples, of an image's results."""
-
-def lab_headroom(
-    target_delay_ns: int, detect_ns: int, buffer_bytes: int, rtt_ns: int, rate: float, /
-) -> float:
-    """The headroom X of a buffer under the adaptive law, for a consumer that drains at ``rate``
-    bytes per second.
-    """
-
-def lab_defaults() -> tuple[int, int, int]:
-    """The adaptive law's target delay, detection time and least period of reports, in ns."""
-
-def lab_run(records: Buffer, /) -> tuple[bytes, bytes]:
-    """Run a scenario in virtual time on the queue engine: (samples, results), rows of float64.
-
-    ``records`` are rows of float64, each a kind and its fields. Raises InvalidArgument naming the
-    record and the field. The GIL is released.
-    """
-
-def lab_traffic_columns() -> tuple[str, ...]:
-    """Column names of a flow's samples in the rows of ``lab_run_traffic``."""
-
-def lab_run_traffic(records: Buffer, /) -> bytes:
-    """Run flows on a link in virtual time, datagram by datagram: rows of samples, float64.
-
-    ``records`` as of ``lab_run``: a link, its changes, and flows. Raises InvalidArgument naming the
-    record and the field. The GIL is released.
-    """
-
-def lab_run_agents(records: Buffer, dir: str | bytes | PathLike[str], /) -> tuple[bytes, bytes]:
-    """As ``lab_run``, on real media drivers and a network in memory.
-
-    ``dir`` is an empty directory for their files; the caller removes it. Raises InvalidArgument.
-    The GIL is released.
-    """
-
-def lab_run_real(
-    records: Buffer, dir: str | bytes | PathLike[str], /
-) -> tuple[tuple[bytes, bytes], int, int]:
-    """As ``lab_run_agents``, in real time on sockets of the loopback, in the calling thread.
-
-    Returns ((samples, results), number of steps, longest time between two steps in ns). Raises
-    InvalidArgument, also for records of loss, liars and forgers. The GIL is released; signals end
-    the run.
-    """

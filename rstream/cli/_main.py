@@ -36,6 +36,10 @@ _FILES: Final = {
     "watch": "_watch",
     "why": "_why",
 }
+_NO_LABORATORY: Final = """\
+rstream lab: the laboratory is not installed: it runs in a checkout of rstream only. There type
+  make setup
+  build/venv/bin/rstream lab …"""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -149,7 +153,8 @@ def parser() -> argparse.ArgumentParser:
             "lab",
             help="Compare rate laws, in virtual time or on real sockets.",
             description="Run an experiment, or draws from families of consumers, once per rate "
-            "law, and print the laws beside each other. Time is virtual unless --real is given.",
+            "law, and print the laws beside each other. Time is virtual unless --real is given. "
+            "Only a checkout of rstream has the laboratory.",
         )
     )
     return top
@@ -326,6 +331,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         command = importlib.import_module(f"rstream.cli.{_FILES[options.command]}")
         return command.run(options)
+    except ImportError as error:
+        if not (error.name or "").startswith("rstream.lab"):
+            raise
+        print(_NO_LABORATORY, file=sys.stderr)
+        return 2
     except RStreamError as error:
         print(f"rstream: {error}", file=sys.stderr)
         if getattr(error, "hint", None) and str(error.hint) not in str(error):

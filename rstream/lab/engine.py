@@ -12,8 +12,8 @@ from array import array
 from functools import cache
 from typing import Final
 
-from rstream import _core
 from rstream.errors import ConfigError
+from rstream.lab import _lab
 from rstream.lab.reaction import DETECT_S, TARGET_DELAY_S
 from rstream.lab.scenario import FORGERIES, LAWS, Scenario, Sender
 
@@ -52,7 +52,7 @@ _TIME_WIDTH: Final = 2
 def _kinds() -> dict[str, tuple[int, tuple[str, ...]]]:
     return {
         name: (number, tuple(field for field, _, _ in fields))
-        for number, (name, fields) in enumerate(_core.lab_records())
+        for number, (name, fields) in enumerate(_lab.records())
     }
 
 
@@ -208,7 +208,7 @@ class Run:
         #: In real time only: the number of steps, and the longest time between two steps.
         self.steps: int = steps
         self.gap_s: float = gap_s
-        self._sender_names, self._image_names, self._result_names = _core.lab_columns()
+        self._sender_names, self._image_names, self._result_names = _lab.columns()
         self._samples: array[float] = array("d", samples)
         self._results: array[float] = array("d", results)
         self._width = (
@@ -269,14 +269,14 @@ def run(scenario: Scenario, seed: int) -> Run:
         InvalidArgument: a value is outside its range; the text names record and field.
     """
     if not (scenario.agents or scenario.real):
-        samples, results = _core.lab_run(pack(scenario, seed))
+        samples, results = _lab.run(pack(scenario, seed))
         return Run(scenario, seed, samples, results)
     folder = tempfile.mkdtemp(prefix="rstream-lab-", dir="/dev/shm")
     try:
         if scenario.real:
-            (samples, results), steps, gap_ns = _core.lab_run_real(pack(scenario, seed), folder)
+            (samples, results), steps, gap_ns = _lab.run_real(pack(scenario, seed), folder)
             return Run(scenario, seed, samples, results, steps=steps, gap_s=gap_ns / 1e9)
-        samples, results = _core.lab_run_agents(pack(scenario, seed), folder)
+        samples, results = _lab.run_agents(pack(scenario, seed), folder)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return Run(scenario, seed, samples, results)

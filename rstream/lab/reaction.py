@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from rstream import _core
+from rstream.lab import _lab
 
 __all__ = ("DETECT_S", "TARGET_DELAY_S", "buffer_for_margin", "margin", "period_s", "reaction_s")
 
-_TARGET_DELAY_NS, _DETECT_NS, _PERIOD_NS = _core.lab_defaults()
+_TARGET_DELAY_NS, _DETECT_NS, _PERIOD_NS = _lab.defaults()
 #: L: how long a message may wait in a reader's buffer.
 TARGET_DELAY_S: Final = _TARGET_DELAY_NS / 1e9
 #: D: time beyond the reaction time until a host notices a stop, because its threads take turns.
@@ -33,7 +33,7 @@ def margin(
     buffer_bytes: float, rate: float, rtt_s: float, target_delay_s: float = TARGET_DELAY_S
 ) -> float:
     """X: the headroom of a buffer. A larger buffer never has less."""
-    return _core.lab_headroom(
+    return _lab.headroom(
         round(target_delay_s * 1e9), _DETECT_NS, round(buffer_bytes), round(rtt_s * 1e9), rate
     )
 

@@ -10,7 +10,7 @@ from array import array
 from dataclasses import dataclass
 from typing import Final
 
-from rstream import _core
+from rstream.lab import _lab
 from rstream.lab.engine import Records, ns
 
 __all__ = ("BBR", "CUBIC", "DATAGRAM", "FIXED", "PATH", "Flow", "Link", "Trace", "World", "run")
@@ -81,7 +81,7 @@ class Trace:
     def __init__(self, world: World, samples: bytes) -> None:
         self.world = world
         self._values: array[float] = array("d", samples)
-        self._names = _core.lab_traffic_columns()
+        self._names = _lab.traffic_columns()
         self._width = _LINK_WIDTH + len(world.flows) * len(self._names)
         self.times: list[float] = self._values[:: self._width].tolist()
         #: Bytes in the queue of the bottleneck, and its rate.
@@ -141,4 +141,4 @@ def run(world: World, seed: int) -> Trace:
     Raises:
         RStreamError: a value is outside its range; the text names record and field.
     """
-    return Trace(world, _core.lab_run_traffic(pack(world, seed)))
+    return Trace(world, _lab.run_traffic(pack(world, seed)))

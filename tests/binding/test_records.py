@@ -18,8 +18,8 @@ from tests.binding._util import pair, receive, run_python, send, until
 from tests.support import free_port
 
 STUB = ast.parse((Path(rstream.__file__).parent / "_core.pyi").read_text())
-#: They cost less, and each is read where a message comes; or rstream.lab takes them apart at once.
-TUPLES = {"decode_header", "lab_columns", "lab_defaults", "lab_records", "lab_run_real"}
+#: It costs less, and is read where a message comes.
+TUPLES = {"decode_header"}
 TYPES = {"int": int, "bool": bool, "str": str, "None": types.NoneType}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,16 @@ def test_an_impossible_plan_exits_with_2(
 ) -> None:
     assert main(["lab", *arguments]) == 2
     assert text in capsys.readouterr().err
+
+
+def test_without_the_laboratory_the_command_says_how_to_get_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in [name for name in sys.modules if name.startswith("rstream.cli._lab")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "rstream.lab.comparison", None)  # as where it is missing
+    assert main(["lab", "E1"]) == 2
+    assert "make setup" in capsys.readouterr().err
 
 
 def test_an_experiment_in_short() -> None:

@@ -12,8 +12,8 @@ from dataclasses import replace
 
 import pytest
 
-from rstream import _core
 from rstream.errors import ConfigError, RStreamError
+from rstream.lab import _lab
 from rstream.lab import world as worlds
 from rstream.lab.engine import Run, run
 from rstream.lab.experiments import EXPERIMENTS, REAL, Plan, _plan, seeds_of
@@ -204,7 +204,7 @@ def test_only_lateness_near_a_stop_discards_a_run() -> None:
     found = run(world(sample_s=1e-2), 1)
     assert max(found.gap_within_s(at_s, at_s) for at_s in found.times) <= found.gap_s
     assert found.gap_within_s(0.0, found.times[-1]) == pytest.approx(found.gap_s, abs=0.02)
-    width = 2 + len(_core.lab_columns()[0]) + 2 * len(_core.lab_columns()[1])  # two images
+    width = 2 + len(_lab.columns()[0]) + 2 * len(_lab.columns()[1])  # two images
     rows = array("d", [0.0] * (4 * width))
     rows[0::width], rows[1::width] = (
         array("d", [0.0, 0.01, 0.02, 0.03]),
@@ -245,7 +245,7 @@ def test_too_few_counted_stops_give_no_verdict(monkeypatch: pytest.MonkeyPatch) 
     """E3 on a thread that is late at every stop: no overrun, and yet it does not pass."""
 
     def late(scenario: Scenario, seed: int) -> Run:
-        width = 2 + len(_core.lab_columns()[0]) + 4 * len(_core.lab_columns()[1])
+        width = 2 + len(_lab.columns()[0]) + 4 * len(_lab.columns()[1])
         rows = array("d", [0.0] * (1000 * width))
         rows[0::width], rows[1::width] = (
             array("d", [number / 100 for number in range(1000)]),
@@ -255,7 +255,7 @@ def test_too_few_counted_stops_give_no_verdict(monkeypatch: pytest.MonkeyPatch) 
             scenario,
             seed,
             rows.tobytes(),
-            array("d", [1.0] * 4 * len(_core.lab_columns()[2])).tobytes(),
+            array("d", [1.0] * 4 * len(_lab.columns()[2])).tobytes(),
             gap_s=0.001,
         )
 
@@ -284,7 +284,7 @@ def test_overrun_while_the_thread_was_late_is_counted_apart() -> None:
     All other overrun counts.
     """
     made = group("late", 4.0, (Consumer(),), sample_s=1e-2)
-    sender_columns, image_columns, result_columns = _core.lab_columns()
+    sender_columns, image_columns, result_columns = _lab.columns()
     width, overrun_at = (
         2 + len(sender_columns) + len(image_columns),
         2 + sender_columns.index("overrun"),

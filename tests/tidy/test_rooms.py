@@ -33,8 +33,9 @@ FLOORS = {
     "driver/conductor": 6,
     "driver": 7,
     "lab": 8,
-    "tools": 9,
-    "python": 9,
+    "tools": 8,
+    "python": 8,
+    "python/lab": 9,
 }
 #: The only rooms that may use another room of the same floor, with the reason.
 SAME_FLOOR = {("protocol", "concurrent"): "command.h names counters"}
@@ -161,8 +162,9 @@ RULES: dict[str, tuple[Finder, str, str]] = {
         "driver",
         '#include "driver/conductor/links.h"',
     ),
+    "the core's extension knows no laboratory": (wrong_includes, "python", '#include "lab/lab.h"'),
     "Python.h only in python": (
-        only_in({"python"}, r"#include <Python\.h>", "Python.h"),
+        only_in({"python", "python/lab"}, r"#include <Python\.h>", "Python.h"),
         "client",
         "#include <Python.h>",
     ),

@@ -111,7 +111,6 @@ static int module_exec(PyObject *module)
             || PyModule_AddFunctions(module, rsti_py_tool_methods) < 0
             || PyModule_AddFunctions(module, rsti_py_directory_methods) < 0
             || PyModule_AddFunctions(module, rsti_py_bench_methods) < 0
-            || PyModule_AddFunctions(module, rsti_py_lab_methods) < 0
         ? -1
         : 0;
 }

@@ -20,6 +20,5 @@ extern PyType_Spec rsti_py_send_path_spec;
 extern PyMethodDef rsti_py_tool_methods[];      /* tools.c */
 extern PyMethodDef rsti_py_directory_methods[]; /* directory.c */
 extern PyMethodDef rsti_py_bench_methods[];     /* bench_block.c */
-extern PyMethodDef rsti_py_lab_methods[];       /* lab.c */
 
 #endif

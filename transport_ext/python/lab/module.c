@@ -1,13 +1,15 @@
-/* lab.c: the laboratory as functions: what a run consists of, what comes out, and the run itself,
- * by the queue engine (lab/lab.h), by real agents (lab/agents.h), in virtual or in real time, or by
- * flows on a link (lab/traffic.h), without the GIL. */
-#include "client.h"
-
+/* module.c: rstream.lab._lab, the laboratory as functions: what a run consists of, what comes out,
+ * and the run itself, by the queue engine (lab/lab.h), by real agents (lab/agents.h), in virtual or
+ * in real time, or by flows on a link (lab/traffic.h), without the GIL.
+ *
+ * It has laws and agents of its own, as rstream._core has, and shares errors.c and text.c with it.
+ * Of the state of a module only the classes of errors are used. */
 #include "flow/rate.h"
 #include "flow/saturate.h"
 #include "lab/agents.h"
 #include "lab/lab.h"
 #include "lab/traffic.h"
+#include "python/state.h"
 
 #include <string.h>
 
@@ -209,7 +211,7 @@ static int run_real(rsti_lab_agents_t *agents)
     bool has_ended = false;
     while (!has_ended) {
         Py_BEGIN_ALLOW_THREADS has_ended = rsti_lab_agents_run_real(agents, PART_NS);
-        Py_END_ALLOW_THREADS if (rsti_py_check_signals() < 0)
+        Py_END_ALLOW_THREADS if (PyErr_CheckSignals() < 0)
         {
             return -1;
         }
@@ -242,7 +244,7 @@ static PyObject *lab_headroom(PyObject *module, PyObject *args)
     double rate;
 
     (void)module;
-    if (!PyArg_ParseTuple(args, "LLLLd:lab_headroom", &target_delay_ns, &detect_ns, &buffer_bytes,
+    if (!PyArg_ParseTuple(args, "LLLLd:headroom", &target_delay_ns, &detect_ns, &buffer_bytes,
             &rtt_ns, &rate)) {
         return NULL;
     }
@@ -261,30 +263,74 @@ static PyObject *lab_defaults(PyObject *module, PyObject *unused)
         (long long)RSTI_FILL_PERIOD_NS);
 }
 
-PyMethodDef rsti_py_lab_methods[] = {
-    {"lab_headroom", lab_headroom, METH_VARARGS,
-        "lab_headroom($module, target_delay_ns, detect_ns, buffer_bytes, rtt_ns, rate, /)\n--\n\n"
+static PyMethodDef module_methods[] = {
+    {"headroom", lab_headroom, METH_VARARGS,
+        "headroom($module, target_delay_ns, detect_ns, buffer_bytes, rtt_ns, rate, /)\n--\n\n"
         "Headroom X of a buffer, where the drain is the rate."},
-    {"lab_defaults", lab_defaults, METH_NOARGS,
+    {"defaults", lab_defaults, METH_NOARGS,
         "Target delay, detection time and least period of reports of the adaptive law in ns."},
-    {"lab_records", lab_records, METH_NOARGS,
-        "[(kind, [(field, least, most), ...]), ...]: what lab_run reads, by number of kind."},
-    {"lab_columns", lab_columns, METH_NOARGS,
+    {"records", lab_records, METH_NOARGS,
+        "[(kind, [(field, least, most), ...]), ...]: what run reads, by number of kind."},
+    {"columns", lab_columns, METH_NOARGS,
         "Names of a sender's and an image's samples and of an image's results."},
-    {"lab_run", lab_run, METH_O,
-        "lab_run($module, records, /)\n--\n\n"
+    {"run", lab_run, METH_O,
+        "run($module, records, /)\n--\n\n"
         "Doubles: each record its kind and its fields. Rows of samples and of results, as bytes."},
-    {"lab_traffic_columns", lab_traffic_columns, METH_NOARGS,
-        "Names of a flow's samples in the rows of lab_run_traffic."},
-    {"lab_run_traffic", lab_run_traffic, METH_O,
-        "lab_run_traffic($module, records, /)\n--\n\n"
-        "As lab_run, by flows on a link. Rows of samples, as bytes."},
-    {"lab_run_agents", (PyCFunction)(void (*)(void))lab_run_agents, METH_FASTCALL,
-        "lab_run_agents($module, records, dir, /)\n--\n\n"
-        "As lab_run, by real agents whose files lie in dir, an empty directory."},
-    {"lab_run_real", (PyCFunction)(void (*)(void))lab_run_real, METH_FASTCALL,
-        "lab_run_real($module, records, dir, /)\n--\n\n"
-        "As lab_run_agents, on sockets in real time: (rows, steps, longest time between two steps "
+    {"traffic_columns", lab_traffic_columns, METH_NOARGS,
+        "Names of a flow's samples in the rows of run_traffic."},
+    {"run_traffic", lab_run_traffic, METH_O,
+        "run_traffic($module, records, /)\n--\n\n"
+        "As run, by flows on a link. Rows of samples, as bytes."},
+    {"run_agents", RSTI_PY_FASTCALL(lab_run_agents), METH_FASTCALL,
+        "run_agents($module, records, dir, /)\n--\n\n"
+        "As run, by real agents whose files lie in dir, an empty directory."},
+    {"run_real", RSTI_PY_FASTCALL(lab_run_real), METH_FASTCALL,
+        "run_real($module, records, dir, /)\n--\n\n"
+        "As run_agents, on sockets in real time: (rows, steps, longest time between two steps "
         "in ns)."},
     {NULL, NULL, 0, NULL},
 };
+
+static int module_traverse(PyObject *module, visitproc visit, void *arg)
+{
+    rsti_py_state_t *state = rsti_py_state_of_module(module);
+
+    Py_VISIT(state->errors_by_code);
+    Py_VISIT(state->error_base);
+    return 0;
+}
+
+static int module_clear(PyObject *module)
+{
+    rsti_py_state_t *state = rsti_py_state_of_module(module);
+
+    Py_CLEAR(state->errors_by_code);
+    Py_CLEAR(state->error_base);
+    return 0;
+}
+
+static void module_free(void *module)
+{
+    (void)module_clear(module);
+}
+
+static PyModuleDef_Slot module_slots[] = {{0, NULL}};
+
+static PyModuleDef module_def = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "rstream.lab._lab",
+    .m_doc = "The engines of the laboratory. Wrapped by rstream.lab.",
+    .m_size = sizeof(rsti_py_state_t),
+    .m_methods = module_methods,
+    .m_slots = module_slots,
+    .m_traverse = module_traverse,
+    .m_clear = module_clear,
+    .m_free = module_free,
+};
+
+PyMODINIT_FUNC PyInit__lab(void);
+
+PyMODINIT_FUNC PyInit__lab(void)
+{
+    return PyModuleDef_Init(&module_def);
+}
