@@ -1,6 +1,6 @@
 """Print the requirements in pyproject.toml: of the build, the package, "all" and the group dev.
 
-With names of groups as arguments: only of those groups.
+With names of groups as arguments: only of those groups; "build" is what the build needs.
 """
 
 import sys
@@ -22,6 +22,9 @@ def add_extra(name: str) -> None:
 
 
 def add_group(name: str) -> None:
+    if name == "build":
+        wanted.extend(project["build-system"]["requires"])
+        return
     for entry in project["dependency-groups"][name]:
         if isinstance(entry, dict):
             add_group(entry["include-group"])
@@ -33,7 +36,8 @@ if sys.argv[1:]:
     for group in sys.argv[1:]:
         add_group(group)
 else:
-    wanted += [*project["build-system"]["requires"], *project["project"]["dependencies"]]
+    add_group("build")
+    wanted += project["project"]["dependencies"]
     add_extra("all")
     add_group("dev")
 print("\n".join(dict.fromkeys(wanted)))

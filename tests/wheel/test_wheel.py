@@ -71,6 +71,15 @@ def test_the_wheel_is_what_runs(python: Path) -> None:
     assert os.access(value(python, "d.rstreamd_path()"), os.X_OK)
 
 
+def test_the_laboratory_is_left_out_and_its_command_says_so(python: Path) -> None:
+    folder = Path(value(python, "d.__file__")).parent
+    assert not (folder / "lab").exists()
+    assert [path.name for path in folder.glob("**/*.so")] == ["_core.abi3.so"]
+    done = run([str(python.with_name("rstream")), "lab", "E1"], path="")
+    assert done.returncode == 2
+    assert "make setup" in done.stderr
+
+
 def test_hello_world_runs_without_a_compiler(python: Path, driver_dir: str) -> None:
     hello = str(ROOT / "examples" / "hello.py")
     code = (
