@@ -302,6 +302,14 @@ def named_in(channel: str) -> str:
     return channel.partition("rs-key=")[2].partition("|")[0]
 
 
+def missing(channel: str) -> str:
+    """The id of a channel's key that this process has not; empty: it has it, or needs none."""
+    match = _ID.fullmatch(named_in(channel))
+    if match is None or match[1] in _known or _of_default_file(match[1]) is not None:
+        return ""
+    return match[1]
+
+
 def hand_over(channel: str, directory: str) -> None:
     """Give the driver of a directory the key of a channel with ``rs-key=id:...``.
 

@@ -12,10 +12,12 @@ import os
 import time
 from typing import TYPE_CHECKING, Any, Final
 
+from rstream import keys
 from rstream._channel_uri import ChannelUri
-from rstream.errors import NoServer, RequestTimeout, RStreamError, ServerLost
+from rstream.errors import ConfigError, NoServer, RequestTimeout, RStreamError, ServerLost
 from rstream.ledger._messages import Answer, Ask, service_name
 from rstream.ray._handle import StreamHandle
+from rstream.ray._job_key import adopt_key
 from rstream.service import Requester, requester
 from rstream.spark import _worker_end
 
@@ -67,16 +69,35 @@ def close_ends() -> None:
     _publishers.clear()
 
 
+def _learn_key(config: SinkConfig, handle: StreamHandle) -> None:
+    """Let this process have the key of a reader on another host.
+
+    Raises:
+        ConfigError: nobody gave it; the text names the option that does.
+    """
+    config.learn_keys()
+    key_id = ""
+    if not handle.is_local(config.driver_dir):
+        key_id = keys.missing(adopt_key(handle.udp_channel))
+    if key_id:
+        raise ConfigError(
+            f"rstream sink: the reader of {handle.name!r} (node {handle.node}) is on another host, "
+            f"and this process has no key {key_id}",
+            hint='give the option "secretKey" the 64 hex digits of the reader\'s key: '
+            "rstream.ray.job_key().secret.hex() in a program of its Ray namespace, or "
+            "key.secret.hex() where it was opened with key=",
+        )
+
+
 def publisher_of(config: SinkConfig, index: int) -> Publisher[Any]:
     """The publisher towards a handle, made once."""
     _forget_parents()
     key = (config.handles[index], config.driver_dir, config.rate)
     publisher = _publishers.get(key)
     if publisher is None or publisher.is_closed:
-        config.learn_keys()
-        publisher = StreamHandle.from_text(key[0]).publisher(
-            driver_dir=config.driver_dir, rate=config.rate
-        )
+        handle = StreamHandle.from_text(key[0])
+        _learn_key(config, handle)
+        publisher = handle.publisher(driver_dir=config.driver_dir, rate=config.rate)
         _publishers[key] = publisher
     return publisher
 
@@ -110,8 +131,8 @@ def ask(
     handle = StreamHandle.from_text(text)
     found = _requesters.get((text, config.driver_dir))
     if found is None:
+        _learn_key(config, handle)
         is_local = handle.is_local(config.driver_dir)
-        config.learn_keys()
         found = requester(
             service_name(handle.stream_id),
             Answer,

@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any
 from rstream._checks import short
 from rstream.errors import ConfigError, RStreamError
 from rstream.ray._handle import handles_of
-from rstream.ray._job_key import key_of
 from rstream.spark import _commit, _task
 from rstream.spark._options import SinkConfig
 
@@ -132,11 +131,9 @@ def _config(handles: StreamHandle | Sequence[StreamHandle], options: dict[str, A
     }
     if any(name.lower() == "handles" for name in texts):
         raise ConfigError("the handles are the second argument; leave out handles=")
-    config = SinkConfig.from_options(
+    return SinkConfig.from_options(
         texts | {"handles": json.dumps([handle.to_text() for handle in given])}
     )
-    keys = {key for handle in given if (key := key_of(handle.udp_channel)) is not None}
-    return dataclasses.replace(config, keys=(*config.keys, *keys))
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

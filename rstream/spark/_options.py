@@ -12,6 +12,7 @@ from rstream._checks import short
 from rstream.errors import ConfigError
 from rstream.keys import GroupKey, learn, remember
 from rstream.ray._handle import StreamHandle, check_distinct
+from rstream.ray._job_key import key_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -33,7 +34,8 @@ OPTIONS = {
     "sent: when they are sent",
     "rate": "how fast each task may send: 200MB/s, or a law as in rs-rate (adaptive)",
     "key": "file:PATH or env:NAME on the workers: the key that the readers on other hosts have",
-    "secretkey": "that key itself, 64 hex digits; Spark hides the option in its pages and logs",
+    "secretkey": "that key itself, 64 hex digits, such as rstream.ray.job_key().secret.hex(); "
+    "Spark hides the option in its pages and logs",
     "driverdir": "driver directory of the writer on another host; default: the handle's",
 }
 #: Options that belong to Spark; it hands them to the sink with the others.
@@ -110,7 +112,7 @@ class SinkConfig:
                 "its rows may go to other readers, which cannot know what the first ones had"
             )
         return cls(
-            handles=handles,
+            handles=tuple(handle.to_text() for handle in handles),
             delivery=delivery,
             routing=routing,
             partition_by=partition_by,
@@ -123,7 +125,7 @@ class SinkConfig:
             rate=_rate(given.get("rate")),
             checkpoint=given.get("checkpointlocation", ""),
             key=_key(given.get("key")),
-            keys=_secret_key(given.get("secretkey")),
+            keys=(*_secret_key(given.get("secretkey")), *_own_keys(handles)),
         )
 
 
@@ -137,7 +139,7 @@ def unknown(option: str, options: Iterable[str], who: str = "rstream sink") -> s
     )
 
 
-def _handles(text: str | None) -> tuple[str, ...]:
+def _handles(text: str | None) -> list[StreamHandle]:
     if not text:
         raise ConfigError(
             'rstream sink: option "handles" is missing: give the readers\' handles, '
@@ -150,7 +152,7 @@ def _handles(text: str | None) -> tuple[str, ...]:
     for handle in handles:
         _check_codec(handle)
     check_distinct(handles)
-    return tuple(texts)
+    return handles
 
 
 def _parsed(name: str, text: str) -> Any:
@@ -235,6 +237,11 @@ def _secret_key(text: str | None) -> tuple[GroupKey, ...]:
         return () if text is None else (GroupKey.from_hex(text),)
     except ConfigError as error:
         raise ConfigError(f'rstream sink: option "secretKey" is {error}') from None
+
+
+def _own_keys(handles: Iterable[StreamHandle]) -> set[GroupKey]:
+    """Those keys of handles that this process has, or that Ray gives it if it is connected."""
+    return {key for handle in handles if (key := key_of(handle.udp_channel)) is not None}
 
 
 def _rate(text: str | None) -> RateLimit | None:

@@ -99,6 +99,7 @@ def test_a_query_without_the_key_says_so(
     rows = rows.option("handles", end.handle.to_text()).option("driverDir", hosts[1])
     with pytest.raises(Exception, match=f"this process has no key {key.id}") as refused:
         rows.save()
+    assert 'give the option "secretKey"' in str(refused.value)
     assert key.secret.hex() not in str(refused.value)
     assert not batches
 

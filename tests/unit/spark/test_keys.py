@@ -14,6 +14,8 @@ pytest.importorskip("pyarrow", reason="Arrow is not installed")
 from rstream import keys
 from rstream.errors import ConfigError
 from rstream.keys import GroupKey
+from rstream.ledger._messages import Ask
+from rstream.spark import _ends, _sink
 from rstream.spark._ends import _asking_channel
 from rstream.spark._frames import _config
 from rstream.spark._options import SinkConfig
@@ -76,6 +78,32 @@ def test_the_keys_of_handles_go_with_the_sink() -> None:
     assert set(config.keys) == {known, unknown}
     for key in config.keys:
         assert key.secret.hex() not in repr(config)
+
+
+def test_the_format_takes_the_key_where_its_planner_is_connected_to_ray(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    key, strange = GroupKey.new(), GroupKey.new()
+    monkeypatch.setattr("rstream.ray._job_key.job_key", lambda: key)
+    for given, found in ((far(key), (key,)), (far(strange), ()), (far(None), ())):
+        planner = _sink.RstreamDataSource(options(given))
+        for writer in (planner.streamWriter(None, False), planner.writer(None, False)):  # type: ignore[arg-type]
+            assert pickle.loads(pickle.dumps(writer)).config.keys == found
+
+
+def test_a_task_without_the_key_names_the_option() -> None:
+    key = GroupKey.new()
+    config = SinkConfig.from_options(options(far(key)))
+    question = Ask(do="begin", query="q", epoch=0, attempts=())
+    for call in (
+        lambda: _ends.publisher_of(config, 0),
+        lambda: _ends.ask(config, 0, question, timeout_s=1.0),
+    ):
+        with pytest.raises(ConfigError, match=f"'rows-1'.* has no key {key.id}") as refused:
+            call()
+        for text in ('option "secretKey"', "rstream.ray.job_key().secret.hex()"):
+            assert text in refused.value.hint
+        assert key.secret.hex() not in said(refused.value)
 
 
 def test_questions_about_commits_have_the_key_too() -> None:
