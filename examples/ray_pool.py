@@ -54,7 +54,7 @@ def main() -> None:
             for number, cost_s in enumerate(COSTS_S)
         ]
         handles = ray.get([actor.handle.remote() for actor in actors])
-        with rstream.ray.Group(handles, share="work", connect_timeout_s=1.0) as pool:
+        with rstream.ray.Pool(handles, connect_timeout_s=1.0) as pool:
             for number in range(COUNT):
                 pool.send(number)
             pool.wait_consumed(timeout_s=30)

@@ -22,13 +22,15 @@ import rstream.stream  # pyright: ignore[reportUnusedImport] - decision 90
 import rstream.work  # noqa: F401  # pyright: ignore[reportUnusedImport] - decision 90
 from rstream.ray._data import datasink, datasource, iter_batches
 from rstream.ray._endpoint import Endpoint
-from rstream.ray._group import Group, MemberBack, MemberLost, Missed
+from rstream.ray._group import Group
 from rstream.ray._handle import StreamHandle, host_token
 from rstream.ray._job_key import job_key
 from rstream.ray._ledger import ActorLedger
+from rstream.ray._member_events import MemberBack, MemberLost, Missed
 from rstream.ray._metrics import export_metrics
 from rstream.ray._names import handle
 from rstream.ray._open import reader
+from rstream.ray._pool import Pool
 from rstream.ray._through import through_stream
 from rstream.ray._work import WorkItem
 
@@ -39,6 +41,7 @@ __all__ = (
     "MemberBack",
     "MemberLost",
     "Missed",
+    "Pool",
     "StreamHandle",
     "WorkItem",
     "datasink",

@@ -151,7 +151,7 @@ class StreamHandle:
 
     @property
     def is_work(self) -> bool:
-        """Whether its reader was opened with ``share="work"``: a group writes to it."""
+        """Whether its reader was opened with ``share="work"``: a pool writes to it."""
         return self.codec.startswith(WORK_PREFIX)
 
     def publisher(
@@ -247,14 +247,14 @@ class StreamHandle:
         """What a publisher of this process opens.
 
         Raises:
-            ConfigError: as :meth:`place`; or the reader shares work, which a group sends.
+            ConfigError: as :meth:`place`; or the reader shares work, which a pool sends.
         """
         from rstream.codecs._choose import choose_of_handle
 
         if self.is_work:
             raise ConfigError(
                 f"stream {self.name!r}: its reader shares work with others",
-                hint='write through rstream.ray.Group([handle], share="work")',
+                hint="write through rstream.ray.Pool([handle])",
             )
         return self.place(driver_dir) | {"codec": choose_of_handle(self.codec, type, codec)}
 

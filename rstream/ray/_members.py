@@ -1,4 +1,4 @@
-"""The members of a group that shares work: lanes to their handles, and how far they are.
+"""The members of a pool: lanes to their handles, and how far they are.
 
 Theory of operation. A reader of :mod:`rstream.work` reports what it has done. A member is an
 ordinary endpoint and reports nothing; but the transport tells up to which position it has consumed,
@@ -53,7 +53,7 @@ PAUSE_DROPPED_S: Final = 0.25
 REOPEN_AFTER_S: Final = 0.5
 
 
-class Lane:
+class PoolLane:
     """The way to one member: its publisher, and the ends of the items that it has.
 
     Attributes:
@@ -162,7 +162,7 @@ class Members(Seating):
         self._on_back = on_back
         self._bell = Event()
         self._pause_s = PAUSE_MIN_S
-        self._lanes: dict[StreamHandle, Lane] = {}  # under the lock
+        self._lanes: dict[StreamHandle, PoolLane] = {}  # under the lock
 
     # ---- any thread ----
 
@@ -192,7 +192,7 @@ class Members(Seating):
         publisher = self._open_publisher(handle)
         with self._changed:
             if handle not in self._lanes:
-                self._lanes[handle] = Lane(handle, publisher, self._bell)
+                self._lanes[handle] = PoolLane(handle, publisher, self._bell)
                 publisher = None
         if publisher is not None:  # another thread was first
             publisher.close(linger_s=0)
@@ -251,7 +251,7 @@ class Members(Seating):
             with suppress(RStreamError):
                 lane.close()
 
-    def _await(self, lane: Lane) -> bool:
+    def _await(self, lane: PoolLane) -> bool:
         """Give a member that has come its seat, or drop one that does not come."""
         if lane.is_leaving:
             return self._let_go(lane)
@@ -273,7 +273,7 @@ class Members(Seating):
             self._desk.add(seat)
         return True
 
-    def _look_away(self, lane: Lane) -> bool:
+    def _look_away(self, lane: PoolLane) -> bool:
         """Drop a member that does not come in time, and let it go if it never will."""
         limit_s, reason = self._connect_timeout_s, why_gone(lane.publisher)
         if lane.is_dropped:
@@ -292,7 +292,7 @@ class Members(Seating):
             lane.is_dropped = True
         return True
 
-    def _look_at(self, lane: Lane) -> bool:
+    def _look_at(self, lane: PoolLane) -> bool:
         """Note what a member has done, and whether it is gone."""
         seat = lane.seat
         assert seat is not None
@@ -325,7 +325,7 @@ class Members(Seating):
             return True
         return self._let_go(lane) if lane.is_leaving and not seat.given else has_news
 
-    def _report_of(self, lane: Lane, last: int, upto: int, lane_id: int = 0) -> Report:
+    def _report_of(self, lane: PoolLane, last: int, upto: int, lane_id: int = 0) -> Report:
         """What the member would report."""
         return Report(
             version=VERSION,
@@ -339,7 +339,7 @@ class Members(Seating):
             lanes=[LaneReport(lane=lane_id, last=last, upto=upto)] if last else [],
         )
 
-    def _open_again(self, lane: Lane) -> None:
+    def _open_again(self, lane: PoolLane) -> None:
         """A new lane to the handle of a member that is gone: Ray may restart it."""
         try:
             publisher = self._open_publisher(lane.handle)
@@ -349,7 +349,7 @@ class Members(Seating):
         with self._changed:
             lane.renew(publisher)
 
-    def _let_go(self, lane: Lane) -> bool:
+    def _let_go(self, lane: PoolLane) -> bool:
         with self._changed:
             self._lanes.pop(lane.handle, None)
             if lane.seat is not None:
@@ -358,10 +358,10 @@ class Members(Seating):
             lane.close()
         return True
 
-    def _give_up(self, lane: Lane, reason: str) -> None:
+    def _give_up(self, lane: PoolLane, reason: str) -> None:
         self._tell_lost(lane, reason)
         self._let_go(lane)
 
-    def _tell_lost(self, lane: Lane, reason: str) -> None:
+    def _tell_lost(self, lane: PoolLane, reason: str) -> None:
         log.warning("%s: member %r is dropped: %s", self._title, lane.handle.name, reason)
         self._on_lost(lane.handle, lane.number, reason)

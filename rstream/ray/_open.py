@@ -113,8 +113,7 @@ def reader(
             name: where the codec has none (your own), writers pass it to
             ``handle.publisher(codec=...)``.
         share: ``"all"`` (default): whoever has the handle writes to it. ``"work"``: it is a member
-            of groups that share work (:class:`rstream.ray.Group` with ``share="work"``), and hands
-            out :class:`rstream.ray.WorkItem`.
+            of pools (:class:`rstream.ray.Pool`), and hands out :class:`rstream.ray.WorkItem`.
         stays: False ends the endpoint when every writer seen has completed its stream. True
             (default): writers come and go, and only :meth:`Endpoint.finish` ends it.
         dir: driver directory; default: the host's shared one.

@@ -19,7 +19,8 @@ from ray.data.block import BlockAccessor, BlockMetadata
 
 from rstream._condition import Event
 from rstream.errors import BackPressured, RStreamError
-from rstream.ray._group import Group, Missed
+from rstream.ray._group import Group
+from rstream.ray._member_events import Missed
 from rstream.ray._rows import record_batches
 from rstream.stream import Gap
 from rstream.stream._publisher_facts import why_gone

@@ -1,4 +1,4 @@
-"""What travels between a group that shares work and its members.
+"""What travels between a pool and its members.
 
 A message is what :mod:`rstream.work` puts on a lane, head and encoded item. A member reads it as
 any other message of its handle: what it has consumed is done.
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rstream.codecs import Codec
 
 T = TypeVar("T")
-#: Who gets an item: every member, or one of them.
+#: Who gets an item: every reader that is written to, or one of a pool.
 Share: TypeAlias = Literal["all", "work"]
 
 
@@ -41,7 +41,7 @@ class WorkItem(Generic[T]):
     """What a reader with ``share="work"`` hands out.
 
     Attributes:
-        item: the object that the group was given.
+        item: the object that the pool was given.
         delivery: 1: it is given to a member for the first time. More: another one had it before,
             and died, failed or left before it was done with it.
 
@@ -62,7 +62,7 @@ class WorkItem(Generic[T]):
 
 
 class WorkItemCodec(Generic[T]):
-    """Reads items of shared work; a group writes them.
+    """Reads items of shared work; a pool writes them.
 
     Args:
         inner: the codec of the items.
@@ -73,8 +73,8 @@ class WorkItemCodec(Generic[T]):
         self._inner = inner
 
     def encode(self, obj: object) -> NoReturn:
-        """Refuses: who sends is the group."""
-        raise CodecError(f'{obj!r}: shared work is sent by rstream.ray.Group(..., share="work")')
+        """Refuses: who sends is the pool."""
+        raise CodecError(f"{obj!r}: shared work is sent by rstream.ray.Pool")
 
     def decode_many(self, messages: Sequence[bytes]) -> list[WorkItem[T]]:
         """One :class:`WorkItem` for each message.

@@ -159,12 +159,12 @@ def test_a_block_that_ends_raises_what_a_dead_actor_had_not_read(
 
 def test_a_dead_member_leaves_its_pool_at_once(ray_session: Any, driver_dir: str) -> None:
     ray = ray_session
-    from rstream.ray import Group, MemberLost
+    from rstream.ray import MemberLost, Pool
 
     with rstream.Driver(dir=driver_dir):
         dying, living = (started(ray, Worker, driver_dir, at) for at in (5, -1))
         handles = ray.get([one.handle.remote() for one in (dying, living)])
-        with Group(handles, share="work", connect_timeout_s=LONG_S) as pool:
+        with Pool(handles, connect_timeout_s=LONG_S) as pool:
             for number in range(30):
                 pool.send(number)
             assert pool.wait_consumed(timeout_s=SOON_S)

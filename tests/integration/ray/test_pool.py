@@ -52,7 +52,7 @@ def test_a_killed_worker_s_items_are_done_by_others(ray_session: Any, driver_dir
         dying = remote.remote(driver_dir, die_at=5)
         living = [remote.remote(driver_dir), remote.remote(driver_dir, cost_s=0.05)]
         handles = ray.get([actor.handle.remote() for actor in (dying, *living)])
-        with rstream.ray.Group(handles, share="work", connect_timeout_s=1.0) as pool:
+        with rstream.ray.Pool(handles, connect_timeout_s=1.0) as pool:
             for number in range(100):
                 pool.send(number)
             assert pool.wait_consumed(timeout_s=60)
@@ -77,7 +77,7 @@ def test_a_worker_that_ray_restarts_has_its_place_again(ray_session: Any, driver
         remote = ray.remote(num_cpus=0, max_restarts=1, max_task_retries=-1)(Worker)
         worker = remote.remote(driver_dir, die_at=3)
         handle = ray.get(worker.handle.remote())
-        with rstream.ray.Group([handle], share="work", connect_timeout_s=60) as pool:
+        with rstream.ray.Pool([handle], connect_timeout_s=60) as pool:
             for number in range(4):
                 pool.send(number)
             assert pool.wait_consumed(timeout_s=60)

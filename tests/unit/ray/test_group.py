@@ -11,12 +11,14 @@ import pytest
 
 import rstream
 from rstream.errors import BackPressured, ClosedError, CodecError, ConfigError, NotConnected
-from rstream.ray import Group, MemberBack, MemberLost, Missed, _open, reader
+from rstream.ray import Group, MemberBack, MemberLost, Missed, Pool, _open, reader
 from rstream.stream import Refused, _blocks
 from rstream.stream._publisher import send_encoded
 from tests.support import in_thread, until
 
 LARGE = 1 << 20
+#: Who sends to readers with this ``share``.
+KINDS = {"all": Group, "work": Pool}
 
 
 @pytest.fixture
@@ -51,7 +53,7 @@ def block_files(driver_dir):
 @pytest.mark.parametrize("share", ["all", "work"])
 def test_a_handle_twice_is_refused(ends, share):
     with pytest.raises(ConfigError, match="handles 0 and 1 of the list"):
-        Group([ends(share=share).handle] * 2, share=share)
+        KINDS[share]([ends(share=share).handle] * 2)
     with pytest.raises(ConfigError, match="handles 0 and 1 of the list"):
         Group(flow_control="tagged", tagged=[ends().handle] * 2)
 
@@ -107,7 +109,7 @@ def test_a_dropped_member_that_comes_back_is_taken_back(ends, monkeypatch, share
     """Ray restarts its actor when the group waits no more."""
     good, late = ends(share=share), ends(name="late", share=share)
     collecting(good)
-    with Group([good.handle, late.handle], share=share, connect_timeout_s=0.2) as group:
+    with KINDS[share]([good.handle, late.handle], connect_timeout_s=0.2) as group:
         late.close()
         until(lambda: group.send(1) and group.members == [good.handle])
         with monkeypatch.context() as patch:

@@ -87,7 +87,8 @@ def test_the_format_takes_the_key_where_its_planner_is_connected_to_ray(
     monkeypatch.setattr("rstream.ray._job_key.job_key", lambda: key)
     for given, found in ((far(key), (key,)), (far(strange), ()), (far(None), ())):
         planner = _sink.RstreamDataSource(options(given))
-        for writer in (planner.streamWriter(None, False), planner.writer(None, False)):  # type: ignore[arg-type]
+        schema: Any = None
+        for writer in (planner.streamWriter(schema, False), planner.writer(schema, False)):
             assert pickle.loads(pickle.dumps(writer)).config.keys == found
 
 

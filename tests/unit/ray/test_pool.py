@@ -1,4 +1,4 @@
-"""A group that shares work: each item to one member, and to another one if that is lost."""
+"""A pool: each item to one member, and to another one if that is lost."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 import rstream
 from rstream.errors import BackPressured, ClosedError, ConfigError, MessagesLost, NotConnected
-from rstream.ray import Group, MemberLost, WorkItem, reader
+from rstream.ray import Group, MemberLost, Pool, WorkItem, reader
 from rstream.work import Unfinished
 from tests.support import in_thread, until
 
@@ -54,12 +54,11 @@ def test_each_item_goes_to_one_member(members, medium, prefetch, far_dir):
     got = [collecting(end) for end in ends]
     place = far_dir if medium == "udp" else None
     handles = [end.handle for end in ends]
-    with Group(handles, share="work", prefetch=prefetch, driver_dir=place) as group:
-        assert [group.send(number) for number in range(60)] == list(range(1, 61))
-        assert group.wait_consumed(timeout_s=20)
-        assert group.statistics() == {
+    with Pool(handles, prefetch=prefetch, driver_dir=place) as pool:
+        assert [pool.send(number) for number in range(60)] == list(range(1, 61))
+        assert pool.wait_consumed(timeout_s=20)
+        assert pool.statistics() == {
             "sent": 60,
-            "shared": 0,
             "members": 3,
             "unconsumed": 0,
             "redelivered": 0,
@@ -73,9 +72,9 @@ def test_each_item_goes_to_one_member(members, medium, prefetch, far_dir):
 def test_free_demand_decides_who_gets_an_item(members):
     slow, fast = members(), members()
     got_slow, got_fast = collecting(slow, 0.1), collecting(fast, 0.005)
-    with Group([slow.handle, fast.handle], share="work") as group:
+    with Pool([slow.handle, fast.handle]) as pool:
         for number in range(40):
-            group.send(number)
+            pool.send(number)
     assert len(got_slow) + len(got_fast) == 40
     assert len(got_fast) > 2 * len(got_slow) > 0
 
@@ -85,13 +84,13 @@ def test_an_item_waits_while_no_member_has_free_demand(members):
     gate = threading.Event()
     got = []
     end.start(lambda work: (gate.wait(20), got.append(work.item)))
-    with Group([end.handle], share="work", prefetch=2) as group:
-        group.send("a")
-        group.send("b")
+    with Pool([end.handle], prefetch=2) as pool:
+        pool.send("a")
+        pool.send("b")
         with pytest.raises(BackPressured, match="larger prefetch"):
-            group.send("c", timeout_s=0.1)
+            pool.send("c", timeout_s=0.1)
         gate.set()
-        group.send("c")
+        pool.send("c")
     assert got == ["a", "b", "c"]
 
 
@@ -104,16 +103,16 @@ def test_what_a_member_had_that_failed_goes_to_another_one_marked(members):
         raise ValueError("cannot do this")
 
     got = []
-    with Group(share="work") as group:
+    with Pool() as pool:
         bad.start(fails)
-        group.add(bad.handle)
-        group.send("first")
+        pool.add(bad.handle)
+        pool.send("first")
         assert has_begun.wait(20)
         got = collecting(good)
-        group.add(good.handle)
-        group.send("second")
-        assert group.wait_consumed(timeout_s=20)
-        assert group.statistics()["redelivered"] == 1
+        pool.add(good.handle)
+        pool.send("second")
+        assert pool.wait_consumed(timeout_s=20)
+        assert pool.statistics()["redelivered"] == 1
     assert sorted((work.item, work.is_redelivered) for work in got) == [
         ("first", True),
         ("second", False),
@@ -126,14 +125,14 @@ def test_a_member_that_stays_away_is_dropped_and_named(members):
     gate = threading.Event()
     end.start(lambda work: gate.wait(20))
     handles = [end.handle, other.handle]
-    with Group([end.handle], share="work", connect_timeout_s=0.3) as group:
-        group.send("held")
-        group.add(other.handle)
+    with Pool([end.handle], connect_timeout_s=0.3) as pool:
+        pool.send("held")
+        pool.add(other.handle)
         threading.Timer(0.2, gate.set).start()
         in_thread(end.close)
-        until(lambda: group.members == [other.handle])
-        assert group.wait_consumed(timeout_s=20)
-        (event,) = group.events()
+        until(lambda: pool.members == [other.handle])
+        assert pool.wait_consumed(timeout_s=20)
+        (event,) = pool.events()
         assert isinstance(event, MemberLost)
         assert event.handle == handles[0]
         assert "no reader for 0.3 s" in event.reason
@@ -151,20 +150,20 @@ def test_an_item_that_members_fail_with_is_set_aside(members):
 
     for end in ends:
         end.start(take)
-    with Group([end.handle for end in ends], share="work", connect_timeout_s=20) as group:
+    with Pool([end.handle for end in ends], connect_timeout_s=20) as pool:
         for item in ("a", "poison", "b", "c"):
-            group.send(item)
-        assert group.wait_consumed(timeout_s=20)
-        (left,) = [event for event in group.events() if isinstance(event, Unfinished)]
+            pool.send(item)
+        assert pool.wait_consumed(timeout_s=20)
+        (left,) = [event for event in pool.events() if isinstance(event, Unfinished)]
         assert (left.item, left.reader_losses) == ("poison", 2)
-        assert group.statistics()["unfinished"] == 1
+        assert pool.statistics()["unfinished"] == 1
     assert sorted(got) == ["a", "b", "c"]
 
 
 @pytest.mark.parametrize("option", ["linger_s", "connect_timeout_s"])
 def test_a_negative_time_out_is_refused(members, option):
     with pytest.raises(ConfigError, match=f"{option}=-1: must be a number of seconds, 0 or more"):
-        Group([members().handle], share="work", **{option: -1})
+        Pool([members().handle], **{option: -1})
 
 
 def test_a_block_does_not_end_as_if_all_were_done(members):
@@ -172,10 +171,10 @@ def test_a_block_does_not_end_as_if_all_were_done(members):
     gate = threading.Event()
     end.start(lambda _: gate.wait(20))
     with pytest.raises(MessagesLost, match="1 of 1 messages"):
-        with Group([end.handle], share="work", linger_s=0.05) as group:
-            group.send("held")
+        with Pool([end.handle], linger_s=0.05) as pool:
+            pool.send("held")
     gate.set()
-    (left,) = group.events()
+    (left,) = pool.events()
     assert left.item == "held"
 
 
@@ -184,49 +183,49 @@ def test_a_member_that_is_removed_does_what_it_has(members):
     got, gate = [], threading.Event()
     end.start(lambda work: (gate.wait(20), got.append(work)))
     others = collecting(other)
-    with Group([end.handle], share="work") as group:
-        group.send(1)
-        group.remove(end.handle)
-        group.remove(end.handle)
-        assert group.members == []
-        group.add(other.handle)
-        group.send(2)
-        assert not group.wait_consumed(timeout_s=0.1)
+    with Pool([end.handle]) as pool:
+        pool.send(1)
+        pool.remove(end.handle)
+        pool.remove(end.handle)
+        assert pool.members == []
+        pool.add(other.handle)
+        pool.send(2)
+        assert not pool.wait_consumed(timeout_s=0.1)
         gate.set()
-        assert group.wait_consumed(timeout_s=20)
+        assert pool.wait_consumed(timeout_s=20)
     assert [got, others] == [[WorkItem(1, 1)], [WorkItem(2, 1)]]
 
 
 @pytest.mark.filterwarnings("ignore:.*was not closed:ResourceWarning")
 def test_a_group_that_is_dropped_ends_its_thread(members):
-    end = members(name="dropped-group")
-    group = Group([end.handle], share="work")
-    group.send(1)
-    threads = {one for one in threading.enumerate() if "work-dropped-group" in one.name}
+    end = members(name="dropped-pool")
+    pool = Pool([end.handle])
+    pool.send(1)
+    threads = {one for one in threading.enumerate() if "work-dropped-pool" in one.name}
     assert threads
-    del group
+    del pool
     gc.collect()
     until(lambda: not threads & set(threading.enumerate()))
 
 
 def test_no_member(members):
-    with Group(share="work", connect_timeout_s=0.1) as group:
+    with Pool(connect_timeout_s=0.1) as pool:
         with pytest.raises(NotConnected, match="no member"):
-            group.send(1)
+            pool.send(1)
         end = members()
         handle = end.handle
         end.close()
-        group.add(handle)
+        pool.add(handle)
         with pytest.raises(NotConnected, match="members"):
-            group.send(1)
+            pool.send(1)
     with pytest.raises(ClosedError):
-        group.send(1)
+        pool.send(1)
 
 
 def test_both_ends_share_work_or_none(members, driver_dir):
     with reader(dir=driver_dir) as plain:
         with pytest.raises(ConfigError, match="share='all'"):
-            Group([plain.handle], share="work")
+            Pool([plain.handle])
         with pytest.raises(ConfigError, match="share='work'"):
             Group([members().handle])
     handle = members().handle
@@ -236,17 +235,19 @@ def test_both_ends_share_work_or_none(members, driver_dir):
 
 
 @pytest.mark.parametrize(
-    "options",
-    [
-        {"share": "some"},
-        {"share": "work", "flow_control": "max"},
-        {"share": "work", "prefetch": 0},
-        {"prefetch": 2},
-    ],
+    "options", [{"share": "work"}, {"share": "all"}, {"prefetch": 2}], ids=repr
 )
-def test_arguments_of_the_group(options):
-    with pytest.raises(ConfigError):
+def test_a_group_names_the_pool(options):
+    """``Group(share="work")`` was the spelling of before 0.1.0."""
+    with pytest.raises(ConfigError, match="each item to all members") as refused:
         Group(**options)
+    assert "rstream.ray.Pool(handles" in refused.value.hint
+
+
+@pytest.mark.parametrize("prefetch", [0, -1, True])
+def test_a_prefetch_is_a_count(prefetch):
+    with pytest.raises(ConfigError, match="prefetch"):
+        Pool(prefetch=prefetch)
 
 
 def test_arguments_of_the_reader(driver_dir):
