@@ -29,7 +29,7 @@ class Model:
     """Scores batches of features; writes scores where it is told to."""
 
     def __init__(self, results: rstream.ray.StreamHandle) -> None:
-        self.end = rstream.ray.reader(codec="arrow")
+        self.end = rstream.ray.committed_reader()
         self.results = results.publisher()
         self.end.start(self.on_batch)
 

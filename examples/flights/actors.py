@@ -59,9 +59,8 @@ class FlightActor:
         self.delays: deque[tuple[float, float]] = deque()  # not reported yet: taken at, delay
         self.done = threading.Event()
         self.error = ""
-        self.endpoint = rstream.ray.reader(
+        self.endpoint = rstream.ray.committed_reader(
             f"flights-{index}",
-            codec="arrow",
             host="127.0.0.1",
             term_length=term_length,
             rcv_wnd=window,

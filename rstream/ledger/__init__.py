@@ -1,11 +1,11 @@
 """Committed delivery: rows are handed out once their writer has committed them, each once.
 
 A Spark sink with ``delivery="committed"`` (:mod:`rstream.spark`) stages its rows at the reading
-end and commits whole micro-batches. The reading end, opened by ``rstream.ray.reader(...,
-codec="arrow")``, recognises what is repeated. How long it can do so is up to its ledger::
+end and commits whole micro-batches. The reading end, opened by ``rstream.ray.committed_reader()``,
+recognises what is repeated. How long it can do so is up to its ledger::
 
     ledger = rstream.ledger.FileLedger("/var/lib/rows.ledger")  # survives the process
-    end = rstream.ray.reader("rows", codec="arrow", ledger=ledger)
+    end = rstream.ray.committed_reader("rows", ledger=ledger)
     for batch in end.source:
         store(batch, key=rstream.ledger.marks_of(batch))
 

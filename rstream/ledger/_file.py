@@ -34,7 +34,7 @@ class FileLedger:
     Example::
 
         ledger = rstream.ledger.FileLedger("/var/lib/rows.ledger")
-        end = rstream.ray.reader("rows", codec="arrow", ledger=ledger)
+        end = rstream.ray.committed_reader("rows", ledger=ledger)
     """
 
     def __init__(self, path: str | Path) -> None:

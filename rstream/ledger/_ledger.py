@@ -65,7 +65,7 @@ class MemoryLedger:
     Example::
 
         ledger = rstream.ledger.MemoryLedger()
-        end = rstream.ray.reader("rows", codec="arrow", ledger=ledger)
+        end = rstream.ray.committed_reader("rows", ledger=ledger)
     """
 
     def __init__(self) -> None:

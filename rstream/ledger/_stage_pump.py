@@ -58,14 +58,12 @@ class StagePump(QueueThread):
         dir: str,
         ledger: Ledger,
         staging_bytes: int,
-        refusal: str,
     ) -> None:
         super().__init__(source, f"rstream-stage{stream_id}")
         self._stream_id = stream_id
         self._channels = channels
         self._dir = dir
         self._title = f"stream {name!r}"
-        self._refusal = refusal
         self.ready: deque[Row | Any] = deque()
         self.plain: int = 0
         self.events: deque[StreamEvent] = deque(maxlen=EVENTS_MAX)
@@ -175,8 +173,6 @@ class StagePump(QueueThread):
     # ---- the service's thread ----
 
     def _answer(self, ask: Ask) -> Answer:
-        if self._refusal:
-            return Answer(state="refused", why=f"{self._title}: {self._refusal}")
         if ask.do == "commit":
             answer = self._commit(ask)
         else:

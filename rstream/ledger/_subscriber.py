@@ -51,7 +51,6 @@ class CommittedSubscriber(Subscriber[Any]):
         dir: driver directory.
         ledger: its memory; None: one of its own that forgets with it.
         staging_bytes: most bytes staged; more is refused to the writer.
-        refusal: why committed delivery is refused here; empty: it is not.
     """
 
     closes_slowly: bool = True
@@ -69,7 +68,6 @@ class CommittedSubscriber(Subscriber[Any]):
         dir: str,
         ledger: Ledger | None = None,
         staging_bytes: int = STAGING_BYTES,
-        refusal: str = "",
     ) -> None:
         self._source = source
         self.prefetch = source.prefetch
@@ -84,7 +82,6 @@ class CommittedSubscriber(Subscriber[Any]):
             dir=dir,
             ledger=MemoryLedger() if ledger is None else ledger,
             staging_bytes=staging_bytes,
-            refusal=refusal,
         )
         self._changed = stage.changed
         self._errors = stage.errors

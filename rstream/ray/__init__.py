@@ -20,6 +20,7 @@ import rstream.codecs  # pyright: ignore[reportUnusedImport] - decision 90
 import rstream.ledger  # pyright: ignore[reportUnusedImport] - decision 90
 import rstream.stream  # pyright: ignore[reportUnusedImport] - decision 90
 import rstream.work  # noqa: F401  # pyright: ignore[reportUnusedImport] - decision 90
+from rstream.ray._committed import committed_reader
 from rstream.ray._data import datasink, datasource, iter_batches
 from rstream.ray._endpoint import Endpoint
 from rstream.ray._group import Group
@@ -31,12 +32,14 @@ from rstream.ray._metrics import export_metrics
 from rstream.ray._names import handle
 from rstream.ray._open import reader
 from rstream.ray._pool import Pool
+from rstream.ray._reader_options import EndpointOptions
 from rstream.ray._through import through_stream
 from rstream.ray._work import WorkItem
 
 __all__ = (
     "ActorLedger",
     "Endpoint",
+    "EndpointOptions",
     "Group",
     "MemberBack",
     "MemberLost",
@@ -44,6 +47,7 @@ __all__ = (
     "Pool",
     "StreamHandle",
     "WorkItem",
+    "committed_reader",
     "datasink",
     "datasource",
     "export_metrics",

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 HANDLE_VERSION: Final = 3
 #: Before the codec's name in the handle of a reader that shares work.
 WORK_PREFIX: Final = "work:"
+#: ``delivery`` of a reader that hands out Spark's rows when Spark has committed them.
+COMMITTED: Final = "committed"
 #: How the fields of a handle are named in its text, in this order.
 QUERY: Final = {
     "stream_id": "id",
@@ -46,9 +48,10 @@ QUERY: Final = {
     "ipc_channel": "ipc",
     "udp_channel": "udp",
     "actor_id": "actor",
+    "delivery": "delivery",
 }
 #: Fields that a text may lack.
-OPTIONAL: Final = {"actor_id": ""}
+OPTIONAL: Final = {"actor_id": "", "delivery": ""}
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -72,6 +75,8 @@ class StreamHandle:
             without a name, which writers must pass. ``"work:"`` before it: the reader shares work.
         actor_id: of the actor that reads, hexadecimal; empty: a task or a program does. Writers in
             its cluster ask Ray whether it is dead for good when it is away.
+        delivery: ``"committed"``: Spark's sink can commit rows there
+            (:func:`rstream.ray.committed_reader`); empty: items are handed out as they come.
     """
 
     name: str
@@ -84,6 +89,7 @@ class StreamHandle:
     node: str
     codec: str
     actor_id: str = ""
+    delivery: str = ""
 
     def __repr__(self) -> str:
         return f"<rstream.ray.StreamHandle of {self.title}>"

@@ -36,7 +36,7 @@ class ActorLedger:
 
         ledger = rstream.ray.ActorLedger()
         rows = RowReader.options(max_restarts=-1).remote(ledger)
-        # in RowReader: rstream.ray.reader("rows", codec="arrow", ledger=ledger)
+        # in RowReader: rstream.ray.committed_reader("rows", ledger=ledger)
     """
 
     def __init__(self, name: str | None = None) -> None:

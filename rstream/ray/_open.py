@@ -14,11 +14,10 @@ import os
 import secrets
 import time
 import uuid
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 from rstream import policy, stream
 from rstream._channel_uri import ChannelUri
-from rstream._keywords import names_keywords
 from rstream._link_options import READER_LAWS, with_link_options
 from rstream.channel import Channel
 from rstream.codecs._choose import choose_for_handle
@@ -26,14 +25,13 @@ from rstream.codecs._limits import limited
 from rstream.driver import resolve_dir
 from rstream.errors import ConfigError, NameTaken, RegistrationError, RStreamError
 from rstream.keys import GroupKey
-from rstream.ledger._subscriber import STAGING_BYTES
 from rstream.ray import _registry
 from rstream.ray._cluster import class_name, running_ray, this_process
-from rstream.ray._committed import committing
 from rstream.ray._endpoint import Endpoint
 from rstream.ray._handle import StreamHandle, host_token
 from rstream.ray._job_key import key_of_reader
 from rstream.ray._places import Place, Seat, place_of
+from rstream.ray._reader_options import settings
 from rstream.ray._refusal import make_room, refuse, who_holds
 from rstream.ray._roster import Record
 from rstream.ray._work import Share, check_share, work_codec
@@ -41,19 +39,14 @@ from rstream.stream._buffered import BufferedSubscriber
 from rstream.stream._names import check_name, new_stream_id
 from rstream.stream._open import under_policy
 from rstream.stream._options import check_prefetch
-from rstream.stream._parts import MESSAGE_LENGTH
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
-    from rstream.codecs import CodecLike, Limits
-    from rstream.keys import KeyLike
-    from rstream.ledger import Ledger
-    from rstream.rate import RateLimit
+    from rstream.codecs import Codec, CodecLike
     from rstream.ray._cluster import Holder
-    from rstream.stream import Reader
-    from rstream.stream._options import Prefetch
-    from rstream.stream._report import OnLost
+    from rstream.ray._reader_options import EndpointOptions, EndpointSettings
+    from rstream.stream import Reader, Subscriber
 
 log = logging.getLogger("rstream")
 
@@ -68,39 +61,21 @@ REJOIN_TIMEOUT_S = 12.0
 RETRY_S = 0.02
 
 
-@names_keywords
 def reader(
     name: str | None = None,
     type: Any = None,
     *,
     codec: CodecLike = None,
     share: Share = "all",
-    stays: bool = True,
-    dir: str | None = None,
-    udp: bool = True,
-    port: int = 0,
-    host: str | None = None,
-    bind: str | None = None,
     trusted_network: bool = False,
-    term_length: int | None = None,
-    rcv_wnd: int | str | None = None,
-    cc: str | None = None,
-    mtu: int | str | None = None,
-    key: KeyLike = "default",
-    sources: str | Sequence[str] | None = None,
-    prefetch: Prefetch = "auto",
-    rate: RateLimit | None = None,
     on_slow: policy.SlowPolicy = policy.Block(),
-    on_lost: OnLost = "event",
-    max_message_length: int = MESSAGE_LENGTH,
-    limits: Limits | None = None,
-    ledger: Ledger | None = None,
-    staging_bytes: int = STAGING_BYTES,
+    **options: Unpack[EndpointOptions],
 ) -> Endpoint:
     """Open a reading end in an actor, a task or a program, and make its handle.
 
     The handle is the address of this reader alone. Readers that want to share what is sent to a
-    name use :func:`rstream.subscriber` with that name.
+    name use :func:`rstream.subscriber` with that name. Committed rows of Spark's sink go to a
+    :func:`rstream.ray.committed_reader`.
 
     Args:
         name: None (default): the endpoint has an address of its own and no name that others could
@@ -114,45 +89,15 @@ def reader(
             ``handle.publisher(codec=...)``.
         share: ``"all"`` (default): whoever has the handle writes to it. ``"work"``: it is a member
             of pools (:class:`rstream.ray.Pool`), and hands out :class:`rstream.ray.WorkItem`.
-        stays: False ends the endpoint when every writer seen has completed its stream. True
-            (default): writers come and go, and only :meth:`Endpoint.finish` ends it.
-        dir: driver directory; default: the host's shared one.
-        udp: also bind a UDP port, so that writers on other hosts can reach this reader.
-        port: UDP port; 0: any free one (a restarted Ray actor gets its old one again).
-        host: address to advertise; default: Ray's node address, else 127.0.0.1.
-        bind: local address to bind the port to; default: the advertised one, so that only its
-            network reaches the port. ``"0.0.0.0"`` lets every network in.
         trusted_network: with ``codec="pickle"`` and ``udp=True`` it must be True: whoever reaches
             the port can run code here.
-        term_length: bytes of a term, a power of two; half of it is the longest window. Messages
-            over an eighth of it travel in parts. None: as for a stream with a name.
-        rcv_wnd: over UDP how far a writer may be ahead, as for :func:`rstream.subscriber`; None:
-            what the path and this reader need, up to half a term.
-        cc: ``"static"``, ``"cubic"`` or ``"auto"``: over UDP the handle's writers do not follow
-            the path, and this is the law of the window; None is then half a term, at most 1 MiB.
-            None (default): they follow it unless their driver says otherwise; ``"path"``: always.
-        mtu: over UDP the longest datagram of the handle's writers: :func:`rstream.publisher`.
-        key: what seals the datagrams of writers on other hosts (:mod:`rstream.keys`).
-            ``"default"``: ``$RSTREAM_KEY_FILE``, else under Ray the key that all processes of the
-            namespace have, else none. A process that has not the key can neither read nor write.
-            None: plain datagrams.
-        sources: as for :func:`rstream.subscriber`: whose datagrams the UDP port takes.
-        prefetch: as for :func:`rstream.subscriber`: how far writers that make elements on demand
-            may be ahead of ``on_item``.
-        rate: how fast a writer of the handle may send unless it chooses a rate itself; None: as
-            the writer's driver says.
         on_slow: what happens when the actor is slower than its writers; see
             docs/how-to/slow-consumers.md.
             A policy's queue fills from now on; :meth:`Endpoint.statistics` has its counts.
-        on_lost: what happens when a writer dies, fails, or sends what cannot be read. ``"event"``
-            (default): :meth:`Endpoint.events` tells it, and the endpoint reads on for the others.
-            ``"raise"``: the endpoint ends with the error.
-        max_message_length: as for :func:`rstream.subscriber`: longest message that is put together
-            from its parts, in bytes (1 GiB).
-        limits: as for :func:`rstream.subscriber`: what decoding one message may take.
-        ledger: for ``codec="arrow"``: what remembers the rows and commits of Spark's sink; None:
-            memory, until this end is closed (:mod:`rstream.ledger`).
-        staging_bytes: for ``codec="arrow"``: most bytes of rows that wait for their commit.
+        options: where it listens, and how it reads: ``stays``, ``dir``, ``udp``, ``port``,
+            ``host``, ``bind``, ``term_length``, ``rcv_wnd``, ``cc``, ``mtu``, ``key``,
+            ``sources``, ``prefetch``, ``rate``, ``on_lost``, ``max_message_length`` and
+            ``limits``, each described by :class:`rstream.ray.EndpointOptions`.
     Returns:
         An :class:`Endpoint`; its ``handle`` can be pickled and passed to any actor or task.
     Raises:
@@ -166,14 +111,57 @@ def reader(
         self.end = rstream.ray.reader(type=Tick)  # in an actor; it gives away self.end.handle
         self.end.start(self.on_tick)
     """
-    check_prefetch(prefetch)
-    link = _link(udp, rcv_wnd, cc, mtu, key, sources)
-    if name is not None:
-        check_name(name)
+    for option in ("ledger", "staging_bytes"):
+        if option in options:
+            raise ConfigError(
+                f"reader({option}=...): this is for the rows of Spark's sink",
+                hint=f"rstream.ray.committed_reader({option}=...) reads them",
+            )
+    own = ("name", "type", "codec", "share", "trusted_network", "on_slow")
+    chosen = settings("reader", options, *own)
     reader_codec, codec_name = choose_for_handle(type, codec, trusted_network=trusted_network)
-    reader_codec = limited(reader_codec, limits)
+    reader_codec = limited(reader_codec, chosen.limits)
     if check_share(share):
         reader_codec, codec_name = work_codec(reader_codec, codec_name, on_slow)
+    return open_endpoint(name, reader_codec, codec_name, chosen, on_slow=on_slow)
+
+
+def _as_it_is(
+    source: Subscriber[Any], handle: StreamHandle, channels: dict[str, str]
+) -> Subscriber[Any]:
+    del handle, channels
+    return source
+
+
+def open_endpoint(
+    name: str | None,
+    codec: Codec[Any],
+    codec_name: str,
+    chosen: EndpointSettings,
+    *,
+    on_slow: policy.SlowPolicy = policy.Block(),
+    delivery: str = "",
+    in_front: Callable[[Subscriber[Any], StreamHandle, dict[str, str]], Subscriber[Any]] = (
+        _as_it_is
+    ),
+) -> Endpoint:
+    """Open a reading end, make its handle, and tell the registry of it.
+
+    Args:
+        name, on_slow: as for :func:`reader`.
+        codec, codec_name: of the reader, and for its handle.
+        chosen: the options.
+        delivery: of the handle.
+        in_front: what hands out the items of the source; it gets the handle, and for each medium
+            (``"ipc"``, ``"udp"``) the channel of the sockets that the reader has.
+    Raises:
+        Exception: as :func:`reader`.
+    """
+    check_prefetch(chosen.prefetch)
+    link = _link(chosen)
+    if name is not None:
+        check_name(name)
+    udp, port, term_length, rate = chosen.udp, chosen.port, chosen.term_length, chosen.rate
     socket_tag = secrets.randbelow(1 << 31)  # an earlier socket of this place may not be gone yet
     holder = this_process()
     seat = Seat(name or "", holder)
@@ -181,22 +169,22 @@ def reader(
         place = seat.recall() or Place(new_stream_id())
         make_room(place.stream_id, port or place.port)
         title = name or _title(holder, seat)
-        node = host or _node_address()
-        directory = resolve_dir(dir)
+        node = chosen.host or _node_address()
+        directory = resolve_dir(chosen.dir)
         ipc_channel = Channel.ipc(name=title, term_length=term_length)
         channels = [ipc_channel]
         if udp:
-            address = address_of(bind or node, port or place.port)
+            address = address_of(chosen.bind or node, port or place.port)
             channels.append(_listening(title, address, term_length, socket_tag, link))
         opened = functools.partial(
             stream.reader,
             title,
             stream_id=place.stream_id,
-            codec=reader_codec,
-            prefetch=prefetch,
-            on_lost=on_lost,
-            stays=stays,
-            max_message_length=max_message_length,
+            codec=codec,
+            prefetch=chosen.prefetch,
+            on_lost=chosen.on_lost,
+            stays=chosen.stays,
+            max_message_length=chosen.max_message_length,
             hold=True,
             dir=directory,
         )
@@ -207,9 +195,9 @@ def reader(
     except BaseException as error:
         seat.leave()
         if isinstance(error, RegistrationError):
-            if bind is None:
+            if chosen.bind is None:
                 _hint_at_bind(error)
-            _hint_at_holder(error, dir, port)
+            _hint_at_holder(error, chosen.dir, port)
         raise
     try:
         endpoint = address_of(node, _bound_port(opened_reader)) if udp else ""
@@ -233,19 +221,13 @@ def reader(
             node=node,
             codec=codec_name,
             actor_id="" if holder is None else holder.actor_id,
+            delivery=delivery,
         )
         beside = {"ipc": "aeron:ipc"}  # on the sockets that the reader has
         if udp:
             sealed = ChannelUri.parse(handle.udp_channel).get("rs-key")
             beside["udp"] = f"aeron:udp?tags={socket_tag}|rs-key={sealed}"
-        source = committing(
-            source,
-            handle,
-            reader_codec,
-            channels=beside,
-            ledger=ledger,
-            staging_bytes=staging_bytes,
-        )
+        source = in_front(source, handle, beside)
         token = _announce(name or "", seat, holder, handle)
         return Endpoint(
             opened_reader,
@@ -313,14 +295,8 @@ class _Link(NamedTuple):
     of_writers: dict[str, Any]
 
 
-def _link(
-    udp: bool,
-    rcv_wnd: int | str | None,
-    cc: str | None,
-    mtu: int | str | None,
-    key: KeyLike,
-    sources: str | Sequence[str] | None,
-) -> _Link:
+def _link(chosen: EndpointSettings) -> _Link:
+    udp, cc, key = chosen.udp, chosen.cc, chosen.key
     if cc not in (None, "path", *READER_LAWS):
         words = ", ".join(f'"{word}"' for word in ("path", *READER_LAWS))
         raise ConfigError(f"cc={cc!r}: must be one of {words}")
@@ -330,12 +306,12 @@ def _link(
     sealed = key_of_reader(key) if udp else "default"
     link = _Link(
         {
-            "rcv_wnd": rcv_wnd,
+            "rcv_wnd": chosen.rcv_wnd,
             "cc": None if follows else cc,
             "key": sealed,
-            "sources": sources,
+            "sources": chosen.sources,
         },
-        {"cc": cc if follows else "static", "mtu": mtu, "key": sealed},
+        {"cc": cc if follows else "static", "mtu": chosen.mtu, "key": sealed},
     )
     where = "aeron:udp?endpoint=0.0.0.0:0" if udp else "aeron:ipc"  # before anything is opened
     with_link_options(where, is_publisher=False, **link.of_reader)

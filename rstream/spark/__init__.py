@@ -6,8 +6,8 @@
         .option("partitionBy", "carrier")
         .option("checkpointLocation", folder).start())
 
-Readers, opened by ``rstream.ray.reader(..., codec="arrow")``, get ``pyarrow.RecordBatch``
-objects, each row once (``delivery="committed"``). :func:`marks_of` tells where a batch comes from.
+Readers, opened by ``rstream.ray.committed_reader()``, get ``pyarrow.RecordBatch`` objects, each row
+once (``delivery="committed"``). :func:`marks_of` tells where a batch comes from.
 
 Faster, from the program that drives Spark::
 

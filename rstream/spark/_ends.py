@@ -159,5 +159,5 @@ def ask(
             raise RStreamError(
                 f"rstream sink: the reading end of {handle.name!r} (node {handle.node}) does not "
                 f"answer {question.do!r} of epoch {question.epoch} within {timeout_s:.1f} s: it is "
-                f"dead, too slow to open, or reads without rstream.ray.reader; {NEXT[question.do]}"
+                f"dead, too slow to open, or no rstream.ray.committed_reader; {NEXT[question.do]}"
             ) from error

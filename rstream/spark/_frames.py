@@ -62,7 +62,8 @@ def send(df: DataFrame, handles: StreamHandle | Sequence[StreamHandle], **option
 
     Args:
         df: the rows.
-        handles: of readers that were opened with ``codec="arrow"``.
+        handles: of :func:`rstream.ray.committed_reader`; with ``delivery="eager"`` also of a reader
+            with ``codec="arrow"``.
         options: of the sink, as :data:`rstream.spark.OPTIONS` names them.
     Raises:
         ConfigError: an option is wrong or unknown, or a reader takes no record batches.

@@ -11,7 +11,7 @@ from rstream import rate as rates
 from rstream._checks import short
 from rstream.errors import ConfigError
 from rstream.keys import GroupKey, learn, remember
-from rstream.ray._handle import StreamHandle, check_distinct
+from rstream.ray._handle import COMMITTED, StreamHandle, check_distinct
 from rstream.ray._job_key import key_of
 
 if TYPE_CHECKING:
@@ -99,6 +99,8 @@ class SinkConfig:
             raise ConfigError(unknown(key, OPTIONS))
         handles = _handles(given.get("handles") or given.get("path"))
         delivery = choice(given, "delivery", CHOICES["delivery"])
+        if delivery == COMMITTED:
+            _check_commits(handles)
         if delivery == "committed" and "ack" in given:
             raise ConfigError(
                 'rstream sink: option "ack" is for delivery=eager; with committed delivery a task '
@@ -173,8 +175,25 @@ def _check_codec(handle: StreamHandle) -> None:
         raise ConfigError(
             f"rstream sink: the reader of {handle.name!r} (node {handle.node}) has the codec "
             f"{handle.codec}, and the sink sends Arrow record batches: open the reader with "
-            f'rstream.ray.reader({handle.name!r}, codec="arrow")'
+            f"rstream.ray.committed_reader({handle.name!r}), or for delivery=eager with "
+            'rstream.ray.reader(codec="arrow")'
         )
+
+
+def _check_commits(handles: Iterable[StreamHandle]) -> None:
+    """Refuse a reader that hands out rows as they come.
+
+    Raises:
+        ConfigError: one does.
+    """
+    for handle in handles:
+        if handle.delivery != COMMITTED:
+            raise ConfigError(
+                f"rstream sink: the reader of {handle.name!r} (node {handle.node}) hands out rows "
+                "as they come, and with delivery=committed (the default) it must wait for Spark's "
+                f"commit: open it with rstream.ray.committed_reader({handle.name!r}), or give the "
+                "option delivery=eager"
+            )
 
 
 def choice(

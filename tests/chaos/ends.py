@@ -76,8 +76,8 @@ class Reader:
 
         self.store = store
         made = rstream.ledger.FileLedger(ledger) if isinstance(ledger, str) else ledger
-        self.end = rstream.ray.reader(
-            "chaos", codec="arrow", dir=directory, host="127.0.0.1", ledger=made
+        self.end = rstream.ray.committed_reader(
+            "chaos", dir=directory, host="127.0.0.1", ledger=made
         )
         self.end.start(self.take)
         ray.get(store.began.remote(os.getpid()))

@@ -47,8 +47,8 @@ class RowReader:
 
         self.store, self.die_at = store, die_at
         self.is_first = not ray.get_runtime_context().was_current_actor_reconstructed
-        self.end = rstream.ray.reader(
-            "ledger", codec="arrow", dir=directory, host="127.0.0.1", ledger=ledger
+        self.end = rstream.ray.committed_reader(
+            "ledger", dir=directory, host="127.0.0.1", ledger=ledger
         )
         self.end.start(self.take)
 
@@ -116,7 +116,7 @@ class Forgetful:
 
         ledger = rstream.ray.ActorLedger()
         try:
-            rstream.ray.reader("own", codec="arrow", dir=self.directory, ledger=ledger)
+            rstream.ray.committed_reader("own", dir=self.directory, ledger=ledger)
         except ConfigError as error:
             return str(error)
         return ""
@@ -126,7 +126,7 @@ class Forgetful:
 
         ledger = rstream.ray.ActorLedger(name)
         try:
-            rstream.ray.reader("own", codec="arrow", dir=self.directory, ledger=ledger).close()
+            rstream.ray.committed_reader("own", dir=self.directory, ledger=ledger).close()
         finally:
             ledger.end()
         return True

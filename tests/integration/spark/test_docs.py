@@ -83,9 +83,7 @@ def test_the_how_to_page(
     with rstream.Driver(dir=driver_dir), contextlib.ExitStack() as stack:
         ends = [
             stack.enter_context(
-                contextlib.closing(
-                    rstream.ray.reader(f"docs-{number}", codec="arrow", dir=driver_dir)
-                )
+                contextlib.closing(rstream.ray.committed_reader(f"docs-{number}", dir=driver_dir))
             )
             for number in range(2)
         ]

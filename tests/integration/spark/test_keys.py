@@ -38,8 +38,8 @@ def reader(hosts: tuple[str, str]) -> Iterator[Any]:
     from rstream.keys import GroupKey
 
     key = GroupKey.new()
-    end = rstream.ray.reader(
-        "keyed-rows", codec="arrow", dir=hosts[0], host="127.0.0.1", term_length=1 << 18, key=key
+    end = rstream.ray.committed_reader(
+        "keyed-rows", dir=hosts[0], host="127.0.0.1", term_length=1 << 18, key=key
     )
     batches: list[Any] = []
     end.start(batches.append)

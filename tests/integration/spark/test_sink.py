@@ -30,9 +30,7 @@ class Collector:
 
         self.batches: list[Any] = []
         self.delay_s = delay_s
-        self.end = rstream.ray.reader(
-            name, codec="arrow", dir=directory, udp=False, term_length=1 << 18
-        )
+        self.end = rstream.ray.committed_reader(name, dir=directory, udp=False, term_length=1 << 18)
         self.end.start(self._add)
 
     def _add(self, batch: Any) -> None:
@@ -186,7 +184,7 @@ def test_errors_of_wrong_options_name_the_option() -> None:
 
     text = StreamHandle(
         name="a", stream_id=7, ipc_channel="aeron:ipc", endpoint="", udp_channel="", host_token="t",
-        driver_dir="/dev/shm/none", node="n", codec="arrow",
+        driver_dir="/dev/shm/none", node="n", codec="arrow", delivery="committed",
     ).to_text()  # fmt: skip
     for options, what in (
         ({}, '"handles" is missing'),
@@ -205,7 +203,7 @@ def test_errors_of_wrong_options_name_the_option() -> None:
         ({"handles": text, "rate": "10 parrots"}, 'option "rate"'),
         ({"handels": text}, 'no option "handels"; did you mean "handles"'),
         ({"handles": text, "zzz": "1"}, r'no option "zzz"\. The options'),
-        ({"handles": text.replace("arrow", "msgpack")}, r'reader\(\'a\', codec="arrow"\)'),
+        ({"handles": text.replace("arrow", "msgpack")}, r"committed_reader\('a'\)"),
         ({"handles": json.dumps([text, text.replace("arrow", "raw")])}, "has the codec raw"),
     ):
         with pytest.raises(ConfigError, match=what):
@@ -232,7 +230,7 @@ def test_a_reader_with_another_codec_is_refused_before_anything_is_sent(
         contextlib.closing(rstream.ray.reader("ticks", dir=driver_dir)) as end,
     ):
         query = start(spark_session, tmp_path / "in", [end.handle], tmp_path / "cp")
-        with pytest.raises(Exception, match=r'codec="arrow"') as raised:
+        with pytest.raises(Exception, match=r"committed_reader\('ticks'\)") as raised:
             query.awaitTermination()
         assert type(raised.value).__name__ == "StreamingQueryException"
         assert end.statistics()["publishers"] == 0
@@ -246,7 +244,7 @@ def test_an_unknown_option_ends_the_query(
     write_files(tmp_path / "in", files=1, rows=10)
     with (
         rstream.Driver(dir=driver_dir),
-        contextlib.closing(rstream.ray.reader("ticks", codec="arrow", dir=driver_dir)) as end,
+        contextlib.closing(rstream.ray.committed_reader("ticks", dir=driver_dir)) as end,
     ):
         query = start(
             spark_session, tmp_path / "in", [end.handle], tmp_path / "cp", partitonBy="key"
@@ -295,9 +293,7 @@ def open_again(reader: Collector, driver_dir: str, name: str = "spark-mended") -
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_open, "new_stream_id", lambda: reader.end.handle.stream_id)
-        return rstream.ray.reader(
-            name, codec="arrow", dir=driver_dir, udp=False, term_length=1 << 18
-        )
+        return rstream.ray.committed_reader(name, dir=driver_dir, udp=False, term_length=1 << 18)
 
 
 def test_a_continuous_query_commits_nothing(
@@ -311,7 +307,7 @@ def test_a_continuous_query_commits_nothing(
 
     with (
         rstream.Driver(dir=driver_dir),
-        rstream.ray.reader("continuous", codec="arrow", dir=driver_dir) as end,
+        rstream.ray.committed_reader("continuous", dir=driver_dir) as end,
     ):
         end.start(lambda batch: None)
         rows = spark_session.readStream.format("rate").load()

@@ -25,9 +25,7 @@ class End:
         self.batches: list[Any] = []
         self.gate = threading.Event()
         self.gate.set()
-        if "type" not in options:
-            options["codec"] = "arrow"
-        self.end = rstream.ray.reader(name, dir=directory, host="127.0.0.1", **options)
+        self.end = rstream.ray.committed_reader(name, dir=directory, host="127.0.0.1", **options)
 
     def start(self) -> End:
         self.end.start(self._take)

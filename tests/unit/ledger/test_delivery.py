@@ -450,28 +450,40 @@ def test_eager_delivery_hands_out_at_once_and_marks(open_end: OpenEnd) -> None:
     assert end.end.source._pump is None  # type: ignore[attr-defined]
 
 
-def test_a_policy_that_drops_refuses_committed_rows(open_end: OpenEnd) -> None:
-    end = open_end(on_slow=rstream.policy.DropOldest(4)).start()
-    with pytest.raises(RStreamError, match="on_slow policy may drop rows"):
-        Job(end.end.handle).write(0, range(5))
+def test_a_reader_that_does_not_commit_is_refused_before_a_row_is_sent(
+    driver: Any, driver_dir: str
+) -> None:
+    with rstream.ray.reader("plain", codec="arrow", dir=driver_dir, udp=False) as end:
+        with pytest.raises(ConfigError, match=r"rstream.ray.committed_reader\('plain'\)"):
+            Job(end.handle)
+        got: list[Any] = []
+        end.start(got.append)
+        Job(end.handle, delivery="eager").write(0, range(5))
+        until(lambda: [batch.num_rows for batch in got] == [5])
+
+
+@pytest.mark.parametrize("option", [{"ledger": None}, {"staging_bytes": 1}], ids=repr)
+def test_a_plain_reader_names_the_one_for_committed_rows(option: dict[str, Any]) -> None:
+    """Both were options of ``rstream.ray.reader`` before 0.1.0."""
+    with pytest.raises(ConfigError, match="for the rows of Spark's sink") as refused:
+        rstream.ray.reader(codec="arrow", **option)
+    assert "rstream.ray.committed_reader(" in refused.value.hint
 
 
 @pytest.mark.parametrize("package", ["pandas.DataFrame", "pyarrow.Table", "polars.DataFrame"])
-def test_a_reader_of_data_frames_refuses_committed_rows(open_end: OpenEnd, package: str) -> None:
+def test_committed_rows_are_record_batches(package: str) -> None:
     module, _, name = package.partition(".")
     type_ = getattr(pytest.importorskip(module), name)
-    end = open_end("frames", type=type_).start()
-    with end.end.handle.publisher() as other:
-        other.send(batch_of(range(3)))
-        other.send(batch_of(range(0)))
-        with pytest.raises(RStreamError, match=r"it hands out .* objects, not record batches"):
-            Job(end.end.handle).write(0, range(5))
-        other.send(batch_of(range(4)))
-        deadline_s = time.monotonic() + TIMEOUT_S
-        while len(end.batches) < 3 and time.monotonic() < deadline_s:
-            time.sleep(0.005)
-    assert [len(frame) for frame in end.batches] == [3, 0, 4]
-    assert {type(frame) for frame in end.batches} == {type_}
+    with pytest.raises(ConfigError, match="objects, and Spark's rows are record batches"):
+        rstream.ray.committed_reader(codec=type_)
+    with pytest.raises(ConfigError, match="hands out msgpack objects"):
+        rstream.ray.committed_reader(codec="msgpack")
+
+
+def test_a_policy_that_drops_is_no_option_of_committed_rows() -> None:
+    options: Any = {"on_slow": rstream.policy.DropOldest(4)}
+    with pytest.raises(TypeError, match=r"committed_reader\(\) got an unexpected .*'on_slow'"):
+        rstream.ray.committed_reader(**options)
 
 
 def test_over_udp(open_end: OpenEnd, make_driver_dir: Callable[[], str]) -> None:

@@ -6,18 +6,16 @@ from __future__ import annotations
 
 import gc
 import threading
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import rstream.ray
-from rstream import policy
 from rstream.ledger import FileLedger, MemoryLedger
 from rstream.ray import _open
 from rstream.spark import _ends
 from tests.support import in_thread, until
-from tests.unit.ledger.conftest import Job, batch_of
+from tests.unit.ledger.conftest import Job
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,7 +37,7 @@ def opened(driver: Any, driver_dir: str, monkeypatch: pytest.MonkeyPatch) -> Any
     monkeypatch.setattr(_open, "new_stream_id", lambda: STREAM_ID)
 
     def make(**options: Any) -> Any:
-        return rstream.ray.reader("rows", codec="arrow", dir=driver_dir, udp=False, **options)
+        return rstream.ray.committed_reader("rows", dir=driver_dir, udp=False, **options)
 
     return make
 
@@ -104,33 +102,6 @@ def test_one_that_no_writer_has_begun_with(opened: Any, tmp_path: Path, driver_d
         until(lambda: not publisher.is_connected)
     with opened(ledger=FileLedger(tmp_path / "ledger")):
         pass
-
-
-def test_one_that_refuses_commits_while_its_policy_holds_the_lock(
-    opened: Any, driver_dir: str
-) -> None:
-    """Its source has a queue, whose lock the user's function keeps."""
-    lock, is_merging = threading.Lock(), threading.Event()
-
-    def merge(_waiting: Any, new: Any) -> Any:
-        is_merging.set()
-        with lock:
-            return new
-
-    end = opened(on_slow=policy.Conflate(merge))
-    end.source._start_pump([])
-    with end.handle.publisher(driver_dir=driver_dir) as publisher:
-        with lock:
-            for value in range(5000):  # until one comes while another waits for the stage's thread
-                publisher.send(batch_of(range(value, value + 1)), timeout_s=10)
-                if is_merging.is_set():
-                    break
-            assert is_merging.wait(10)
-            begun_s = time.monotonic()
-            del end
-            gc.collect()
-            assert time.monotonic() - begun_s < 4
-        until(lambda: not threads())
 
 
 def test_it_warns_once(opened: Any) -> None:

@@ -20,7 +20,8 @@ from rstream.spark._options import SinkConfig
 def handle(number: int = 1, **fields: Any) -> StreamHandle:
     return StreamHandle(
         name=f"rows-{number}", stream_id=-number, ipc_channel="aeron:ipc", endpoint="",
-        udp_channel="", host_token="h", driver_dir="/d", node="n", codec="arrow", **fields,
+        udp_channel="", host_token="h", driver_dir="/d", node="n", codec="arrow",
+        **{"delivery": "committed", **fields},
     )  # fmt: skip
 
 
