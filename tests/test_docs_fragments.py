@@ -48,7 +48,6 @@ ELSEWHERE_SINGLY = {
     ("docs/how-to/ray.md", 2): "tests/integration/ray/test_async_actors.py",
     ("docs/how-to/ray.md", 6): "tests/integration/ray/test_ray_data.py",
     ("docs/how-to/ray.md", 8): "tests/integration/ray/test_metrics.py",
-    ("docs/how-to/ray.md", 9): "tests/integration/ray/test_compiled_graph.py",
     ("docs/explanation/security.md", 1): "tests/integration/ray/test_keys.py",
     ("docs/explanation/security.md", 2): "tests/integration/ray/test_keys.py",
 }

@@ -33,7 +33,6 @@ from rstream.ray._names import handle
 from rstream.ray._open import reader
 from rstream.ray._pool import Pool
 from rstream.ray._reader_options import EndpointOptions
-from rstream.ray._through import through_stream
 from rstream.ray._work import WorkItem
 
 __all__ = (
@@ -56,5 +55,4 @@ __all__ = (
     "iter_batches",
     "job_key",
     "reader",
-    "through_stream",
 )

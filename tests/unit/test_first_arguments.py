@@ -38,7 +38,6 @@ CALLS = {
     "aio.serve": (awaited("serve"), "must be a service, as @rstream.serve(name) makes"),
     "ray.host_token": (of("ray", "host_token"), "must be a str"),
     "ray.iter_batches": (of("ray", "iter_batches"), "must be a reading end, such as"),
-    "ray.through_stream": (of("ray", "through_stream"), "must be a node of a graph, such as"),
     "rx.from_async_iterable": (of("rx", "from_async_iterable"), "must be an async iterable"),
     "rx.from_endpoint": (of("rx", "from_endpoint"), "must be an endpoint, such as"),
 }
