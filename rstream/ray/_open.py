@@ -17,13 +17,14 @@ import uuid
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 from rstream import policy, stream
+from rstream._addresses import bound_port
 from rstream._channel_uri import ChannelUri
 from rstream._link_options import READER_LAWS, with_link_options
 from rstream.channel import Channel
 from rstream.codecs._choose import choose_for_handle
 from rstream.codecs._limits import limited
 from rstream.driver import resolve_dir
-from rstream.errors import ConfigError, NameTaken, RegistrationError, RStreamError
+from rstream.errors import ConfigError, NameTaken, RegistrationError
 from rstream.keys import GroupKey
 from rstream.ray import _registry
 from rstream.ray._cluster import class_name, running_ray, this_process
@@ -200,7 +201,7 @@ def open_endpoint(
             _hint_at_holder(error, chosen.dir, port)
         raise
     try:
-        endpoint = address_of(node, _bound_port(opened_reader)) if udp else ""
+        endpoint = address_of(node, bound_port(opened_reader.subscriptions)) if udp else ""
         udp_channel = (
             with_link_options(
                 Channel.udp(endpoint, name=title, term_length=term_length, rate=rate),
@@ -375,11 +376,3 @@ def _hint_at_holder(error: RegistrationError, dir: str | None, port: int) -> Non
 def _node_address() -> str:
     ray = running_ray()
     return "127.0.0.1" if ray is None else str(ray.util.get_node_ip_address())
-
-
-def _bound_port(reader: Reader[Any]) -> int:
-    for subscription in reader.subscriptions:
-        address = subscription.local_address
-        if address:
-            return int(address.rsplit(":", 1)[1])
-    raise RStreamError("the reader's UDP port is not known: the driver published no local address")

@@ -13,6 +13,7 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from rstream import _core
+from rstream._addresses import local_address_towards
 from rstream._neighbours import hint_for_publisher, why_refused
 from rstream._other_drivers import tell_others
 from rstream._waits import News
@@ -27,7 +28,6 @@ from rstream.errors import (
     TransportError,
 )
 from rstream.service._calls import Call, Calls
-from rstream.service._place import local_address_towards
 from rstream.service._wire import HEAD, MessageKind
 from rstream.stream import (
     Completed,

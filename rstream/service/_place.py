@@ -8,11 +8,11 @@ server              holds stream "NAME#server" with one session id, so no other 
 
 from __future__ import annotations
 
-import socket
 import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rstream._addresses import bracketed, is_multicast, split_endpoint
 from rstream._channel_uri import ChannelUri
 from rstream.errors import ConfigError
 from rstream.stream._names import check_name, uri_keys
@@ -64,8 +64,7 @@ class ServicePlace:
             return str(ChannelUri.parse(self.channel).with_defaults({}))
         keys = {"term-length": ANSWER_TERM, **uri_keys(self.channel)}
         kept = "".join(f"|{key}={keys[key]}" for key in _KEPT if key in keys)
-        address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-        return f"aeron:udp?endpoint={address}{kept}"
+        return f"aeron:udp?endpoint={bracketed(host)}:{port}{kept}"
 
 
 #: Terms of the answers to one caller over UDP, unless the service's channel says another length: a
@@ -91,46 +90,9 @@ def place_of(name: str, channel: Channel | str | None) -> ServicePlace:
         raise ConfigError(f"channel {uri}: a server has one address; leave out control=")
     if uri.media == "udp" and (uri.get("endpoint") or not uri.get("tags")):
         host, _ = split_endpoint(uri.get("endpoint") or "")
-        if _is_multicast(host):
+        if is_multicast(host):
             raise ConfigError(
                 f"channel {uri}: a group has many readers, and a request has one server",
                 hint="give the server's own address",
             )
     return ServicePlace(name=name, channel=str(uri))
-
-
-def split_endpoint(endpoint: str) -> tuple[str, int]:
-    """Host without brackets, and port.
-
-    Raises:
-        ConfigError: it is no ``host:port``.
-    """
-    host, _, port = endpoint.rpartition(":")
-    if not host or not port.isdecimal():
-        raise ConfigError(f"endpoint {endpoint!r}: give the server's address as host:port")
-    return host.strip("[]"), int(port)
-
-
-def _is_multicast(host: str) -> bool:
-    first = host.partition(".")[0]
-    return (host.lower().startswith("ff") and ":" in host) or (
-        first.isdecimal() and 224 <= int(first) <= 239
-    )
-
-
-def local_address_towards(endpoint: str) -> str:
-    """The local address from which this host reaches an endpoint; nothing is sent.
-
-    Raises:
-        ConfigError: the host is not known, or there is no route.
-    """
-    host, port = split_endpoint(endpoint)
-    try:
-        family, kind, protocol, _, address = socket.getaddrinfo(
-            host, port or 1, type=socket.SOCK_DGRAM
-        )[0]
-        with socket.socket(family, kind, protocol) as probe:
-            probe.connect(address)
-            return str(probe.getsockname()[0])
-    except OSError as error:
-        raise ConfigError(f"endpoint {endpoint}: no way there from this host: {error}") from error

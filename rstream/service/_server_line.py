@@ -16,6 +16,7 @@ from collections import deque
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Self
 
+from rstream._addresses import split_endpoint
 from rstream.errors import (
     BackPressured,
     CodecError,
@@ -25,7 +26,6 @@ from rstream.errors import (
     RStreamError,
 )
 from rstream.service._asked import CONNECT_S, Asked, Caller
-from rstream.service._place import split_endpoint
 from rstream.service._wire import (
     FAILURE_BYTES_MAX,
     HEAD,
