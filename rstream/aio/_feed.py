@@ -24,6 +24,8 @@ import anyio
 import anyio.lowlevel
 
 from rstream._process import is_inherited
+from rstream._waits import News
+from rstream.aio._run import run
 from rstream.aio._sleeper import Sleeper
 from rstream.aio._thread_call import ThreadCall
 from rstream.aio._turns import Parts
@@ -33,6 +35,7 @@ from rstream.stream._subscriber import WAIT_FOREVER_S, title_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from rstream._waits import Step, Steps
     from rstream.aio._turns import Turns
     from rstream.stream import Subscriber as BlockingSubscriber
 
@@ -141,6 +144,33 @@ class Feed(Generic[T]):
             self.is_reading = False
             if self._closed:
                 self._follow()
+
+    async def run(self, steps: Steps[R | None]) -> R | None:
+        """Perform steps that poll the source; None also when it was closed here meanwhile."""
+        self._check_alone()
+        self.is_reading = True
+        try:
+            await self.turns.give_if_due()
+            if self.is_closed:
+                return None
+            if self._must_join:  # in the thread of a cancelled call
+                await self._join_again()
+            return await run(steps, self._perform)
+        except ClosedError:
+            if not self.is_closed:
+                raise
+            return None
+        finally:
+            self.is_reading = False
+            if self._closed:
+                self._follow()
+
+    async def _perform(self, step: Step) -> None:
+        if isinstance(step, News):
+            await self._sleep(time.monotonic() + step.seconds)
+        else:
+            await self._join_again()
+        self.check_open()
 
     async def turn(self) -> None:
         """Give other tasks a turn if they had none for 0.2 ms."""

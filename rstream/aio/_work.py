@@ -1,16 +1,11 @@
 """Shared work in an event loop: the two ends of :mod:`rstream.work`, with waits that are awaited.
 
-The ends for threads do the work. A wait of theirs is a step of a generator, or a poll that never
-waits; here a task sleeps on a descriptor meanwhile, which the thread of the publisher, or the
-transport, makes readable.
+The steps are those of the ends for threads. In a wait a task sleeps on a descriptor, which the
+thread of the publisher, or the transport, makes readable.
 """
-
-# The ends for threads keep their parts from users, and not from this file.
-# pyright: reportPrivateUsage=false
 
 from __future__ import annotations
 
-import time
 from collections.abc import AsyncIterable
 from typing import TYPE_CHECKING, Generic, NoReturn, Self, TypeVar
 
@@ -18,20 +13,20 @@ import anyio
 import anyio.lowlevel
 
 from rstream._checks import check_timeout
+from rstream._pickling import refuse_pickling
 from rstream._with_hints import refuses_with
 from rstream.aio._feed import Feed
-from rstream.aio._sleeper import Sleeper
+from rstream.aio._run import Performer, run
 from rstream.aio._thread_call import ThreadCall
-from rstream.stream._watched import Bell
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable
+    from collections.abc import Iterable
     from types import TracebackType
 
     from rstream.aio._turns import Turns
     from rstream.work import Job, Unfinished
-    from rstream.work import Publisher as BlockingPublisher
-    from rstream.work import Subscriber as BlockingSubscriber
+    from rstream.work._giving import Giving
+    from rstream.work._taking import Taking
 
 T = TypeVar("T")
 
@@ -49,39 +44,39 @@ class WorkPublisher(Generic[T]):
             await jobs.send(path)
     """
 
-    def __init__(self, work: BlockingPublisher[T]) -> None:
-        self._work = work
+    def __init__(self, giving: Giving[T]) -> None:
+        self._giving = giving
 
     def __repr__(self) -> str:
-        return f"<rstream.aio.WorkPublisher over {self._work!r}>"
+        return f"<rstream.aio.WorkPublisher over {self._giving!r}>"
 
     def __reduce__(self) -> NoReturn:
-        self._work.__reduce__()
+        refuse_pickling(self, "open one there")
 
     # ---- facts ----
 
     @property
     def name(self) -> str:
         """The name of the work."""
-        return self._work.name
+        return self._giving.name
 
     @property
     def readers(self) -> int:
         """How many readers there are."""
-        return self._work.readers
+        return self._giving.readers
 
     @property
     def unacknowledged(self) -> int:
         """How many messages were sent and are not finished."""
-        return self._work.unacknowledged
+        return self._giving.unacknowledged
 
     def events(self) -> list[Unfinished]:
         """What will not be sent again, as :meth:`rstream.work.Publisher.events`. Never waits."""
-        return self._work.events()
+        return self._giving.events()
 
     def statistics(self) -> dict[str, int]:
         """Counts, as :meth:`rstream.work.Publisher.statistics`."""
-        return self._work.statistics()
+        return self._giving.statistics()
 
     # ---- sending ----
 
@@ -97,10 +92,9 @@ class WorkPublisher(Generic[T]):
             RStreamError: as :meth:`rstream.work.Publisher.send`.
         """
         await anyio.lowlevel.checkpoint()  # before: what was sent must not be cancelled
-        with self._work._changed:
-            message, steps = self._work._send_steps(obj, timeout_s)
-        if steps:
-            await self._wait(steps)
+        message, steps = self._giving.begin(obj, timeout_s)
+        if steps is not None:
+            await run(steps, Performer())
         return message.number
 
     async def send_many(
@@ -130,7 +124,7 @@ class WorkPublisher(Generic[T]):
         Raises:
             RStreamError: as :meth:`rstream.work.Publisher.offer`.
         """
-        return self._work.offer(obj)
+        return self._giving.offer(obj)
 
     async def wait_acknowledged(self, *, timeout_s: float | None = None) -> bool:
         """Wait until every message that was sent is finished: acknowledged, or in :meth:`events`.
@@ -141,30 +135,8 @@ class WorkPublisher(Generic[T]):
             False: not within ``timeout_s``.
         """
         await anyio.lowlevel.checkpoint()
-        await self._wait(self._work._end_steps(timeout_s))
-        return self._work.unacknowledged == 0
-
-    async def _wait(self, steps: Generator[float]) -> None:
-        """Sleep through the waits of the steps; each step is made under the lock."""
-        work = self._work
-        seen = 0
-        bell = Bell(work._changed, lambda: work._version != seen)
-        sleeper = Sleeper()
-        try:
-            while True:
-                with work._changed:
-                    work._bells.add(bell)
-                    wait_s = next(steps, None)
-                    seen = work._version
-                work._later.say()
-                if wait_s is None:
-                    return
-                await sleeper.sleep(bell, wait_s)
-        finally:
-            with work._changed:
-                work._bells.discard(bell)
-                bell.close()
-                steps.close()
+        await run(self._giving.end_steps(timeout_s), Performer())
+        return self.unacknowledged == 0
 
     # ---- the end ----
 
@@ -176,18 +148,20 @@ class WorkPublisher(Generic[T]):
         Args:
             linger_s: most seconds to wait; None: as the publisher was made with.
         """
-        work = self._work
-        if not work._begin_close(linger_s):
+        giving = self._giving
+        if not giving.begin_close(linger_s):
             return
         try:
-            await self._wait(work._end_steps(work.linger_s if linger_s is None else linger_s))
+            steps = giving.end_steps(giving.linger_s if linger_s is None else linger_s)
+            await run(steps, Performer())
         finally:
             with anyio.CancelScope(shield=True):
-                await ThreadCall(work._let_go).result()
+                await ThreadCall(giving.let_go).result()
 
     def abandon(self) -> None:
         """Close it where nothing can be awaited."""
-        self._work.close(linger_s=0)
+        if self._giving.begin_close():
+            self._giving.let_go()
 
     async def __aenter__(self) -> Self:
         return self
@@ -198,8 +172,8 @@ class WorkPublisher(Generic[T]):
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        await self.close(linger_s=self._work._linger_after(exc))
-        self._work.check_finished(exc)
+        await self.close(linger_s=self._giving.linger_after(exc))
+        self._giving.check_finished(exc)
 
 
 @refuses_with("`async with rstream.aio.work_subscriber(...) as jobs:`")
@@ -219,31 +193,28 @@ class WorkSubscriber(Generic[T]):
                 await convert(job.item)
     """
 
-    def __init__(self, work: BlockingSubscriber[T], *, turns: Turns) -> None:
-        self._work = work
-        work._source.closes_slowly = True  # its reporter is a thread
-        self._feed = Feed(work._source, lambda: work._is_over, self._leave, turns)
-
-    def _leave(self, _: BaseException | None) -> None:
-        self._work.close()
+    def __init__(self, taking: Taking[T], *, turns: Turns) -> None:
+        self._taking = taking
+        taking.source.closes_slowly = True  # its reporter is a thread
+        self._feed = Feed(taking.source, None, lambda _: taking.close(), turns)
 
     def __repr__(self) -> str:
-        return f"<rstream.aio.WorkSubscriber over {self._work!r}>"
+        return f"<rstream.aio.WorkSubscriber over {self._taking!r}>"
 
     def __reduce__(self) -> NoReturn:
-        self._work.__reduce__()
+        refuse_pickling(self, "open one there")
 
     # ---- facts ----
 
     @property
     def name(self) -> str:
         """The name of the work."""
-        return self._work.name
+        return self._taking.name
 
     @property
     def endpoint(self) -> str:
         """``host:port`` where publishers send jobs to this reader; empty: shared memory."""
-        return self._work.endpoint
+        return self._taking.endpoint
 
     @property
     def is_closed(self) -> bool:
@@ -252,7 +223,7 @@ class WorkSubscriber(Generic[T]):
 
     def statistics(self) -> dict[str, int]:
         """Counts, as :meth:`rstream.work.Subscriber.statistics`."""
-        return self._work.statistics()
+        return self._taking.statistics()
 
     # ---- taking ----
 
@@ -260,7 +231,7 @@ class WorkSubscriber(Generic[T]):
         return self
 
     async def __anext__(self) -> Job[T]:
-        job = await self._next(None)
+        job = await self._feed.run(self._taking.next_steps(None))
         if job is None:
             raise StopAsyncIteration
         return job
@@ -279,15 +250,11 @@ class WorkSubscriber(Generic[T]):
             ConcurrentUseError: another task takes jobs.
         """
         check_timeout(timeout_s)
-        job = await self._next(timeout_s)
+        job = await self._feed.run(self._taking.next_steps(timeout_s))
         if job is None:
             self._feed.check_open()
-            raise self._work._why_none(timeout_s)
+            raise self._taking.why_none(timeout_s)
         return job
-
-    async def _next(self, timeout_s: float | None) -> Job[T] | None:
-        deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
-        return await self._feed.next(self._work._poll, deadline_s)
 
     # ---- the end ----
 
@@ -310,8 +277,8 @@ class WorkSubscriber(Generic[T]):
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._work._leave_current(is_done=exc is None)
-        self._work._note_failure(exc)
+        self._taking.leave_current(is_done=exc is None)
+        self._taking.note_failure(exc)
         if exc is None or isinstance(exc, Exception):
             await self._feed.close()
         else:

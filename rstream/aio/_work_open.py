@@ -10,8 +10,8 @@ from rstream.aio._open import Opening
 from rstream.aio._turns import turns_here
 from rstream.aio._work import WorkPublisher, WorkSubscriber
 from rstream.work._open import (
-    PublisherOptions,
-    SubscriberOptions,
+    WorkPublisherOptions,
+    WorkSubscriberOptions,
     publisher_opener,
     subscriber_opener,
 )
@@ -39,7 +39,7 @@ def work_publisher(
     type: TypeForm[T],
     *,
     codec: Codec[T] | str | None = None,
-    **options: Unpack[PublisherOptions],
+    **options: Unpack[WorkPublisherOptions],
 ) -> Opening[WorkPublisher[T]]: ...
 @overload
 def work_publisher(
@@ -47,14 +47,14 @@ def work_publisher(
     type: None = None,
     *,
     codec: CodecLike = None,
-    **options: Unpack[PublisherOptions],
+    **options: Unpack[WorkPublisherOptions],
 ) -> Opening[WorkPublisher[Any]]: ...
 def work_publisher(
     name: str,
     type: Any = None,
     *,
     codec: CodecLike = None,
-    **options: Unpack[PublisherOptions],
+    **options: Unpack[WorkPublisherOptions],
 ) -> Opening[WorkPublisher[Any]]:
     """Open a publisher that gives each message to *one* reader, in an event loop.
 
@@ -71,16 +71,11 @@ def work_publisher(
             for path in paths:
                 await jobs.send(path)  # waits while no reader has free demand
     """
-    _check("work_publisher", options, PublisherOptions)
+    _check("work_publisher", options, WorkPublisherOptions)
     open_it = publisher_opener(name, type, codec, **options)
     made_at = call_site()
 
-    def make() -> WorkPublisher[Any]:
-        work = open_it()
-        work._made_at = made_at  # pyright: ignore[reportPrivateUsage]
-        return WorkPublisher(work)
-
-    return Opening(lambda: make, "work_publisher")
+    return Opening(lambda: lambda: WorkPublisher(open_it(made_at)), "work_publisher")
 
 
 @overload
@@ -89,7 +84,7 @@ def work_subscriber(
     type: TypeForm[T],
     *,
     codec: Codec[T] | str | None = None,
-    **options: Unpack[SubscriberOptions],
+    **options: Unpack[WorkSubscriberOptions],
 ) -> Opening[WorkSubscriber[T]]: ...
 @overload
 def work_subscriber(
@@ -97,14 +92,14 @@ def work_subscriber(
     type: None = None,
     *,
     codec: CodecLike = None,
-    **options: Unpack[SubscriberOptions],
+    **options: Unpack[WorkSubscriberOptions],
 ) -> Opening[WorkSubscriber[Any]]: ...
 def work_subscriber(
     name: str,
     type: Any = None,
     *,
     codec: CodecLike = None,
-    **options: Unpack[SubscriberOptions],
+    **options: Unpack[WorkSubscriberOptions],
 ) -> Opening[WorkSubscriber[Any]]:
     """Open a reader that takes jobs, in an event loop: each message goes to one reader of the name.
 
@@ -121,18 +116,12 @@ def work_subscriber(
             async for job in jobs:
                 await convert(job.item)  # done when the next one is asked for
     """
-    _check("work_subscriber", options, SubscriberOptions)
+    _check("work_subscriber", options, WorkSubscriberOptions)
     open_it = subscriber_opener(name, type, codec, **options)
     made_at = call_site()
 
     def prepare() -> Callable[[], WorkSubscriber[Any]]:
         turns = turns_here()
-
-        def make() -> WorkSubscriber[Any]:
-            work = open_it()
-            work._made_at = made_at  # pyright: ignore[reportPrivateUsage]
-            return WorkSubscriber(work, turns=turns)
-
-        return make
+        return lambda: WorkSubscriber(open_it(made_at), turns=turns)
 
     return Opening(prepare, "work_subscriber")

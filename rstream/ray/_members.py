@@ -23,11 +23,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from rstream._condition import Event
-from rstream.errors import RStreamError
+from rstream.errors import NotConnected, RStreamError
 from rstream.stream import Disconnected, Rejected, SessionChanged
 from rstream.stream._publisher_facts import why_gone
-from rstream.work._desk import Seat
-from rstream.work._protocol import VERSION, LaneReport, Report
+from rstream.work._desk import ReaderSeat
+from rstream.work._protocol import VERSION, LaneReport, ReaderReport
 from rstream.work._seating import Seating
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from rstream._condition import Condition
     from rstream.ray._handle import StreamHandle
     from rstream.stream import Publisher
-    from rstream.work._desk import Desk
+    from rstream.work._desk import WorkDesk
     from rstream.work._seating import LanePublisher
 
 log = logging.getLogger("rstream")
@@ -70,7 +70,7 @@ class PoolLane:
     def __init__(self, handle: StreamHandle, publisher: Publisher[bytes], bell: Event) -> None:
         self.handle = handle
         self.publisher = publisher
-        self.seat: Seat[LanePublisher] | None = None
+        self.seat: ReaderSeat[LanePublisher] | None = None
         self.alone_since_s = time.monotonic()
         self.number = 0
         self.reason = ""
@@ -142,9 +142,11 @@ class Members(Seating):
         on_back: is told of one that was dropped because it was away, and is there again.
     """
 
+    more_hint = "add members, or give the pool a larger prefetch"
+
     def __init__(
         self,
-        desk: Desk[LanePublisher],
+        desk: WorkDesk[LanePublisher],
         changed: Condition,
         title: str,
         *,
@@ -251,6 +253,12 @@ class Members(Seating):
             with suppress(RStreamError):
                 lane.close()
 
+    def alone_error(self, waited_s: float, why: str) -> NotConnected:
+        return NotConnected(
+            f"{self._title}: none of {len(self.handles)} members was there for {waited_s:g} s{why}",
+            hint="add(handle) takes a member in; events() says what became of the others",
+        )
+
     def _await(self, lane: PoolLane) -> bool:
         """Give a member that has come its seat, or drop one that does not come."""
         if lane.is_leaving:
@@ -266,7 +274,9 @@ class Members(Seating):
             lane.is_dropped = False
         lane.publisher.events()  # from here on they tell of this reader
         lane.number, lane.reason = 0, ""
-        seat: Seat[LanePublisher] = Seat(secrets.randbits(64), lane, self._report_of(lane, 0, 0))
+        seat: ReaderSeat[LanePublisher] = ReaderSeat(
+            secrets.randbits(64), lane, self._report_of(lane, 0, 0)
+        )
         seat.title = f"member {lane.handle.name!r}"
         with self._changed:
             lane.seat = seat
@@ -325,9 +335,9 @@ class Members(Seating):
             return True
         return self._let_go(lane) if lane.is_leaving and not seat.given else has_news
 
-    def _report_of(self, lane: PoolLane, last: int, upto: int, lane_id: int = 0) -> Report:
+    def _report_of(self, lane: PoolLane, last: int, upto: int, lane_id: int = 0) -> ReaderReport:
         """What the member would report."""
-        return Report(
+        return ReaderReport(
             version=VERSION,
             reader=secrets.randbits(64) if lane.seat is None else lane.seat.reader,
             session=0,

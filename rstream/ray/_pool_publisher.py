@@ -9,23 +9,22 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from rstream import stream
 from rstream.codecs import raw
-from rstream.errors import BackPressured, NotConnected
 from rstream.ray._deaths import ActorWatch
 from rstream.ray._members import Members
 from rstream.stream._inner import inner_publisher
 from rstream.stream._publisher_facts import tell_why_gone
-from rstream.work._publisher import Publisher
-from rstream.work._readers import Settings
+from rstream.work import Publisher
+from rstream.work._giving import Giving
+from rstream.work._settings import GivingSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rstream._condition import Condition
     from rstream.codecs import Codec
-    from rstream.errors import RStreamError
     from rstream.ray._handle import StreamHandle
     from rstream.stream import SendOptions
-    from rstream.work._desk import Desk
+    from rstream.work._desk import WorkDesk
     from rstream.work._seating import LanePublisher
 
 #: Seconds that close() waits until everything is done; as for :func:`rstream.work.publisher`.
@@ -61,7 +60,7 @@ class PoolPublisher(Publisher[Any]):
         on_back: Callable[[StreamHandle], None],
     ) -> None:
         connect_timeout_s = options.get("connect_timeout_s", CONNECT_TIMEOUT_S)
-        chosen = Settings(
+        chosen = GivingSettings(
             name=name,
             uri="handles",
             redeliver=True,
@@ -76,9 +75,9 @@ class PoolPublisher(Publisher[Any]):
         open_publisher = functools.partial(_open_lane, driver_dir=driver_dir, **of_lane)
 
         def open_members(
-            _: Settings,
+            _: GivingSettings,
             codec_id: int,
-            desk: Desk[LanePublisher],
+            desk: WorkDesk[LanePublisher],
             changed: Condition,
             title: str,
         ) -> Members:
@@ -94,25 +93,15 @@ class PoolPublisher(Publisher[Any]):
                 on_back=on_back,
             )
 
-        super().__init__(chosen, codec, open_members)
-        assert isinstance(self._readers, Members)
-        self.members = self._readers
+        title = "<rstream.ray.Pool>"
+        giving: Giving[Any] = Giving(chosen, codec, open_seating=open_members, title=title)
+        super().__init__(giving)
+        assert isinstance(giving.seating, Members)
+        self.members = giving.seating
 
-    def __repr__(self) -> str:
-        return "<rstream.ray.Pool>"
-
-    def _alone_error(self, waited_s: float) -> NotConnected:
-        return NotConnected(
-            f"{self!r}: none of {len(self.members.handles)} members was there for "
-            f"{waited_s:g} s{self._why_alone()}",
-            hint="add(handle) takes a member in; events() says what became of the others",
-        )
-
-    def _late_error(self, timeout_s: float) -> RStreamError:
-        error = super()._late_error(timeout_s)
-        if isinstance(error, BackPressured):
-            error.hint = "add members, or give the pool a larger prefetch"
-        return error
+    def check_finished(self, exc: BaseException | None) -> None:
+        """As :meth:`rstream.work._giving.Giving.check_finished`."""
+        self._giving.check_finished(exc)
 
 
 def _open_lane(

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar
 from rstream import abc, policy
 from rstream._checks import check_timeout
 from rstream._unclosed import call_site
+from rstream._waits import Bell
 from rstream.errors import ClosedError
 from rstream.rx._queue import BoundedQueue, check_capacity
 from rstream.rx._subscribing import subscribe_apart
 from rstream.stream import StreamSource, Subscriber
-from rstream.stream._watched import Bell
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -36,10 +36,10 @@ from rstream.stream._queue_pump import QueuePump
 from rstream.stream._subscriber import NOTHING, Subscriber, title_of
 
 if TYPE_CHECKING:
+    from rstream._waits import Bell
     from rstream.stream._events import StreamEvent
     from rstream.stream._reader import Reader
     from rstream.stream._tally import Tally
-    from rstream.stream._watched import Bell
 
 T = TypeVar("T")
 

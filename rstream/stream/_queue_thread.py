@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, Final
 from rstream._checks import check_timeout
 from rstream._condition import Condition, Event
 from rstream._process import holds
+from rstream._waits import Bell
 from rstream.errors import RStreamError
 from rstream.stream._placed_errors import PlacedErrors
-from rstream.stream._watched import Bell
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -18,8 +18,10 @@ A plain :func:`rstream.publisher` gives every message to every reader.
 from __future__ import annotations
 
 import rstream.stream  # noqa: F401  # pyright: ignore[reportUnusedImport] - decision 90
+from rstream.work._job import Job
 from rstream.work._open import publisher, subscriber
-from rstream.work._publisher import Publisher, Unfinished
-from rstream.work._subscriber import Job, Subscriber
+from rstream.work._publisher import Publisher
+from rstream.work._subscriber import Subscriber
+from rstream.work._unfinished import Unfinished
 
 __all__ = ("Job", "Publisher", "Subscriber", "Unfinished", "publisher", "subscriber")

@@ -1,8 +1,8 @@
 """Who has which message, and who gets the next one: pure, the owner holds a lock.
 
-Law: every message is in one place: with one reader (``Seat.given``), waiting to be sent again
-(``Desk.waiting``, or ``Desk.suspects``), or finished: acknowledged, or *unfinished* for good, which
-the caller is told.
+Law: every message is in one place: with one reader (``ReaderSeat.given``), waiting to be sent again
+(``WorkDesk.waiting``, or ``WorkDesk.suspects``), or finished: acknowledged, or *unfinished* for
+good, which the caller is told.
 
     send ──▶ given ──acknowledged──▶ finished
               │  ▲
@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rstream.work._protocol import LaneReport, Report
+    from rstream.work._protocol import LaneReport, ReaderReport
 
 P = TypeVar("P")
 
@@ -62,7 +62,7 @@ class Message:
         return f"{self.losses} reader{'s' * (self.losses > 1)} died or left with it"
 
 
-class Seat(Generic[P]):
+class ReaderSeat(Generic[P]):
     """One reader, as its reports show it.
 
     Attributes:
@@ -91,18 +91,18 @@ class Seat(Generic[P]):
         "was_connected",
     )
 
-    def __init__(self, lane: int, publisher: P, report: Report) -> None:
-        self.lane = lane
-        self.publisher = publisher
+    def __init__(self, lane: int, publisher: P, report: ReaderReport) -> None:
+        self.lane: int = lane
+        self.publisher: P = publisher
         self.given: OrderedDict[int, Message] = OrderedDict()
-        self.last = 0
-        self.reader = report.reader
-        self.session = report.session
-        self.title = report.title
-        self.prefetch = report.prefetch
-        self.elsewhere = 0
-        self.was_connected = False
-        self.is_on_trial = False
+        self.last: int = 0
+        self.reader: int = report.reader
+        self.session: int = report.session
+        self.title: str = report.title
+        self.prefetch: int = report.prefetch
+        self.elsewhere: int = 0
+        self.was_connected: bool = False
+        self.is_on_trial: bool = False
 
     @property
     def free(self) -> int:
@@ -131,13 +131,13 @@ class Seat(Generic[P]):
         self.is_on_trial &= bool(given)
         return done, back
 
-    def unseen(self, leave: Report) -> set[int]:
+    def unseen(self, leave: ReaderReport) -> set[int]:
         """Which of its messages nobody has seen, as the report with which it left says."""
         last = next((lane.last for lane in leave.lanes if lane.lane == self.lane), 0)
         return {number for number in self.given if number > last}
 
 
-class Desk(Generic[P]):
+class WorkDesk(Generic[P]):
     """All readers, and what waits to be sent again.
 
     Args:
@@ -162,11 +162,12 @@ class Desk(Generic[P]):
         self._most = 0  # readers at a time so far
         # By reader. It is copied before it is gone through: a signal handler that closes the owner
         # lets others change it meanwhile.
-        self.seats: dict[int, Seat[P]] = {}
+        self.seats: dict[int, ReaderSeat[P]] = {}
         # Both are bounded by what readers have had.
         self.waiting: deque[Message] = deque()
         self.suspects: deque[Message] = deque()
-        self.acknowledged = self.redelivered = 0
+        self.acknowledged: int = 0
+        self.redelivered: int = 0
 
     @property
     def open(self) -> int:
@@ -178,14 +179,14 @@ class Desk(Generic[P]):
         """Messages that wait to be sent again."""
         return len(self.waiting) + len(self.suspects)
 
-    def add(self, seat: Seat[P]) -> None:
+    def add(self, seat: ReaderSeat[P]) -> None:
         """A reader has come."""
         self.seats[seat.reader] = seat
         self._most = max(self._most, len(self.seats))
 
     # ---- who gets the next one ----
 
-    def free_seats(self, now_s: float = 0.0) -> list[Seat[P]]:
+    def free_seats(self, now_s: float = 0.0) -> list[ReaderSeat[P]]:
         """Readers with free demand for what is no suspect, those with most of it first."""
         free = [seat for seat in [*self.seats.values()] if seat.free > 0]
         # Of equals the one that has had fewest messages comes first.
@@ -202,7 +203,7 @@ class Desk(Generic[P]):
         is_last = len(self.seats) == 1 and self._most > 1
         return not is_last or now_s - self.suspects[0].since_s >= PATIENCE_S
 
-    def trial_seats(self, now_s: float, *, is_idle: bool) -> list[Seat[P]]:
+    def trial_seats(self, now_s: float, *, is_idle: bool) -> list[ReaderSeat[P]]:
         """Readers that the next suspect may go to.
 
         Args:
@@ -218,7 +219,7 @@ class Desk(Generic[P]):
 
     # ---- what readers tell ----
 
-    def report(self, seat: Seat[P], report: Report) -> None:
+    def report(self, seat: ReaderSeat[P], report: ReaderReport) -> None:
         """Take a reader's report."""
         seat.prefetch = report.prefetch
         if not report.is_partial:
@@ -233,8 +234,8 @@ class Desk(Generic[P]):
 
     def drop(
         self,
-        seat: Seat[P],
-        leave: Report | None = None,
+        seat: ReaderSeat[P],
+        leave: ReaderReport | None = None,
         *,
         now_s: float = 0.0,
         is_innocent: bool = False,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from rstream import _core
-    from rstream.work._desk import Seat
+    from rstream.work._desk import ReaderSeat
     from rstream.work._seating import LanePublisher
 
 __all__ = ("HeldJobs",)
@@ -49,7 +49,7 @@ class HeldJobs:
         """Whether it is time to look again."""
         return time.monotonic() >= self._next_s
 
-    def look(self, found: Iterable[tuple[Seat[LanePublisher], int]]) -> None:
+    def look(self, found: Iterable[tuple[ReaderSeat[LanePublisher], int]]) -> None:
         """Tell of readers that hold what they held at the last look.
 
         Args:

@@ -56,7 +56,7 @@ class _Lane:
         )
 
 
-class Ledger:
+class JobLedger:
     """The messages of all lanes of one reader.
 
     Args:

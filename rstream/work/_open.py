@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, overload
 
 from rstream._checks import check_seconds
@@ -9,8 +10,12 @@ from rstream._keywords import names_keywords
 from rstream.codecs import choose
 from rstream.errors import ConfigError
 from rstream.stream._open import check_trust
-from rstream.work import _publisher, _readers, _reporter, _subscriber
+from rstream.work._giving import Giving
 from rstream.work._protocol import PREFETCH_MAX, check_address, check_count
+from rstream.work._publisher import Publisher
+from rstream.work._settings import GivingSettings, TakingSettings
+from rstream.work._subscriber import Subscriber
+from rstream.work._taking import Taking
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -20,13 +25,13 @@ if TYPE_CHECKING:
     from rstream.channel import Channel
     from rstream.codecs import Codec, CodecLike
 
-__all__ = ("PublisherOptions", "SubscriberOptions", "publisher", "subscriber")
+__all__ = ("WorkPublisherOptions", "WorkSubscriberOptions", "publisher", "subscriber")
 
 T = TypeVar("T")
 Acknowledge = Literal["next", "explicit"]
 
 
-class PublisherOptions(TypedDict, total=False):
+class WorkPublisherOptions(TypedDict, total=False):
     """Keywords of :func:`rstream.work.publisher`, for what opens one in another way."""
 
     channel: Channel | str | None
@@ -39,7 +44,7 @@ class PublisherOptions(TypedDict, total=False):
     dir: str | None
 
 
-class SubscriberOptions(TypedDict, total=False):
+class WorkSubscriberOptions(TypedDict, total=False):
     """Keywords of :func:`rstream.work.subscriber`, for what opens one in another way."""
 
     channel: Channel | str | Sequence[Channel | str] | None
@@ -65,7 +70,7 @@ def publisher(
     connect_timeout_s: float | None = 10.0,
     linger_s: float = 60.0,
     dir: str | None = None,
-) -> _publisher.Publisher[T]: ...
+) -> Publisher[T]: ...
 @overload
 def publisher(
     name: str,
@@ -80,7 +85,7 @@ def publisher(
     connect_timeout_s: float | None = 10.0,
     linger_s: float = 60.0,
     dir: str | None = None,
-) -> _publisher.Publisher[Any]: ...
+) -> Publisher[Any]: ...
 @names_keywords
 def publisher(
     name: str,
@@ -95,7 +100,7 @@ def publisher(
     connect_timeout_s: float | None = 10.0,
     linger_s: float = 60.0,
     dir: str | None = None,
-) -> _publisher.Publisher[Any]:
+) -> Publisher[Any]:
     """Open a publisher that gives each message to *one* reader, one that has free demand.
 
     Several publishers may have one name; a reader serves them all.
@@ -129,7 +134,7 @@ def publisher(
             for path in paths:
                 jobs.send(path)
     """
-    return publisher_opener(
+    open_it = publisher_opener(
         name,
         type,
         codec,
@@ -141,7 +146,8 @@ def publisher(
         connect_timeout_s=connect_timeout_s,
         linger_s=linger_s,
         dir=dir,
-    )()
+    )
+    return Publisher(open_it())
 
 
 def publisher_opener(
@@ -157,8 +163,9 @@ def publisher_opener(
     connect_timeout_s: float | None = 10.0,
     linger_s: float = 60.0,
     dir: str | None = None,
-) -> Callable[[], _publisher.Publisher[Any]]:
-    """Check the arguments of a publisher; the result opens one.
+) -> Callable[..., Giving[Any]]:
+    """Check the arguments of a publisher; the result opens what both faces share. It takes
+    ``made_at``.
 
     Raises:
         ConfigError: an argument cannot be used.
@@ -174,7 +181,7 @@ def publisher_opener(
     if connect_timeout_s is not None:
         check_seconds("connect_timeout_s", connect_timeout_s)
     check_seconds("linger_s", linger_s)
-    chosen = _readers.Settings(
+    chosen = GivingSettings(
         name=stream_name,
         uri=uri,
         redeliver=redeliver,
@@ -186,7 +193,7 @@ def publisher_opener(
         dir=dir,
     )
     chosen_codec = choose(type, codec)
-    return lambda: _publisher.Publisher(chosen, chosen_codec)
+    return functools.partial(Giving, chosen, chosen_codec)
 
 
 @overload
@@ -202,7 +209,7 @@ def subscriber(
     acknowledge: Acknowledge = "next",
     stays: bool = False,
     dir: str | None = None,
-) -> _subscriber.Subscriber[T]: ...
+) -> Subscriber[T]: ...
 @overload
 def subscriber(
     name: str,
@@ -216,7 +223,7 @@ def subscriber(
     acknowledge: Acknowledge = "next",
     stays: bool = False,
     dir: str | None = None,
-) -> _subscriber.Subscriber[Any]: ...
+) -> Subscriber[Any]: ...
 @names_keywords
 def subscriber(
     name: str,
@@ -230,7 +237,7 @@ def subscriber(
     acknowledge: Acknowledge = "next",
     stays: bool = False,
     dir: str | None = None,
-) -> _subscriber.Subscriber[Any]:
+) -> Subscriber[Any]:
     """Open a reader that takes jobs: each message goes to one reader of the name.
 
     Args:
@@ -263,7 +270,7 @@ def subscriber(
             for job in jobs:
                 convert(job.item)
     """
-    return subscriber_opener(
+    open_it = subscriber_opener(
         name,
         type,
         codec,
@@ -274,7 +281,8 @@ def subscriber(
         acknowledge=acknowledge,
         stays=stays,
         dir=dir,
-    )()
+    )
+    return Subscriber(open_it())
 
 
 def subscriber_opener(
@@ -289,8 +297,9 @@ def subscriber_opener(
     acknowledge: Acknowledge = "next",
     stays: bool = False,
     dir: str | None = None,
-) -> Callable[[], _subscriber.Subscriber[Any]]:
-    """Check the arguments of a subscriber; the result opens one.
+) -> Callable[..., Taking[Any]]:
+    """Check the arguments of a subscriber; the result opens what both faces share. It takes
+    ``made_at``.
 
     Raises:
         ConfigError: an argument cannot be used.
@@ -308,7 +317,7 @@ def subscriber_opener(
     chosen_codec = choose(type, codec)
     for uri in uris:
         check_trust(chosen_codec, uri)
-    chosen = _reporter.Settings(
+    chosen = TakingSettings(
         name=addresses[0][0],
         uris=uris,
         host=host,
@@ -318,4 +327,4 @@ def subscriber_opener(
         stays=stays,
         dir=dir,
     )
-    return lambda: _subscriber.Subscriber(chosen, chosen_codec)
+    return functools.partial(Taking, chosen, chosen_codec)

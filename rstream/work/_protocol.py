@@ -4,7 +4,7 @@ Three streams of one name, with three stream ids:
 
     hello     publishers -> readers   in shared memory only, and no message on it: a publisher that
                                       comes is an event, and readers report to it at once
-    reports   readers -> publishers   a :class:`Report` says where a reader is and what it has done
+    reports   readers -> publishers   a :class:`ReaderReport` says where a reader is, what it did
     lane      publisher -> reader     one for each pair: a random stream id below 0, as a handle has
                                       (docs/explanation/decisions/0074-a-handle-is-one-reader.md)
 
@@ -19,6 +19,7 @@ import struct
 from dataclasses import dataclass, field
 from typing import Final
 
+from rstream._addresses import is_multicast, split_endpoint
 from rstream._channel_uri import ChannelUri
 from rstream._checks import is_whole
 from rstream._neighbours import work_stream_id
@@ -62,7 +63,7 @@ class LaneReport:
 
 
 @dataclass(slots=True)
-class Report:
+class ReaderReport:
     """The state of one reader.
 
     Attributes:
@@ -137,19 +138,12 @@ def check_address(name: object, channel: object) -> tuple[str, str]:
             hint="give the address where the publisher listens for readers: "
             'rstream.Channel.udp("10.0.0.7:40200") on both sides',
         )
-    if uri.media == "udp" and is_multicast(endpoint):
+    if uri.media == "udp" and is_multicast(split_endpoint(endpoint)[0]):
         raise NotSupported(
             f"channel {uri}: shared work is no multicast",
             hint="give each publisher an address of its own, and the readers all of them",
         )
     return check_name(name), str(uri)
-
-
-def is_multicast(endpoint: str) -> bool:
-    """Whether ``host:port`` is a group: 224.0.0.0/4 or ff00::/8."""
-    host = endpoint.rpartition(":")[0].strip("[]")
-    first = host.partition(".")[0]
-    return (first.isdigit() and 224 <= int(first) <= 239) or host.lower().startswith("ff")
 
 
 def check_count(name: str, value: object, most: int) -> None:

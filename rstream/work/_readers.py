@@ -1,7 +1,7 @@
 """The readers of one publisher of shared work: their reports, and the lanes to them.
 
 A death is known by the end of the reader's stream of reports, or because its lane has no reader any
-more, whichever comes first. One thread calls all methods, except :meth:`Readers.wake`.
+more, whichever comes first. One thread calls all methods, except :meth:`ReportedReaders.wake`.
 """
 
 from __future__ import annotations
@@ -9,23 +9,24 @@ from __future__ import annotations
 import logging
 import secrets
 from contextlib import suppress
-from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import TYPE_CHECKING, Any
 
 from rstream import policy, stream
 from rstream.channel import Channel
 from rstream.codecs import describe_codec, raw
-from rstream.errors import RStreamError
+from rstream.driver import resolve_dir
+from rstream.errors import NotConnected, RStreamError
 from rstream.stream._inner import inner_publisher, inner_reader
-from rstream.work._desk import Seat
-from rstream.work._protocol import REPORT_BYTES_MAX, Report, hello_id, reports_id
+from rstream.work._desk import ReaderSeat
+from rstream.work._protocol import REPORT_BYTES_MAX, ReaderReport, hello_id, reports_id
 from rstream.work._seating import Seating
 
 if TYPE_CHECKING:
     from rstream._condition import Condition
-    from rstream.work._desk import Desk
+    from rstream.work._desk import WorkDesk
     from rstream.work._seating import LanePublisher
+    from rstream.work._settings import GivingSettings
 
 log = logging.getLogger("rstream")
 
@@ -36,22 +37,7 @@ READERS_MAX = 1024
 STANDSTILL_S = 2.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    """The arguments of :func:`rstream.work.publisher`, checked."""
-
-    name: str
-    uri: str
-    redeliver: bool
-    deliveries_max: int | None
-    reader_losses_max: int | None
-    unacknowledged_max: int
-    connect_timeout_s: float | None
-    linger_s: float
-    dir: str | None
-
-
-class Readers(Seating):
+class ReportedReaders(Seating):
     """Takes reports, and opens and closes the seats of a desk.
 
     Args:
@@ -64,9 +50,9 @@ class Readers(Seating):
 
     def __init__(
         self,
-        chosen: Settings,
+        chosen: GivingSettings,
         codec_id: int,
-        desk: Desk[LanePublisher],
+        desk: WorkDesk[LanePublisher],
         changed: Condition,
         title: str,
     ) -> None:
@@ -75,7 +61,7 @@ class Readers(Seating):
         self._codec_id = codec_id
         reports = stream.reader(
             chosen.name,
-            Report,
+            ReaderReport,
             channels=[chosen.uri],
             stream_id=reports_id(chosen.name),
             on_gap="resume",
@@ -156,9 +142,18 @@ class Readers(Seating):
             _close_quietly(self._hello)  # behind the lanes: then readers look at them once more
         _close_quietly(self._reports)
 
+    def alone_error(self, waited_s: float, why: str) -> NotConnected:
+        chosen = self._chosen
+        return NotConnected(
+            f"{self._title}: no reader for {waited_s:g} s{why}",
+            hint=f'open one: rstream.work.subscriber("{chosen.name}"), with the same channel and '
+            f"driver directory ({resolve_dir(chosen.dir)})",
+            channel=chosen.uri,
+        )
+
     # ---- one report ----
 
-    def _take(self, session_id: int, report: Report, *, is_driver_lost: bool) -> None:
+    def _take(self, session_id: int, report: ReaderReport, *, is_driver_lost: bool) -> None:
         why = self._why_not(session_id, report)
         if why:
             self._refuse(why)
@@ -175,7 +170,7 @@ class Readers(Seating):
         if is_new and not report.is_leaving:
             self._add(report)
 
-    def _why_not(self, session_id: int, report: Report) -> str:
+    def _why_not(self, session_id: int, report: ReaderReport) -> str:
         """Why a report is not believed; empty: it is.
 
         Any host can send one. It may make this publisher send to the address from which it came,
@@ -203,7 +198,7 @@ class Readers(Seating):
             log.error("%s: a reader was refused: %s", self._title, why)
         self.refusal = why
 
-    def _add(self, report: Report) -> None:
+    def _add(self, report: ReaderReport) -> None:
         if report.codec_id != self._codec_id:
             self._refuse(
                 f"it reads {describe_codec(report.codec_id)}, and this publisher writes "
@@ -220,7 +215,7 @@ class Readers(Seating):
         except RStreamError as error:
             self._refuse(str(error))
             return
-        seat: Seat[LanePublisher] = Seat(secrets.randbits(64), publisher, report)
+        seat: ReaderSeat[LanePublisher] = ReaderSeat(secrets.randbits(64), publisher, report)
         with self._changed:
             self._desk.add(seat)
             self._desk.report(seat, report)

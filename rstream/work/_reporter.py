@@ -13,8 +13,7 @@ import secrets
 import threading
 import time
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from rstream import stream
 from rstream._channel_uri import ChannelUri
@@ -24,13 +23,14 @@ from rstream.driver import watch_loop
 from rstream.errors import ClosedError, RStreamError
 from rstream.stream._inner import inner_publisher, inner_reader
 from rstream.work._ledger import pieces
-from rstream.work._protocol import REPORT_TERM, VERSION, Report, hello_id, reports_id
+from rstream.work._protocol import REPORT_TERM, VERSION, ReaderReport, hello_id, reports_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rstream.work._ledger import Ledger
+    from rstream.work._ledger import JobLedger
     from rstream.work._protocol import LaneReport
+    from rstream.work._settings import TakingSettings
 
 log = logging.getLogger("rstream")
 
@@ -40,20 +40,6 @@ REPORT_EVERY_S = 1.0
 RETRY_S = 0.002
 #: How often a reader on UDP looks whether a publisher has come.
 LOOK_EVERY_S = 0.1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    """The arguments of :func:`rstream.work.subscriber`, checked."""
-
-    name: str
-    uris: list[str]
-    host: str | None
-    port: int
-    prefetch: int
-    acknowledge: Literal["next", "explicit"]
-    stays: bool
-    dir: str | None
 
 
 class Reporter:
@@ -72,10 +58,10 @@ class Reporter:
 
     def __init__(
         self,
-        chosen: Settings,
+        chosen: TakingSettings,
         title: str,
         *,
-        ledger: Ledger,
+        ledger: JobLedger,
         lock: threading.RLock,
         lanes_id: int,
         endpoint: str,
@@ -96,7 +82,7 @@ class Reporter:
         self._is_unsent = False  # a report found no room
         self._is_stopped = False
         self._prompted = Event()
-        self._controls: list[stream.Publisher[Report]] = []
+        self._controls: list[stream.Publisher[ReaderReport]] = []
         self._hello: stream.Reader[bytes] | None = None
         try:
             self._open()
@@ -118,7 +104,7 @@ class Reporter:
             channel = ChannelUri.parse(uri).with_defaults({"term-length": str(REPORT_TERM)})
             control = stream.publisher(
                 chosen.name,
-                Report,
+                ReaderReport,
                 channel=str(channel),
                 stream_id=reports_id(chosen.name),
                 linger_s=0,
@@ -167,14 +153,14 @@ class Reporter:
 
     def _tell(
         self,
-        control: stream.Publisher[Report],
+        control: stream.Publisher[ReaderReport],
         lanes: list[LaneReport],
         *,
         is_leaving: bool = False,
         is_partial: bool = False,
     ) -> bool:
         """Send one report. False: there is no room for it now."""
-        report = Report(
+        report = ReaderReport(
             version=VERSION,
             reader=self._reader,
             session=control.session_id,
@@ -240,7 +226,7 @@ class Reporter:
     # ---- the end ----
 
     def close(self) -> None:
-        """Report for the last time, and leave."""
+        """ReaderReport for the last time, and leave."""
         self.stop()
         if self._thread.is_alive() and self._thread is not threading.current_thread():
             self._thread.join()

@@ -1,7 +1,7 @@
 """The readers of one publisher, whichever way they are known.
 
-:class:`rstream.work._readers.Readers` knows them by their reports, and :mod:`rstream.ray` by their
-handles.
+:class:`rstream.work._readers.ReportedReaders` knows them by their reports, :mod:`rstream.ray` by
+their handles.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from rstream.errors import RStreamError
 
 if TYPE_CHECKING:
     from rstream._condition import Condition
-    from rstream.work._desk import Desk, Message, Seat
-    from rstream.work._protocol import Report
+    from rstream.errors import NotConnected
+    from rstream.work._desk import Message, ReaderSeat, WorkDesk
+    from rstream.work._protocol import ReaderReport
 
 __all__ = ("LanePublisher", "Seating", "named")
 
@@ -65,9 +66,12 @@ class Seating(ABC):
     Attributes:
         refusal: why the last reader that came was refused; empty: none was.
         last_lost: how the last reader was lost that had a message in hand; empty: none was.
+        more_hint: what helps when no reader has free demand.
     """
 
-    def __init__(self, desk: Desk[LanePublisher], changed: Condition, title: str) -> None:
+    more_hint: str = "add readers, or give them a larger prefetch"
+
+    def __init__(self, desk: WorkDesk[LanePublisher], changed: Condition, title: str) -> None:
         self._desk = desk
         self._changed = changed
         self._title = title
@@ -90,8 +94,16 @@ class Seating(ABC):
     def close(self) -> None:
         """Say that the work is complete, and leave."""
 
+    @abstractmethod
+    def alone_error(self, waited_s: float, why: str) -> NotConnected:
+        """The error of a call that has found no reader for so long, and what is known of why."""
+
     def _drop(
-        self, seat: Seat[LanePublisher], leave: Report | None = None, *, is_innocent: bool = False
+        self,
+        seat: ReaderSeat[LanePublisher],
+        leave: ReaderReport | None = None,
+        *,
+        is_innocent: bool = False,
     ) -> None:
         """A reader has gone.
 

@@ -83,7 +83,7 @@ publisher = rstream.work.publisher(name, dir=directory)
 reader = rstream.work.subscriber(name, dir=directory)
 publisher.send(1)
 job = next(iter(reader))
-while not publisher._held_jobs._counters: time.sleep(0.01)
+while not publisher._giving._caretaker._held_jobs._counters: time.sleep(0.01)
 """
     status, _, told = run(script, module_driver_dir, name)
     assert status == 0

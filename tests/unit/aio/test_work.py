@@ -86,7 +86,7 @@ async def test_a_send_that_waits_blocks_no_other_task_and_sends_nothing_when_can
             assert not jobs.offer("now")
             assert not await jobs.wait_acknowledged(timeout_s=0.05)
             assert reader.get(timeout_s=LONG_S).item == "first"
-            assert reader._poll() is None  # acknowledges the first one
+            assert reader._taking.poll() is None  # acknowledges the first one
             assert await jobs.send("second", timeout_s=LONG_S) == 2
             assert reader.get(timeout_s=LONG_S).item == "second"
 

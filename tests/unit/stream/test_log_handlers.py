@@ -15,7 +15,7 @@ import pytest
 from rstream import stream, work
 from rstream.errors import NotConnected, RStreamError
 from rstream.stream import _sender
-from rstream.work import _publisher
+from rstream.work import _giving
 from tests.support import in_thread, until
 
 OPEN = {"stream": stream.publisher, "work": work.publisher}
@@ -25,7 +25,7 @@ OPEN = {"stream": stream.publisher, "work": work.publisher}
 def told_soon(monkeypatch):
     """The notice that a publisher waits comes after a tenth of a second."""
     monkeypatch.setattr(_sender, "NOTICE_AFTER_S", 0.1)
-    monkeypatch.setattr(_publisher, "NOTICE_AFTER_S", 0.1)
+    monkeypatch.setattr(_giving, "NOTICE_AFTER_S", 0.1)
 
 
 class Handler(logging.Handler):

@@ -7,13 +7,13 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rstream.work._desk import PATIENCE_S, Desk, Message, Seat
-from rstream.work._ledger import LANES_MAX, Ledger
-from rstream.work._protocol import VERSION, LaneReport, Report
+from rstream.work._desk import PATIENCE_S, Message, ReaderSeat, WorkDesk
+from rstream.work._ledger import LANES_MAX, JobLedger
+from rstream.work._protocol import VERSION, LaneReport, ReaderReport
 
 
 def report_of(reader, lanes=(), prefetch=2, session=1, is_leaving=False):
-    return Report(
+    return ReaderReport(
         version=VERSION,
         reader=reader,
         session=session,
@@ -31,7 +31,7 @@ class Office:
 
     def __init__(self, *, redelivers=True, deliveries_max=None, losses_max=None):
         self.unfinished = []
-        self.desk = Desk(
+        self.desk = WorkDesk(
             redelivers=redelivers,
             deliveries_max=deliveries_max,
             losses_max=losses_max,
@@ -43,8 +43,8 @@ class Office:
 
     def join(self, reader, prefetch=2):
         self.lanes += 1
-        self.desk.add(Seat(self.lanes, None, report_of(reader, prefetch=prefetch)))
-        self.ledgers[reader] = Ledger(prefetch)
+        self.desk.add(ReaderSeat(self.lanes, None, report_of(reader, prefetch=prefetch)))
+        self.ledgers[reader] = JobLedger(prefetch)
 
     def send(self):
         """Give a new message; returns reader and message, or None without free demand."""
@@ -309,7 +309,7 @@ def test_what_a_reader_has_from_others_is_no_free_demand():
 
 
 def test_idle_lanes_are_forgotten():
-    ledger = Ledger(1)
+    ledger = JobLedger(1)
     for lane in range(3 * LANES_MAX):
         ledger.received(lane, 1)
         ledger.done(lane, 1)
@@ -317,7 +317,7 @@ def test_idle_lanes_are_forgotten():
 
 
 def test_a_report_in_between_has_only_what_changed():
-    ledger = Ledger(1)
+    ledger = JobLedger(1)
     ledger.received(1, 1)
     ledger.done(1, 1)
     ledger.received(2, 1)
@@ -336,7 +336,7 @@ def test_a_number_that_never_came_is_given_back():
     office.join("a", prefetch=3)
     office.send()
     _, lost = office.give(Message(b"", 2))
-    ledger = office.ledgers["a"] = Ledger(3)
+    ledger = office.ledgers["a"] = JobLedger(3)
     ledger.received(1, 1)
     ledger.received(1, 3)  # 2 was lost with a driver
     assert ledger.done(1, 3)
@@ -361,7 +361,7 @@ def test_what_was_started_out_of_order_goes_out_with_a_mark():
 
 
 def test_numbers_of_no_honest_publisher_are_ignored():
-    ledger = Ledger(1)
+    ledger = JobLedger(1)
     assert ledger.is_next(1, 5)
     ledger.received(1, 5)
     assert not ledger.is_next(1, 5)

@@ -58,7 +58,7 @@ def test_a_job_that_had_no_room_is_given_once(driver_dir, name, channel):
         work.publisher(name, bytes, channel=channel, linger_s=0, dir=driver_dir) as jobs,
     ):
         until(lambda: jobs.readers == 1)
-        (seat,) = jobs._desk.seats.values()
+        (seat,) = jobs._giving._desk.seats.values()
         lane = cast("stream.Publisher[bytes]", seat.publisher)
         taken = padded = 0
         deadline_s = time.monotonic() + 20

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 
 import pytest
 
@@ -40,7 +41,7 @@ def test_tools_name_a_reader_that_is_not_done(driver_dir, name, medium, monkeypa
         who = lines[2].partition("; ")[2].partition(" for ")[0]
         assert f"  => {who} for " in capsys.readouterr().out
         if medium == "ipc":
-            assert f"pid {jobs._pid} on" in lines[2]
+            assert f"pid {os.getpid()} on" in lines[2]
         job.ack()
         until(lambda: not held(driver_dir))
         jobs.send("next", timeout_s=5)
@@ -57,4 +58,4 @@ def test_a_reader_that_goes_takes_its_counter_along(driver_dir, name, monkeypatc
         until(lambda: held(driver_dir))
         reader.close()
         until(lambda: not held(driver_dir))
-        until(lambda: jobs._held_jobs._counters == 0)
+        until(lambda: jobs._giving._caretaker._held_jobs._counters == 0)

@@ -7,13 +7,13 @@ import random
 import pytest
 
 from rstream import stream, work
-from rstream.work._ledger import Ledger, pieces
+from rstream.work._ledger import JobLedger, pieces
 from rstream.work._protocol import (
     PREFETCH_MAX,
     REPORT_BYTES_MAX,
     REPORT_NUMBERS_MAX,
     LaneReport,
-    Report,
+    ReaderReport,
     reports_id,
 )
 from tests.support import free_port, until
@@ -28,7 +28,12 @@ def udp(driver_dir, name):
     with (
         work.publisher(name, channel=channel, linger_s=0, dir=driver_dir) as jobs,
         stream.publisher(
-            name, Report, channel=channel, stream_id=reports_id(name), linger_s=0, dir=driver_dir
+            name,
+            ReaderReport,
+            channel=channel,
+            stream_id=reports_id(name),
+            linger_s=0,
+            dir=driver_dir,
         ) as control,
     ):
         yield jobs, control
@@ -49,9 +54,9 @@ def report(control, endpoint, *, reader=7, session=None, **changes):
 def test_jobs_go_nowhere_but_to_the_address_of_the_report(udp, endpoint):
     jobs, control = udp
     control.send(report(control, endpoint))
-    until(lambda: jobs._readers.refusal)
+    until(lambda: jobs._giving.seating.refusal)
     assert jobs.readers == 0
-    assert "open it with host= the numeric address" in jobs._readers.refusal
+    assert "open it with host= the numeric address" in jobs._giving.seating.refusal
 
 
 def test_a_session_reports_for_one_reader_and_as_itself(udp):
@@ -59,9 +64,9 @@ def test_a_session_reports_for_one_reader_and_as_itself(udp):
     control.send(report(control, f"127.0.0.1:{free_port()}"))
     until(lambda: jobs.readers == 1)
     control.send(report(control, f"127.0.0.1:{free_port()}", reader=8))
-    until(lambda: "more than one reader" in jobs._readers.refusal)
+    until(lambda: "more than one reader" in jobs._giving.seating.refusal)
     control.send(report(control, f"127.0.0.1:{free_port()}", session=12345))
-    until(lambda: "as session 12345" in jobs._readers.refusal)
+    until(lambda: "as session 12345" in jobs._giving.seating.refusal)
     assert jobs.readers == 1
 
 
@@ -72,25 +77,25 @@ def test_a_long_report_is_skipped(udp):
     control.send(report(control, endpoint, lanes=[lane]))
     control.send(report(control, endpoint))
     until(lambda: jobs.readers == 1)
-    assert jobs._readers._reports.statistics()["refused"] == 1
+    assert jobs._giving.seating._reports.statistics()["refused"] == 1
 
 
 def test_a_reader_in_shared_memory_names_no_address(driver_dir, name):
     with (
         work.publisher(name, linger_s=0, dir=driver_dir) as jobs,
         stream.publisher(
-            name, Report, stream_id=reports_id(name), linger_s=0, dir=driver_dir
+            name, ReaderReport, stream_id=reports_id(name), linger_s=0, dir=driver_dir
         ) as control,
     ):
         control.send(report(control, "127.0.0.1:4000"))
-        until(lambda: "names an address" in jobs._readers.refusal)
+        until(lambda: "names an address" in jobs._giving.seating.refusal)
         assert jobs.readers == 0
 
 
 def test_any_state_goes_in_reports_that_are_short_enough():
     """What was given back is never acknowledged, whichever piece is lost or seen first."""
     rng = random.Random(43)
-    ledger = Ledger(PREFETCH_MAX)
+    ledger = JobLedger(PREFETCH_MAX)
     returned: dict[int, set[int]] = {}
     for lane in (1, 2, 3):
         for number in range(1, 9001):

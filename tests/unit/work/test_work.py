@@ -29,9 +29,9 @@ from rstream.errors import (
     StreamEnded,
 )
 from rstream.stream import SessionChanged
-from rstream.work import _publisher
-from rstream.work._desk import Desk, Message, Seat
-from rstream.work._readers import Readers
+from rstream.work import _giving
+from rstream.work._desk import Message, ReaderSeat, WorkDesk
+from rstream.work._readers import ReportedReaders
 from rstream.work._seating import Seating
 from tests.support import free_port, in_thread, until
 
@@ -208,7 +208,7 @@ def test_another_codec_is_refused_with_both_names(ends):
 
 
 def test_without_a_reader_it_says_so_and_goes_on(ends, caplog, monkeypatch):
-    monkeypatch.setattr(_publisher, "NOTICE_AFTER_S", 0.1)
+    monkeypatch.setattr(_giving, "NOTICE_AFTER_S", 0.1)
     publisher = ends.publisher(connect_timeout_s=0.3)
     with pytest.raises(NotConnected, match=r"rstream\.work\.subscriber"):
         publisher.send(1)
@@ -226,7 +226,7 @@ def test_several_publishers_share_the_readers(ends):
     one.send("one")
     reader.get(timeout_s=5)
     two.send("two")  # two has not heard of the first one: a reader says it with two publishers only
-    until(lambda: reader.statistics()["publishers"] == 2 or reader._receive())
+    until(lambda: reader.statistics()["publishers"] == 2 or reader._taking._receive())
     until(lambda: not one.offer("more"))
     job = reader.get(timeout_s=5)
     assert job.item == "two"
@@ -341,7 +341,7 @@ def test_a_block_that_fails_or_does_not_wait_raises_nothing_else(ends):
 def test_an_unclosed_end_closes_also_where_warnings_are_errors(ends, name, driver_dir):
     work.subscriber(name, dir=driver_dir)
     dropped = work.publisher(name, dir=driver_dir)
-    thread = dropped._thread
+    thread = dropped._giving._caretaker._thread
     del dropped
     gc.collect()
     thread.join(5)
@@ -380,9 +380,9 @@ def test_a_reader_that_got_nothing_ends_with_the_others(ends):
 
 def test_a_reader_without_a_lane_ends_when_the_publishers_it_saw_have_completed(ends):
     publisher = ends.publisher()
-    publisher._readers._add = lambda report: None  # as if it closed before the report came
+    publisher._giving.seating._add = lambda report: None  # as if it closed before the report came
     thread, taken = take_all(ends.subscriber())
-    until(lambda: publisher._readers._reports.statistics()["messages"] > 0)
+    until(lambda: publisher._giving.seating._reports.statistics()["messages"] > 0)
     publisher.close()
     thread.join(10)
     assert not thread.is_alive()
@@ -513,13 +513,13 @@ def test_a_number_is_no_name():
 def test_an_end_that_is_not_closed_says_so_and_leaves(driver_dir, name):
     with pytest.warns(ResourceWarning, match="was not closed; made at .*test_work.py"):
         publisher = work.publisher(name, dir=driver_dir)
-        threads = [publisher._thread]
+        threads = [publisher._giving._caretaker._thread]
         del publisher
         gc.collect()
         until(lambda: not threads[0].is_alive())
     with pytest.warns(ResourceWarning, match="was not closed; made at .*test_work.py"):
         subscriber = work.subscriber(name, dir=driver_dir)
-        threads = [subscriber._reporter._thread]
+        threads = [subscriber._taking._reporter._thread]
         del subscriber
         gc.collect()
         assert not threads[0].is_alive()
@@ -527,7 +527,7 @@ def test_an_end_that_is_not_closed_says_so_and_leaves(driver_dir, name):
 
 def test_in_a_forked_child_it_says_so(ends, monkeypatch):
     publisher = ends.publisher()
-    monkeypatch.setattr(publisher, "_pid", -1)
+    monkeypatch.setattr(publisher._giving, "_pid", -1)
     with pytest.raises(ForkedError):
         publisher.send(1)
     monkeypatch.undo()
@@ -583,12 +583,12 @@ class Reports:
 
 def one_look(lane, events, reports):
     """The desk after a look at these reports; the reader has message 1 on this lane."""
-    desk = Desk(redelivers=True, deliveries_max=None, losses_max=None, on_unfinished=print)
-    seat = Seat(1, lane, report_of(7, session=1))
+    desk = WorkDesk(redelivers=True, deliveries_max=None, losses_max=None, on_unfinished=print)
+    seat = ReaderSeat(1, lane, report_of(7, session=1))
     desk.add(seat)
     seat.give(Message(b"", 1))
     seat.was_connected = True
-    readers = Readers.__new__(Readers)
+    readers = ReportedReaders.__new__(ReportedReaders)
     Seating.__init__(readers, desk, Condition(), "work")
     readers._reports, readers._codec_id = Reports(events, reports), 99
     readers._chosen = SimpleNamespace(uri="aeron:ipc")

@@ -1,6 +1,4 @@
-"""What an event loop watches instead of blocking in ``wait``: a file descriptor
-(:class:`rstream._waits.Watched`).
-"""
+"""What an event loop watches instead of blocking in ``wait``: a file descriptor."""
 
 from __future__ import annotations
 
@@ -15,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Bell:
-    """A descriptor that other threads of this process make readable.
+    """A descriptor that other threads of this process make readable; a :class:`Watched`.
 
     Args:
         lock: is held by every caller of :meth:`wake`, and guards what ``is_ready`` reads.
