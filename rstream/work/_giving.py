@@ -232,7 +232,8 @@ class Giving(Generic[T]):
                         LOOK_AGAIN_S if self._dealer.is_clogged else LOOK_EVERY_S,
                     )
                     self._dealer.waits_to_send(ear, left_s)
-                self._later.say()
+                if self._later.waiting:
+                    self._later.say()
                 yield News(ear, left_s)
         finally:
             self._leave_wait(ear)
@@ -306,7 +307,8 @@ class Giving(Generic[T]):
                         if left_s <= 0:
                             return
                     self._dealer.waits_for_end(ear, left_s)
-                self._later.say()
+                if self._later.waiting:
+                    self._later.say()
                 yield News(ear, left_s)
         finally:
             self._leave_wait(ear)
@@ -315,7 +317,8 @@ class Giving(Generic[T]):
         with self._lock:
             self._dealer.waits_no_more(ear)
             ear.close()
-        self._later.say()
+        if self._later.waiting:
+            self._later.say()
 
     # ---- the end ----
 

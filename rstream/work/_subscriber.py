@@ -59,7 +59,7 @@ class Subscriber(Generic[T]):
 
     def __iter__(self) -> Iterator[Job[T]]:
         while True:  # with no jump back, where a handler may raise, before the yield
-            job = run(self._taking.next_steps(None))
+            job = self._next(None)
             if job is None:
                 return
             yield job
@@ -77,10 +77,14 @@ class Subscriber(Generic[T]):
             ClosedError: closed here.
         """
         check_timeout(timeout_s)
-        job = run(self._taking.next_steps(timeout_s))
+        job = self._next(timeout_s)
         if job is not None:
             return job
         raise self._taking.why_none(timeout_s)
+
+    def _next(self, timeout_s: float | None) -> Job[T] | None:
+        job = self._taking.at_hand()
+        return run(self._taking.next_steps(timeout_s)) if job is None else job
 
     # ---- the end ----
 
