@@ -1,4 +1,4 @@
-"""The stream readers of the format ``rstream``, asked as Spark asks them, without Spark's Java side."""
+"""The stream readers of the format ``rstream``, asked as Spark asks them, without its Java side."""
 
 from __future__ import annotations
 
