@@ -13,9 +13,14 @@ from rstream.aio._subscriber import Subscriber
 from rstream.aio._thread_call import ThreadCall
 from rstream.aio._turns import turns_here
 from rstream.codecs import choose
-from rstream.stream import _session
-from rstream.stream._open import publisher_address, reader_opener
-from rstream.stream._options import PublisherSettings, SubscriberSettings, settings
+from rstream.stream.internal import (
+    PublisherSettings,
+    SubscriberSettings,
+    publisher_address,
+    reader_opener,
+    session,
+    settings,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -24,7 +29,7 @@ if TYPE_CHECKING:
     from typing_extensions import TypeForm
 
     from rstream.codecs import Codec, CodecLike
-    from rstream.stream._options import PublisherOptions, SubscriberOptions
+    from rstream.stream.internal import PublisherOptions, SubscriberOptions
 
 T = TypeVar("T")
 FaceT = TypeVar("FaceT", bound="_Face")
@@ -175,7 +180,7 @@ def publisher(
         large_lock = anyio.Lock(fast_acquire=True)
         turns = turns_here()
 
-        def opens(link: _session.Link) -> Publisher[Any]:
+        def opens(link: session.Link) -> Publisher[Any]:
             return Publisher[Any](
                 link,
                 send_lock=send_lock,
@@ -185,7 +190,7 @@ def publisher(
                 **address,
             )
 
-        return lambda: _session.opened(chosen.dir, chosen.client, opens)
+        return lambda: session.opened(chosen.dir, chosen.client, opens)
 
     return Opening(prepare, "publisher")
 

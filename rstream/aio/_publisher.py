@@ -19,11 +19,19 @@ from rstream.aio._run import run
 from rstream.aio._thread_call import ThreadCall
 from rstream.aio._turns import Parts, Turns
 from rstream.errors import ClosedError, CodecError, DriverLost
-from rstream.stream._end import is_failure, linger_after
-from rstream.stream._names import KIND_COMPLETE, KIND_ERROR
-from rstream.stream._segments import SegmentSender
-from rstream.stream._sender import CHUNK, SET_RATE_TIMEOUT_S, Waiting, at_hand, length_of
-from rstream.stream._unsendable import add_index
+from rstream.stream.internal import (
+    CHUNK,
+    KIND_COMPLETE,
+    KIND_ERROR,
+    SET_RATE_TIMEOUT_S,
+    SegmentSender,
+    Waiting,
+    add_index,
+    at_hand,
+    is_failure,
+    length_of,
+    linger_after,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -33,9 +41,7 @@ if TYPE_CHECKING:
     from rstream._waits import Step, Steps
     from rstream.codecs import Encoded
     from rstream.rate import RateLimit
-    from rstream.stream._events import StreamEvent
-    from rstream.stream._parts import PartedMessage
-    from rstream.stream._session import Link
+    from rstream.stream.internal import Link, PartedMessage, StreamEvent
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -13,14 +13,12 @@ import anyio.lowlevel
 
 from rstream._with_hints import refuses_with
 from rstream.aio._run import Performer, run
-from rstream.service._answers import Answers
-from rstream.service._asking import AskingRequester
-from rstream.service._requester_base import PREFETCH, TIMEOUT_S
+from rstream.service.internal import PREFETCH, TIMEOUT_S, Answers, AskingRequester
 
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from rstream.service._place import ServicePlace
+    from rstream.service.internal import ServicePlace
 
 A = TypeVar("A")
 

@@ -10,10 +10,16 @@ from rstream._keywords import names_keywords
 from rstream._process import quiet_when_torn_down
 from rstream.aio._requester import AnswerStream, Requester
 from rstream.errors import ConfigError
-from rstream.service._open import CallOptions, caller_options
-from rstream.service._place import place_of
-from rstream.service._requester_base import OUTSTANDING, PREFETCH, TIMEOUT_S
-from rstream.service._requests import KEPT_MAX, kept_key
+from rstream.service.internal import (
+    KEPT_MAX,
+    OUTSTANDING,
+    PREFETCH,
+    TIMEOUT_S,
+    CallOptions,
+    caller_options,
+    kept_key,
+    place_of,
+)
 
 if TYPE_CHECKING:
     from typing_extensions import TypeForm

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 
     from rstream.aio._turns import Turns
     from rstream.work import Job, Unfinished
-    from rstream.work._giving import Giving
-    from rstream.work._taking import Taking
+    from rstream.work.internal import Giving, Taking
 
 T = TypeVar("T")
 

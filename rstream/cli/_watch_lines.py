@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rstream import _core
 from rstream.codecs import Limits, describe_codec, named
-from rstream.stream._names import (
+from rstream.stream.internal import (
     FLAGS_KNOWN,
     KIND_COMPLETE,
     KIND_ERROR,
     KIND_PART,
     KIND_PLAIN,
+    decode_failure,
 )
-from rstream.stream._remote import decode_failure
 
 if TYPE_CHECKING:
     from rstream.cli._watcher import Seen

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rstream.codecs._arrow_stream import StreamReader
+from rstream.codecs.internal import StreamReader
 from rstream.errors import StorageError
 
 

@@ -9,16 +9,15 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-from rstream.codecs._arrow_stream import encoded_length
+from rstream.codecs.internal import encoded_length
 from rstream.errors import ClosedError, RegistrationError, RStreamError
 from rstream.ledger._marks import Marks, marked, marks_of, medium_of
 from rstream.ledger._messages import Answer, Ask, service_name
 from rstream.ledger._rows import from_bytes, to_bytes
 from rstream.ledger._staging import Row, Staging
 from rstream.service import Service, serve
-from rstream.stream import Lost, Subscriber, Unavailable, _pump
-from rstream.stream._events import EVENTS_MAX
-from rstream.stream._queue_thread import PUMP_WAIT_S, QueueThread
+from rstream.stream import Lost, Subscriber, Unavailable
+from rstream.stream.internal import EVENTS_MAX, PUMP_WAIT_S, QueueThread, pump
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -94,7 +93,7 @@ class StagePump(QueueThread):
             try:
                 self._store(items)
                 items = []
-                for polled in _pump.batches(
+                for polled in pump.batches(
                     self._source,
                     lambda: self.is_closed,
                     limit=self._await_room,

@@ -5,8 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final
 
-from rstream.stream._blocks import Block, BlockPool, remove_orphans
-from rstream.stream._sender import length_of
+from rstream.stream.internal import Block, BlockPool, length_of, remove_orphans
 
 if TYPE_CHECKING:
     from rstream.codecs import Encoded

@@ -25,10 +25,8 @@ from typing import TYPE_CHECKING, Final
 from rstream._condition import Event
 from rstream.errors import NotConnected, RStreamError
 from rstream.stream import Disconnected, Rejected, SessionChanged
-from rstream.stream._publisher_facts import why_gone
-from rstream.work._desk import ReaderSeat
-from rstream.work._protocol import VERSION, LaneReport, ReaderReport
-from rstream.work._seating import Seating
+from rstream.stream.internal import why_gone
+from rstream.work.internal import VERSION, LaneReport, ReaderReport, ReaderSeat, Seating
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,8 +34,7 @@ if TYPE_CHECKING:
     from rstream._condition import Condition
     from rstream.ray._handle import StreamHandle
     from rstream.stream import Publisher
-    from rstream.work._desk import WorkDesk
-    from rstream.work._seating import LanePublisher
+    from rstream.work.internal import LanePublisher, WorkDesk
 
 log = logging.getLogger("rstream")
 

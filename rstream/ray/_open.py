@@ -21,8 +21,7 @@ from rstream._addresses import bound_port
 from rstream._channel_uri import ChannelUri
 from rstream._link_options import READER_LAWS, with_link_options
 from rstream.channel import Channel
-from rstream.codecs._choose import choose_for_handle
-from rstream.codecs._limits import limited
+from rstream.codecs.internal import choose_for_handle, limited
 from rstream.driver import resolve_dir
 from rstream.errors import ConfigError, NameTaken, RegistrationError
 from rstream.keys import GroupKey
@@ -36,10 +35,13 @@ from rstream.ray._reader_options import settings
 from rstream.ray._refusal import make_room, refuse, who_holds
 from rstream.ray._roster import Record
 from rstream.ray._work import Share, check_share, work_codec
-from rstream.stream._buffered import BufferedSubscriber
-from rstream.stream._names import check_name, new_stream_id
-from rstream.stream._open import under_policy
-from rstream.stream._options import check_prefetch
+from rstream.stream.internal import (
+    BufferedSubscriber,
+    check_name,
+    check_prefetch,
+    new_stream_id,
+    under_policy,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,11 +11,9 @@ from rstream import stream
 from rstream.codecs import raw
 from rstream.ray._deaths import ActorWatch
 from rstream.ray._members import Members
-from rstream.stream._inner import inner_publisher
-from rstream.stream._publisher_facts import tell_why_gone
+from rstream.stream.internal import inner_publisher, tell_why_gone
 from rstream.work import Publisher
-from rstream.work._giving import Giving
-from rstream.work._settings import GivingSettings
+from rstream.work.internal import Giving, GivingSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,8 +22,7 @@ if TYPE_CHECKING:
     from rstream.codecs import Codec
     from rstream.ray._handle import StreamHandle
     from rstream.stream import SendOptions
-    from rstream.work._desk import WorkDesk
-    from rstream.work._seating import LanePublisher
+    from rstream.work.internal import LanePublisher, WorkDesk
 
 #: Seconds that close() waits until everything is done; as for :func:`rstream.work.publisher`.
 LINGER_S = 60.0

@@ -24,8 +24,7 @@ from rstream import _core
 from rstream._condition import Event
 from rstream.driver import watch_loop
 from rstream.errors import RStreamError
-from rstream.stream import _session
-from rstream.stream._reader import reason_of
+from rstream.stream.internal import reason_of, session
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -70,7 +69,7 @@ class Refusal:
     """
 
     def __init__(
-        self, link: _session.Link, handle: StreamHandle, channels: Sequence[str], reason: str
+        self, link: session.Link, handle: StreamHandle, channels: Sequence[str], reason: str
     ) -> None:
         self.handle = handle
         self._pid = os.getpid()
@@ -179,7 +178,7 @@ class Refusal:
             subscription.close()
         if self._counter is not None:
             self._counter.close()
-        _session.release(self._link)
+        session.release(self._link)
 
 
 def refuse(handle: StreamHandle, channels: Sequence[str], reason: str) -> Refusal | None:
@@ -189,7 +188,7 @@ def refuse(handle: StreamHandle, channels: Sequence[str], reason: str) -> Refusa
         What refuses its writers once it is opened and started; None: the driver of the endpoint is
         gone.
     """
-    link = _session.hold(handle.driver_dir)
+    link = session.hold(handle.driver_dir)
     return None if link is None else Refusal(link, handle, channels, reason)
 
 

@@ -10,8 +10,7 @@ from collections import deque
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from rstream.codecs._arrow import form_of
-from rstream.codecs._plain import plain
+from rstream.codecs.internal import form_of, plain
 from rstream.errors import CodecError, ConfigError
 from rstream.ray._tensors import to_arrays, to_frame
 

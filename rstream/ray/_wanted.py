@@ -15,14 +15,14 @@ from rstream.errors import RStreamError
 from rstream.ray._cluster import attempt_number
 from rstream.ray._open import reader
 from rstream.ray._rows import table_of
-from rstream.stream._pump import batches
+from rstream.stream.internal import batches
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
     from rstream.codecs import CodecLike
     from rstream.stream import Subscriber
-    from rstream.stream._report import OnLost
+    from rstream.stream.internal import OnLost
 
 #: Longest wait before the end is looked for again.
 LOOK_S: Final = 0.05

@@ -27,9 +27,7 @@ from reactivex.disposable import Disposable, SingleAssignmentDisposable
 from rstream.rx._ends import failures, tell_end
 from rstream.rx._queue import NOTICE_AFTER_S, BoundedQueue
 from rstream.rx._schedulers import Kind, OwnThread, check_scheduler, is_own_thread, kind_of
-from rstream.stream import _tally
-from rstream.stream._pump import next_part
-from rstream.stream._tally import NOWHERE, Place, leaving, wait_until_left
+from rstream.stream.internal import NOWHERE, Place, leaving, next_part, tally, wait_until_left
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -212,7 +210,7 @@ class Drain(Generic[T]):
     def _run(self, _scheduler: Any = None, _state: Any = None) -> None:
         """One action."""
         queue, here = self._queue, threading.get_ident()
-        outer, is_left, is_mine = _tally.here.place, False, False
+        outer, is_left, is_mine = tally.here.place, False, False
         try:
             with queue.changed:
                 if self._deliverer == here:  # the observer has made its scheduler run
@@ -222,13 +220,13 @@ class Drain(Generic[T]):
                     queue.changed.wait()
                 self._deliverer = self._last_thread = here
                 is_mine = True
-            _tally.here.place = self._place
+            tally.here.place = self._place
             is_left = self._deliver(ITEMS_PER_TURN if self._kind is Kind.LOOP else None)
         except BaseException:  # Ctrl-C or an exit in the observer: nobody delivers any more
             self.dispose()
             raise
         finally:
-            _tally.here.place = outer
+            tally.here.place = outer
             if is_mine:
                 with queue.changed:
                     self._deliverer = None
@@ -297,7 +295,7 @@ class Drain(Generic[T]):
     def _deliver_here(self) -> bool:
         """Deliver one item in the thread that emits; False: it is inside a delivery already."""
         queue, here = self._queue, threading.get_ident()
-        outer, is_mine = _tally.here.place, False
+        outer, is_mine = tally.here.place, False
         try:
             with queue.changed:
                 if self._deliverer is not None:
@@ -307,7 +305,7 @@ class Drain(Generic[T]):
                 is_mine = True
                 queue.take_up(1)
                 self._place.tally, self._place.number = queue.marks.given or NOWHERE
-            _tally.here.place = self._place
+            tally.here.place = self._place
             taken, queue.taken = queue.taken, []
             for item in taken:
                 self._observer.on_next(item)
@@ -319,7 +317,7 @@ class Drain(Generic[T]):
             self.dispose()
             raise
         finally:
-            _tally.here.place = outer
+            tally.here.place = outer
             if is_mine:
                 with queue.changed:
                     self._deliverer = None

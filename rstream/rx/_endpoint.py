@@ -9,8 +9,8 @@ from reactivex.disposable import Disposable
 
 from rstream._checks import short
 from rstream.rx._subscribing import Gate
-from rstream.stream import Subscriber, _tally
-from rstream.stream._tally import Place, Tally
+from rstream.stream import Subscriber
+from rstream.stream.internal import Place, Tally, tally
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,25 +63,25 @@ def from_endpoint(endpoint: EndpointLike) -> Observable[Any]:
 
         gate = Gate()
         place = _place_of(endpoint)
-        left_by: _tally.Marks | None = None  # of the queue that has disposed it
+        left_by: tally.Marks | None = None  # of the queue that has disposed it
         is_disposed = False
 
         def on_next(item: Any) -> None:
             gate.wait()
             place.number += 1
-            outer, _tally.here.place = _tally.here.place, place
+            outer, tally.here.place = tally.here.place, place
             try:
                 observer.on_next(item)
             finally:
-                _tally.here.place = outer
-            if _tally.leaving:
-                _tally.wait_until_left(lambda: is_disposed)
+                tally.here.place = outer
+            if tally.leaving:
+                tally.wait_until_left(lambda: is_disposed)
             if left_by is not None:
                 left_by.hold_unarrived(place)
 
         def dispose() -> None:
             nonlocal left_by, is_disposed
-            left_by, is_disposed = _tally.here.leaving, True
+            left_by, is_disposed = tally.here.leaving, True
             if place.tally is not None:
                 place.tally.is_ending = True
             endpoint.close()

@@ -4,7 +4,7 @@ Two locks. ``_changed`` guards places and flags, for moments. ``_delivery`` is h
 observer is called, because inner Observables emit in threads of their own. A thread that holds
 ``_delivery`` must not wait for a place: the inner Observables could not finish.
 
-An item counts as consumed when its Observable has ended (stream/_tally.py).
+An item counts as consumed when its Observable has ended (stream/tally.py).
 """
 
 from __future__ import annotations
@@ -25,15 +25,14 @@ from rstream.rx._ends import failures, tell_end
 from rstream.rx._queue import check_capacity
 from rstream.rx._schedulers import Kind, is_called_from, kind_of, running_loop
 from rstream.rx._wakers import runs_trio
-from rstream.stream import _tally
-from rstream.stream._tally import NOWHERE, Marks, Place
+from rstream.stream.internal import NOWHERE, Marks, Place, tally
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable
     from concurrent.futures import Future
 
-    from rstream.stream._tally import Mark
+    from rstream.stream.internal import Mark
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -121,7 +120,7 @@ class _Merging(Generic[T, R]):
 
     def on_next(self, item: T) -> None:
         """Take a place, waiting for it if need be, and begin."""
-        place = _tally.here.place
+        place = tally.here.place
         mark = None if place is None else self.marks.note(place)
         if not self._take_place(mark):
             return
@@ -208,7 +207,7 @@ class _Merging(Generic[T, R]):
         )
 
     def _deliver(self, item: R, place: Place, mark: Mark | None) -> None:
-        before = _tally.here.place  # an item of a stream that the mapper opened counts there
+        before = tally.here.place  # an item of a stream that the mapper opened counts there
         with self._delivery:
             if self._is_over:
                 if before is not None:
@@ -216,12 +215,12 @@ class _Merging(Generic[T, R]):
                 return
             outer, self._deliverer = self._deliverer, threading.get_ident()
             try:
-                _tally.here.place = place if before is None else before.inside(place)
+                tally.here.place = place if before is None else before.inside(place)
                 self._observer.on_next(item)
             except failures() as error:
                 self._fail_at(mark, error)
             finally:
-                _tally.here.place = before
+                tally.here.place = before
                 self._deliverer = outer
 
     def _drop(self, mark: Mark | None) -> None:

@@ -20,8 +20,7 @@ from rstream._checks import is_whole
 from rstream._condition import Condition
 from rstream.errors import ConfigError, SlowConsumer
 from rstream.flow.queues import FullError
-from rstream.stream._buffered import queue_of
-from rstream.stream._tally import Mark, Marks, here
+from rstream.stream.internal import Mark, Marks, here, queue_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

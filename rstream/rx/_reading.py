@@ -18,9 +18,7 @@ from rstream.driver import watch_loop
 from rstream.rx._ends import failures
 from rstream.rx._schedulers import Kind, is_called_from, kind_of
 from rstream.rx._subscribing import Gate, run_when_subscribed
-from rstream.stream import _tally
-from rstream.stream._pump import batches, items
-from rstream.stream._tally import Marks, Tally, leaving, wait_until_left
+from rstream.stream.internal import Marks, Tally, batches, items, leaving, tally, wait_until_left
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -72,7 +70,7 @@ class Reading:
 
     def _note_stop(self) -> None:
         """Dispose: the item being delivered is the last one."""
-        self._left_by = self._left_by or _tally.here.leaving
+        self._left_by = self._left_by or tally.here.leaving
         self._is_stopped = self._tally.is_ending = True
 
     def _is_last(self) -> bool:
@@ -93,7 +91,7 @@ class Reading:
         """
         self._source.note_failure(error)
         self._tally.finish(self._close)
-        outer, _tally.here.place = _tally.here.place, self._place
+        outer, tally.here.place = tally.here.place, self._place
         try:
             if self._is_stopped:
                 if error is not None:
@@ -103,7 +101,7 @@ class Reading:
             else:
                 self._observer.on_error(error)
         finally:
-            _tally.here.place = outer
+            tally.here.place = outer
 
 
 class ThreadReading(Reading):
@@ -166,7 +164,7 @@ class ThreadReading(Reading):
         error: Exception | None = None
         if self._gate is not None:
             self._gate.wait()
-        outer, _tally.here.place = _tally.here.place, self._place
+        outer, tally.here.place = tally.here.place, self._place
         try:
             self._read()
         except failures() as raised:
@@ -175,7 +173,7 @@ class ThreadReading(Reading):
             self._close()
             raise
         finally:
-            _tally.here.place = outer
+            tally.here.place = outer
         self._end(error)
 
     def _read(self) -> None:
@@ -286,7 +284,7 @@ class ScheduledReading(Reading):
     def _deliver(self, found: list[Any]) -> None:
         on_next, place = self._observer.on_next, self._place
         before = self._before = place.number + self._batch_length - 1
-        outer, _tally.here.place = _tally.here.place, place
+        outer, tally.here.place = tally.here.place, place
         try:
             if self._is_batched:
                 place.number, self._batch_length = before + 1, len(found)
@@ -302,7 +300,7 @@ class ScheduledReading(Reading):
                 if leaving or self._is_stopped:
                     self._is_last()
         finally:
-            _tally.here.place = outer
+            tally.here.place = outer
             self._source.consume(place.number + self._batch_length - 1 - before)
 
     def _next_pause(self) -> float:

@@ -38,12 +38,10 @@ from rstream.stream import (
     Publisher,
     Reader,
     Unavailable,
-    _session,
     publisher,
     reader,
 )
-from rstream.stream._inner import inner_publisher, inner_reader
-from rstream.stream._names import new_stream_id, uri_keys
+from rstream.stream.internal import inner_publisher, inner_reader, new_stream_id, session, uri_keys
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -92,18 +90,18 @@ class Line:
         self.stream_id: int = new_stream_id()
         self._port = 0
         self._before = b""
-        self._link: _session.Link
+        self._link: session.Link
         self.directory: str
         self.answers: Reader[bytes]
         self._asks: Publisher[bytes]
-        host = _session.opened(dir, None, self._open)
+        host = session.opened(dir, None, self._open)
         self._unparted_max = self._asks.max_unparted_length
         #: The wait for an answer or an event, until the next look.
         self.news: News = News(self.answers, LOOK_S)
         if host:
             self._before = bytes([len(host)]) + host.encode()
 
-    def _open(self, link: _session.Link) -> str:
+    def _open(self, link: session.Link) -> str:
         """Open both streams; returns the host where it listens, empty in shared memory."""
         self._link = link
         self.directory = link.directory
@@ -332,7 +330,7 @@ class Line:
         self.answers.close()
         self._asks.close()
         self._is_closed = True  # here: a call that was interrupted is made again
-        _session.release(self._link)
+        session.release(self._link)
 
 
 def seconds_left(deadline_s: float | None) -> float:

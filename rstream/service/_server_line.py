@@ -33,9 +33,8 @@ from rstream.service._wire import (
     host_of,
     write_answer,
 )
-from rstream.stream import Available, Publisher, Reader, Unavailable, _session, publisher, reader
-from rstream.stream._inner import inner_publisher, inner_reader
-from rstream.stream._remote import encode_failure
+from rstream.stream import Available, Publisher, Reader, Unavailable, publisher, reader
+from rstream.stream.internal import encode_failure, inner_publisher, inner_reader, session
 
 if TYPE_CHECKING:
     from rstream.service._place import ServicePlace
@@ -91,7 +90,7 @@ class ServerLine:
         self._blocked: set[Caller] = set()
         self._looked_s = 0.0
         self._is_open = False
-        self._link: _session.Link
+        self._link: session.Link
         self.directory: str
         self._dir = dir
         self._lock: Publisher[bytes]
@@ -105,10 +104,10 @@ class ServerLine:
             RegistrationError: another server of the name is alive.
             ConfigError, DriverError: it cannot be opened.
         """
-        _session.opened(self._dir, None, self._open)
+        session.opened(self._dir, None, self._open)
         return self
 
-    def _open(self, link: _session.Link) -> None:
+    def _open(self, link: session.Link) -> None:
         self._link = link
         self.directory = link.directory
         try:
@@ -419,4 +418,4 @@ class ServerLine:
             self._drop(caller)
         self._close_streams()
         self._is_open = False
-        _session.release(self._link)
+        session.release(self._link)

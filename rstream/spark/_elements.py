@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from rstream.codecs._plain import plain
+from rstream.codecs.internal import plain
 from rstream.errors import CodecError, ConfigError
 
 if TYPE_CHECKING:

@@ -9,11 +9,19 @@ from collections import deque
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from rstream.codecs._arrow_stream import encoded_length
+from rstream.codecs.internal import encoded_length
 from rstream.errors import MessagesLost, NotConnected, RemoteError, RStreamError
-from rstream.ledger._marks import Marks, marked, opening
-from rstream.ledger._messages import CHECKSUM_BEGIN, Account, Answer, Ask, checksum
-from rstream.ray._handle import StreamHandle
+from rstream.ledger.internal import (
+    CHECKSUM_BEGIN,
+    Account,
+    Answer,
+    Ask,
+    Marks,
+    checksum,
+    marked,
+    opening,
+)
+from rstream.ray.internal import StreamHandle
 from rstream.spark import _worker_end
 from rstream.spark._ends import ask, publisher_of
 from rstream.spark._held import Held

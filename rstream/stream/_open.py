@@ -12,7 +12,7 @@ from rstream._checks import check_seconds, is_whole
 from rstream._keywords import names_keywords
 from rstream._link_options import with_link_options
 from rstream.codecs import choose
-from rstream.codecs._limits import limited
+from rstream.codecs.internal import limited
 from rstream.errors import ConfigError
 from rstream.stream import _session
 from rstream.stream._buffered import BufferedSubscriber, queue_of

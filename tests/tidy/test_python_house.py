@@ -148,6 +148,28 @@ def test_no_module_takes_what_lies_above_it_from_the_package() -> None:
     assert not found, found
 
 
+def test_nothing_private_crosses_a_package() -> None:
+    """What a room shares with others has a public name, in its face or in its ``internal.py``."""
+    package = ROOT / "rstream"
+    found: list[str] = []
+    for path in sorted(package.rglob("*.py")):
+        own = path.relative_to(package).parts[0]
+        for node in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(node, ast.ImportFrom) or not (node.module or "").startswith(
+                "rstream."
+            ):
+                continue
+            room, *inside = str(node.module).split(".")[1:]
+            if room == own or room.startswith("_") or not (package / room).is_dir():
+                continue
+            found += [
+                f"{path.relative_to(ROOT)}: {node.module}.{one.name}"
+                for one in node.names
+                if any(word.startswith("_") for word in (*inside, one.name))
+            ]
+    assert not found
+
+
 def packages_taken_apart(room: str) -> set[str]:
     """Packages of rstream whose private modules a package imports when it is loaded."""
     taken: set[str] = set()

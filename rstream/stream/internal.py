@@ -1,0 +1,142 @@
+"""What other rooms of rstream may use of :mod:`rstream.stream`; no promise to its users."""
+
+from __future__ import annotations
+
+from rstream.stream import _pump as pump
+from rstream.stream import _session as session
+from rstream.stream import _tally as tally
+from rstream.stream._blocks import Block, BlockPool, remove_orphans
+from rstream.stream._buffered import BufferedSubscriber, queue_of
+from rstream.stream._end import is_failure, linger_after
+from rstream.stream._events import EVENTS_MAX, Gap, StreamEvent
+from rstream.stream._inner import inner_publisher, inner_reader
+from rstream.stream._names import (
+    FLAGS_KNOWN,
+    KIND_BLOCK,
+    KIND_COMPLETE,
+    KIND_ERROR,
+    KIND_PART,
+    KIND_PLAIN,
+    check_name,
+    new_stream_id,
+    uri_keys,
+)
+from rstream.stream._open import check_trust, publisher_address, reader_opener, under_policy
+from rstream.stream._options import (
+    PREFETCH,
+    Prefetch,
+    PublisherOptions,
+    PublisherSettings,
+    SubscriberOptions,
+    SubscriberSettings,
+    check_prefetch,
+    settings,
+)
+from rstream.stream._parts import MESSAGE_LENGTH, PartedMessage
+from rstream.stream._publisher import check_accepted, send_encoded
+from rstream.stream._publisher_facts import (
+    add_stream_counter,
+    tell_is_coming,
+    tell_why_gone,
+    why_gone,
+)
+from rstream.stream._pump import batches, items, next_part
+from rstream.stream._queue_thread import PUMP_WAIT_S, QueueThread
+from rstream.stream._reader import reason_of
+from rstream.stream._remote import decode_failure, encode_failure, make_remote
+from rstream.stream._report import OnLost
+from rstream.stream._segments import SegmentSender
+from rstream.stream._sender import CHUNK, SET_RATE_TIMEOUT_S, Waiting, at_hand, length_of
+from rstream.stream._session import Link
+from rstream.stream._subscriber import WAIT_FOREVER_S, hint_of_timeout, title_of
+from rstream.stream._tally import (
+    NOWHERE,
+    Mark,
+    Marks,
+    Place,
+    Tally,
+    close_disposed_here,
+    here,
+    leaving,
+    settle_here,
+    wait_until_left,
+)
+from rstream.stream._unsendable import add_index
+
+__all__ = (
+    "CHUNK",
+    "EVENTS_MAX",
+    "FLAGS_KNOWN",
+    "KIND_BLOCK",
+    "KIND_COMPLETE",
+    "KIND_ERROR",
+    "KIND_PART",
+    "KIND_PLAIN",
+    "MESSAGE_LENGTH",
+    "NOWHERE",
+    "PREFETCH",
+    "PUMP_WAIT_S",
+    "SET_RATE_TIMEOUT_S",
+    "WAIT_FOREVER_S",
+    "Block",
+    "BlockPool",
+    "BufferedSubscriber",
+    "Gap",
+    "Link",
+    "Mark",
+    "Marks",
+    "OnLost",
+    "PartedMessage",
+    "Place",
+    "Prefetch",
+    "PublisherOptions",
+    "PublisherSettings",
+    "QueueThread",
+    "SegmentSender",
+    "StreamEvent",
+    "SubscriberOptions",
+    "SubscriberSettings",
+    "Tally",
+    "Waiting",
+    "add_index",
+    "add_stream_counter",
+    "at_hand",
+    "batches",
+    "check_accepted",
+    "check_name",
+    "check_prefetch",
+    "check_trust",
+    "close_disposed_here",
+    "decode_failure",
+    "encode_failure",
+    "here",
+    "hint_of_timeout",
+    "inner_publisher",
+    "inner_reader",
+    "is_failure",
+    "items",
+    "leaving",
+    "length_of",
+    "linger_after",
+    "make_remote",
+    "new_stream_id",
+    "next_part",
+    "publisher_address",
+    "pump",
+    "queue_of",
+    "reader_opener",
+    "reason_of",
+    "remove_orphans",
+    "send_encoded",
+    "session",
+    "settings",
+    "settle_here",
+    "tally",
+    "tell_is_coming",
+    "tell_why_gone",
+    "title_of",
+    "under_policy",
+    "uri_keys",
+    "wait_until_left",
+    "why_gone",
+)
