@@ -10,7 +10,7 @@ from rstream._waits import Bell
 if TYPE_CHECKING:
     from rstream._waits import Watched
 
-__all__ = ("Changes", "Ear")
+__all__ = ("Changes", "Listener")
 
 
 @final
@@ -37,8 +37,8 @@ class Changes:
 
 
 @final
-class Ear:
-    """Of one call that waits for changes: it yields :class:`rstream._waits.News` of its ear."""
+class Listener:
+    """Of one call that waits for changes: the call yields :class:`rstream._waits.News` of it."""
 
     def __init__(self, changes: Changes) -> None:
         self._changes = changes

@@ -11,7 +11,7 @@ from rstream.work._protocol import HEAD
 
 if TYPE_CHECKING:
     from rstream._later_log import LaterLog
-    from rstream.work._changes import Ear
+    from rstream.work._changes import Listener
     from rstream.work._desk import Message, ReaderSeat, WorkDesk
     from rstream.work._seating import LanePublisher
 
@@ -51,8 +51,8 @@ class Dealer:
         self._placed_s = 0.0  # when a new message came last while suspects waited
         # Who waits for free demand, or for the end, and until when that is believed: one who was
         # interrupted does not say that it waits no more.
-        self._senders: dict[Ear, float] = {}
-        self._enders: dict[Ear, float] = {}
+        self._senders: dict[Listener, float] = {}
+        self._enders: dict[Listener, float] = {}
 
     # ---- giving ----
 
@@ -118,20 +118,20 @@ class Dealer:
 
     # ---- who waits ----
 
-    def waits_to_send(self, ear: Ear, seconds: float) -> None:
+    def waits_to_send(self, listener: Listener, seconds: float) -> None:
         """A call waits so long for free demand."""
-        self._senders[ear] = time.monotonic() + seconds + RETURN_S
-        ear.attend()
+        self._senders[listener] = time.monotonic() + seconds + RETURN_S
+        listener.attend()
 
-    def waits_for_end(self, ear: Ear, seconds: float) -> None:
+    def waits_for_end(self, listener: Listener, seconds: float) -> None:
         """A call waits so long until every message is finished."""
-        self._enders[ear] = time.monotonic() + seconds + RETURN_S
-        ear.attend()
+        self._enders[listener] = time.monotonic() + seconds + RETURN_S
+        listener.attend()
 
-    def waits_no_more(self, ear: Ear) -> None:
+    def waits_no_more(self, listener: Listener) -> None:
         """The call goes on. Idempotent."""
-        self._senders.pop(ear, None)
-        self._enders.pop(ear, None)
+        self._senders.pop(listener, None)
+        self._enders.pop(listener, None)
 
     def _is_idle(self, now_s: float) -> bool:
         """Whether nobody has anything new to send."""

@@ -39,7 +39,7 @@ from rstream.errors import (
 )
 from rstream.stream.internal import linger_after
 from rstream.work._caretaker import LOOK_AGAIN_S, LOOK_EVERY_S, Caretaker
-from rstream.work._changes import Changes, Ear
+from rstream.work._changes import Changes, Listener
 from rstream.work._dealer import Dealer
 from rstream.work._desk import Message, WorkDesk
 from rstream.work._protocol import hello_id
@@ -211,7 +211,7 @@ class Giving(Generic[T]):
 
     def _demand_steps(self, message: Message, timeout_s: float | None) -> Steps[None]:
         """Wait for a reader with free demand, and give the message to it."""
-        ear = Ear(self._changes)
+        listener = Listener(self._changes)
         started_s = alone_since_s = time.monotonic()
         has_noticed = False
         try:
@@ -231,12 +231,12 @@ class Giving(Generic[T]):
                         self._reader_left_s(now_s - alone_since_s),
                         LOOK_AGAIN_S if self._dealer.is_clogged else LOOK_EVERY_S,
                     )
-                    self._dealer.waits_to_send(ear, left_s)
+                    self._dealer.waits_to_send(listener, left_s)
                 if self._later.waiting:
                     self._later.say()
-                yield News(ear, left_s)
+                yield News(listener, left_s)
         finally:
-            self._leave_wait(ear)
+            self._leave_wait(listener)
 
     def _demand_left_s(self, waited_s: float, timeout_s: float | None) -> float:
         """How long a call may still wait for free demand.
@@ -294,7 +294,7 @@ class Giving(Generic[T]):
         """Wait until every message is finished, or the time is over."""
         check_timeout(timeout_s)
         deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
-        ear = Ear(self._changes)
+        listener = Listener(self._changes)
         try:
             while True:
                 with self._lock:
@@ -306,17 +306,17 @@ class Giving(Generic[T]):
                         left_s = min(left_s, deadline_s - time.monotonic())
                         if left_s <= 0:
                             return
-                    self._dealer.waits_for_end(ear, left_s)
+                    self._dealer.waits_for_end(listener, left_s)
                 if self._later.waiting:
                     self._later.say()
-                yield News(ear, left_s)
+                yield News(listener, left_s)
         finally:
-            self._leave_wait(ear)
+            self._leave_wait(listener)
 
-    def _leave_wait(self, ear: Ear) -> None:
+    def _leave_wait(self, listener: Listener) -> None:
         with self._lock:
-            self._dealer.waits_no_more(ear)
-            ear.close()
+            self._dealer.waits_no_more(listener)
+            listener.close()
         if self._later.waiting:
             self._later.say()
 
