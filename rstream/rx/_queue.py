@@ -19,8 +19,9 @@ from rstream import policy
 from rstream._checks import is_whole
 from rstream._condition import Condition
 from rstream.errors import ConfigError, SlowConsumer
+from rstream.flow.policies import queue_of
 from rstream.flow.queues import FullError
-from rstream.stream.internal import Mark, Marks, here, queue_of
+from rstream.stream.internal import Mark, Marks, here
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,8 +14,10 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from rstream import policy
 from rstream.abc import UNBOUNDED
 from rstream.errors import SlowConsumer
+from rstream.flow.policies import queue_of
 from rstream.flow.queues import FullError
 from rstream.stages._link import NOTHING, Nothing
 
@@ -29,17 +31,22 @@ T = TypeVar("T")
 
 
 class Queued(Generic[T]):
-    """A queue of :mod:`rstream.flow.queues` between upstream and downstream.
+    """The queue of a policy between upstream and downstream.
 
     Args:
-        queue: what waits.
-        waits: whether upstream waits for room; else the queue decides what happens when it is full.
+        on_slow: what happens when it is full; ``Buffer(n)``: upstream is asked for no more.
         on_drop: is called with the number of elements that an element has displaced.
     """
 
-    def __init__(self, queue: Queue[T], *, waits: bool, on_drop: Callable[[int], None]) -> None:
-        self._queue = queue
-        self._waits = waits
+    def __init__(
+        self,
+        on_slow: policy.Buffer | policy.Conflate,
+        on_drop: Callable[[int], None] | None = None,
+    ) -> None:
+        queue = queue_of(on_slow)
+        assert queue is not None, on_slow  # these policies have one
+        self._queue: Queue[T] = queue
+        self._waits = isinstance(on_slow, policy.Buffer) and on_slow.overflow == "block"
         self._on_drop = on_drop
 
     def wanted(self) -> int:
@@ -55,7 +62,7 @@ class Queued(Generic[T]):
                 f"{queue.capacity} elements wait already, and another one came",
                 hint="take them faster, enlarge the buffer, or choose another overflow",
             ) from None
-        if queue.dropped != dropped:
+        if queue.dropped != dropped and self._on_drop is not None:
             self._on_drop(queue.dropped - dropped)
 
     def take(self, now_ns: int, is_ended: bool) -> T | Nothing:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable
-from functools import partial
 from numbers import Real
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
 
-from rstream import abc
+from rstream import abc, policy
 from rstream._checks import check_function, check_publisher, check_seconds, is_whole
 from rstream.errors import ConfigError
-from rstream.flow.queues import ConflateQueue, DropNewestQueue, DropOldestQueue, PlainQueue
+from rstream.flow.policies import queue_of
 from rstream.flow.spacing import Spacing
 from rstream.stages._checkpoint import Checkpoint
 from rstream.stages._clock import Clock, SystemClock
@@ -20,7 +19,6 @@ from rstream.stages._link import Stage
 from rstream.stages._logics import Batching, Queued, Throttling
 
 if TYPE_CHECKING:
-    from rstream.flow.queues import Queue
     from rstream.policy import Overflow
 
 __all__ = (
@@ -106,14 +104,12 @@ def _clocks(clock: Clock | None) -> Callable[[], Clock]:
 class Buffered(Stage[T, T]):
     """A publisher behind :func:`buffer`, with a count of what was dropped."""
 
-    def __init__(
-        self, upstream: abc.Publisher[T], make_queue: Callable[[], Queue[T]], *, waits: bool
-    ) -> None:
+    def __init__(self, upstream: abc.Publisher[T], on_slow: policy.Buffer) -> None:
         self._lock = threading.Lock()
         self._dropped = 0
         super().__init__(
             upstream,
-            lambda: Queued(make_queue(), waits=waits, on_drop=self._note),
+            lambda: Queued(on_slow, self._note),
             SystemClock,
             "buffer",
         )
@@ -147,16 +143,9 @@ def buffer(
         stages.pipe(source, stages.buffer(1024, overflow="drop_oldest"))
     """
     _count("capacity", capacity)
-    queues: dict[str, Callable[[int], Queue[T]]] = {
-        "block": PlainQueue[T],
-        "drop_newest": DropNewestQueue[T],
-        "drop_oldest": DropOldestQueue[T],
-        "fail": PlainQueue[T],
-    }
-    if overflow not in queues:
-        raise ConfigError(f"overflow={overflow!r}: must be one of {', '.join(queues)}")
-    make_queue = partial(queues[overflow], capacity)
-    return lambda upstream: Buffered(upstream, make_queue, waits=overflow == "block")
+    on_slow = policy.Buffer(capacity, overflow)
+    queue_of(on_slow)  # refuses an unknown overflow now, not at the first subscriber
+    return lambda upstream: Buffered(upstream, on_slow)
 
 
 def conflate(
@@ -175,9 +164,11 @@ def conflate(
 
         stages.pipe(ticks, stages.conflate(lambda old, new: new))  # only the newest one
     """
+    on_slow = policy.Conflate(merge)
+    queue_of(on_slow)  # refuses what is no function now
     return lambda upstream: Stage(
         upstream,
-        lambda: Queued(ConflateQueue(merge), waits=False, on_drop=lambda _count: None),
+        lambda: Queued(on_slow),
         SystemClock,
         "conflate",
     )

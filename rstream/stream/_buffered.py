@@ -18,83 +18,22 @@ import weakref
 from functools import partial
 from itertools import islice
 from operator import length_hint
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
-from rstream import policy
 from rstream._process import quiet_when_torn_down
-from rstream.errors import ClosedError, ConfigError
-from rstream.flow.queues import (
-    ConflateQueue,
-    DropNewestQueue,
-    DropOldestQueue,
-    LatestQueue,
-    PlainQueue,
-    Queue,
-)
-from rstream.stream._eviction import check_evict
+from rstream.errors import ClosedError
 from rstream.stream._queue_pump import QueuePump
 from rstream.stream._subscriber import NOTHING, Subscriber, title_of
 
 if TYPE_CHECKING:
+    from rstream import policy
     from rstream._waits import Bell
+    from rstream.flow.queues import Queue
     from rstream.stream._events import StreamEvent
     from rstream.stream._reader import Reader
     from rstream.stream._tally import Tally
 
 T = TypeVar("T")
-
-
-def queue_of(on_slow: policy.SlowPolicy) -> Queue[Any] | None:
-    """The queue of a policy; None: no queue, the transport's window is the only one.
-
-    Raises:
-        ConfigError: a field of it cannot be used; the text says which.
-    """
-    try:
-        match on_slow:
-            case policy.Block():
-                return None
-            case policy.Buffer(n=n, overflow="block" | "fail") | policy.Fail(n=n):
-                return PlainQueue[Any](n)
-            case policy.Buffer(n=n, overflow="drop_newest") | policy.DropNewest(n=n):
-                return DropNewestQueue[Any](n)
-            case policy.Buffer(n=n, overflow="drop_oldest") | policy.DropOldest(n=n):
-                return DropOldestQueue[Any](n)
-            case policy.Latest():
-                _check_key(on_slow)
-                return LatestQueue[Any](on_slow.key, on_slow.keys_max)
-            case policy.Conflate():
-                if not callable(on_slow.merge):
-                    raise ConfigError(
-                        f"on_slow={on_slow!r}: merge must be a function of two items, the one that "
-                        "waits and the new one"
-                    )
-                return ConflateQueue[Any](on_slow.merge)
-            case policy.Evict():
-                check_evict(on_slow)
-                return None
-            case policy.Buffer():
-                raise ConfigError(
-                    f"{on_slow!r}: overflow must be block, drop_newest, drop_oldest or fail"
-                )
-            case _:
-                raise ConfigError(
-                    f"on_slow={on_slow!r} is no policy",
-                    hint="use one of rstream.policy, such as policy.DropOldest(1000)",
-                )
-    except ConfigError:
-        raise
-    except ValueError as error:
-        raise ConfigError(f"on_slow={on_slow!r}: {error}") from error
-
-
-def _check_key(latest: policy.Latest) -> None:
-    key: object = latest.key
-    if key is not None and not callable(key):
-        raise ConfigError(
-            f"on_slow={latest!r}: key must be None or a function of an item",
-            hint="keys_max limits the number of keys",
-        )
 
 
 class BufferedSubscriber(Subscriber[T], Generic[T]):

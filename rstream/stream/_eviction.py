@@ -10,8 +10,7 @@ import time
 from typing import TYPE_CHECKING
 
 from rstream._channel_uri import ChannelUri
-from rstream._checks import check_seconds
-from rstream.errors import ConfigError, SlowConsumer
+from rstream.errors import SlowConsumer
 from rstream.stream._events import Evicted
 
 if TYPE_CHECKING:
@@ -19,26 +18,6 @@ if TYPE_CHECKING:
     from rstream.stream._input import Input
     from rstream.stream._peers import Left
     from rstream.stream._report import Report
-
-
-AFTER_S_LEAST = 0.01
-AFTER_S_MOST = 86_400.0
-
-
-def check_evict(evict: Evict) -> Evict:
-    """Return the policy when it can be used.
-
-    Raises:
-        ConfigError: ``after_s`` is outside its limits, or ``rejoin`` is no bool.
-    """
-    check_seconds("on_slow=Evict: after_s", evict.after_s)
-    if not isinstance(evict.rejoin, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise ConfigError(f"on_slow={evict!r}: rejoin must be True or False")
-    if not AFTER_S_LEAST <= evict.after_s <= AFTER_S_MOST:
-        raise ConfigError(
-            f"on_slow={evict!r}: after_s must be {AFTER_S_LEAST} to {AFTER_S_MOST:.0f} seconds"
-        )
-    return evict
 
 
 def evicting_channel(uri: str, evict: Evict | None) -> str:

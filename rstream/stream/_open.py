@@ -14,9 +14,10 @@ from rstream._link_options import with_link_options
 from rstream.codecs import choose
 from rstream.codecs.internal import limited
 from rstream.errors import ConfigError
+from rstream.flow.policies import check_evict, queue_of
 from rstream.stream import _session
-from rstream.stream._buffered import BufferedSubscriber, queue_of
-from rstream.stream._eviction import check_evict, evicting_channel
+from rstream.stream._buffered import BufferedSubscriber
+from rstream.stream._eviction import evicting_channel
 from rstream.stream._gaps import OnGap, check_on_gap
 from rstream.stream._names import counts_readers, resolve_address, with_rate
 from rstream.stream._options import (

@@ -6,7 +6,7 @@ from rstream.stream import _pump as pump
 from rstream.stream import _session as session
 from rstream.stream import _tally as tally
 from rstream.stream._blocks import Block, BlockPool, remove_orphans
-from rstream.stream._buffered import BufferedSubscriber, queue_of
+from rstream.stream._buffered import BufferedSubscriber
 from rstream.stream._end import is_failure, linger_after
 from rstream.stream._events import EVENTS_MAX, Gap, StreamEvent
 from rstream.stream._inner import inner_publisher, inner_reader
@@ -123,7 +123,6 @@ __all__ = (
     "next_part",
     "publisher_address",
     "pump",
-    "queue_of",
     "reader_opener",
     "reason_of",
     "remove_orphans",
