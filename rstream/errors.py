@@ -51,7 +51,7 @@ from rstream._held_by import HeldBy
 from rstream._known_errors import register
 
 if TYPE_CHECKING:
-    from rstream.stream.internal import Gap
+    from rstream.stream._internal import Gap
 
 __all__ = (
     "BY_CODE",

@@ -30,7 +30,7 @@ from rstream.aio._sleeper import Sleeper
 from rstream.aio._thread_call import ThreadCall
 from rstream.aio._turns import Parts
 from rstream.errors import ClosedError, ConcurrentUseError, DriverLost
-from rstream.stream.internal import WAIT_FOREVER_S, title_of
+from rstream.stream._internal import WAIT_FOREVER_S, title_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

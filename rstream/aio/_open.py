@@ -13,7 +13,7 @@ from rstream.aio._subscriber import Subscriber
 from rstream.aio._thread_call import ThreadCall
 from rstream.aio._turns import turns_here
 from rstream.codecs import choose
-from rstream.stream.internal import (
+from rstream.stream._internal import (
     PublisherSettings,
     SubscriberSettings,
     publisher_address,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from typing_extensions import TypeForm
 
     from rstream.codecs import Codec, CodecLike
-    from rstream.stream.internal import PublisherOptions, SubscriberOptions
+    from rstream.stream._internal import PublisherOptions, SubscriberOptions
 
 T = TypeVar("T")
 FaceT = TypeVar("FaceT", bound="_Face")

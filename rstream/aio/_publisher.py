@@ -19,7 +19,7 @@ from rstream.aio._run import run
 from rstream.aio._thread_call import ThreadCall
 from rstream.aio._turns import Parts, Turns
 from rstream.errors import ClosedError, CodecError, DriverLost
-from rstream.stream.internal import (
+from rstream.stream._internal import (
     CHUNK,
     KIND_COMPLETE,
     KIND_ERROR,
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from rstream._waits import Step, Steps
     from rstream.codecs import Encoded
     from rstream.rate import RateLimit
-    from rstream.stream.internal import Link, PartedMessage, StreamEvent
+    from rstream.stream._internal import Link, PartedMessage, StreamEvent
 
 T = TypeVar("T")
 R = TypeVar("R")

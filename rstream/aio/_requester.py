@@ -13,12 +13,12 @@ import anyio.lowlevel
 
 from rstream._with_hints import refuses_with
 from rstream.aio._run import Performer, run
-from rstream.service.internal import PREFETCH, TIMEOUT_S, Answers, AskingRequester
+from rstream.service._internal import PREFETCH, TIMEOUT_S, Answers, AskingRequester
 
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from rstream.service.internal import ServicePlace
+    from rstream.service._internal import ServicePlace
 
 A = TypeVar("A")
 

@@ -10,7 +10,7 @@ from rstream._keywords import names_keywords
 from rstream._process import quiet_when_torn_down
 from rstream.aio._requester import AnswerStream, Requester
 from rstream.errors import ConfigError
-from rstream.service.internal import (
+from rstream.service._internal import (
     KEPT_MAX,
     OUTSTANDING,
     PREFETCH,

@@ -12,12 +12,12 @@ from rstream._checks import short
 from rstream._waits import Woken
 from rstream.aio._run import Performer, run
 from rstream.aio._thread_call import ThreadCall
-from rstream.service.internal import END, Call, Next, Service, Serving, is_interrupt, set_current
+from rstream.service._internal import END, Call, Next, Service, Serving, is_interrupt, set_current
 
 if TYPE_CHECKING:
     from anyio.abc import TaskGroup
 
-    from rstream.service.internal import Asked, RequestStep
+    from rstream.service._internal import Asked, RequestStep
 
 log = logging.getLogger("rstream")
 

@@ -12,7 +12,7 @@ from rstream.aio._feed import Feed
 from rstream.aio._iterators import Batches, Items
 from rstream.aio._turns import turns_here
 from rstream.errors import ReadTimeout, StreamEnded
-from rstream.stream.internal import hint_of_timeout, title_of
+from rstream.stream._internal import hint_of_timeout, title_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from rstream.aio._turns import Turns
     from rstream.stream import Subscriber as BlockingSubscriber
-    from rstream.stream.internal import StreamEvent
+    from rstream.stream._internal import StreamEvent
 
 T = TypeVar("T")
 

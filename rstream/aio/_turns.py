@@ -12,7 +12,7 @@ from typing import Final
 
 import anyio.lowlevel
 
-from rstream.stream.internal import next_part
+from rstream.stream._internal import next_part
 
 #: Seconds after which other tasks get a turn. (A turn costs 5 µs: 3 % of the time.)
 TURN_S: Final = 0.0002

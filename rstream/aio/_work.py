@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from rstream.aio._turns import Turns
     from rstream.work import Job, Unfinished
-    from rstream.work.internal import Giving, Taking
+    from rstream.work._internal import Giving, Taking
 
 T = TypeVar("T")
 

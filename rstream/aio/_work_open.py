@@ -9,7 +9,7 @@ from rstream._unclosed import call_site
 from rstream.aio._open import Opening
 from rstream.aio._turns import turns_here
 from rstream.aio._work import WorkPublisher, WorkSubscriber
-from rstream.work.internal import (
+from rstream.work._internal import (
     WorkPublisherOptions,
     WorkSubscriberOptions,
     publisher_opener,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rstream import _core
 from rstream.codecs import Limits, describe_codec, named
-from rstream.stream.internal import (
+from rstream.stream._internal import (
     FLAGS_KNOWN,
     KIND_COMPLETE,
     KIND_ERROR,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rstream.codecs.internal import StreamReader
+from rstream.codecs._internal import StreamReader
 from rstream.errors import StorageError
 
 

@@ -9,7 +9,7 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-from rstream.codecs.internal import encoded_length
+from rstream.codecs._internal import encoded_length
 from rstream.errors import ClosedError, RegistrationError, RStreamError
 from rstream.ledger._marks import Marks, marked, marks_of, medium_of
 from rstream.ledger._messages import Answer, Ask, service_name
@@ -17,7 +17,7 @@ from rstream.ledger._rows import from_bytes, to_bytes
 from rstream.ledger._staging import Row, Staging
 from rstream.service import Service, serve
 from rstream.stream import Lost, Subscriber, Unavailable
-from rstream.stream.internal import EVENTS_MAX, PUMP_WAIT_S, QueueThread, pump
+from rstream.stream._internal import EVENTS_MAX, PUMP_WAIT_S, QueueThread, pump
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -29,7 +29,7 @@ from rstream.ledger._marks import handed_out, marks_of, medium_of
 from rstream.ledger._stage_pump import StagePump
 from rstream.ledger._staging import Row
 from rstream.stream import Subscriber
-from rstream.stream.internal import title_of
+from rstream.stream._internal import title_of
 
 if TYPE_CHECKING:
     import threading

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Unpack
 
-from rstream.codecs.internal import choose_for_handle, limited
+from rstream.codecs._internal import choose_for_handle, limited
 from rstream.errors import ConfigError
-from rstream.ledger.internal import STAGING_BYTES, CommittedSubscriber
+from rstream.ledger._internal import STAGING_BYTES, CommittedSubscriber
 from rstream.ray._handle import COMMITTED
 from rstream.ray._ledger import ActorLedger
 from rstream.ray._open import open_endpoint

@@ -14,7 +14,7 @@ from rstream.errors import ConfigError
 from rstream.ray._rows import Rebatched, check_schema, in_format, table_of
 from rstream.ray._targets import Target, target_of
 from rstream.ray._wanted import Wanted
-from rstream.stream.internal import check_name
+from rstream.stream._internal import check_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rstream.ray._group import Group
     from rstream.ray._handle import StreamHandle
     from rstream.stream import SendOptions, Subscriber
-    from rstream.stream.internal import OnLost
+    from rstream.stream._internal import OnLost
 
 BatchFormat: TypeAlias = Literal["pandas", "pyarrow", "numpy"]
 

@@ -22,7 +22,7 @@ from rstream._process import quiet_when_torn_down
 from rstream.driver import watch_loop
 from rstream.errors import ClosedError, ConfigError
 from rstream.stream import Failed, Lost
-from rstream.stream.internal import EVENTS_MAX, items
+from rstream.stream._internal import EVENTS_MAX, items
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
@@ -399,7 +399,7 @@ class Endpoint:
         elif exc is not None and not isinstance(exc, Exception):
             self.close()  # cancelled: nothing may be awaited
         else:
-            from rstream.aio.internal import ThreadCall
+            from rstream.aio._internal import ThreadCall
 
             await ThreadCall(partial(self.__exit__, exc_type, exc, traceback)).result()
 

@@ -39,7 +39,7 @@ from rstream.ray._handle import handles_of
 from rstream.ray._lane import Item, Lane
 from rstream.ray._lanes import Lanes
 from rstream.ray._shared_codec import SharedCodec
-from rstream.stream.internal import EVENTS_MAX, KIND_BLOCK, KIND_PLAIN, send_encoded
+from rstream.stream._internal import EVENTS_MAX, KIND_BLOCK, KIND_PLAIN, send_encoded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

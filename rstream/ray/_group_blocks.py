@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final
 
-from rstream.stream.internal import Block, BlockPool, length_of, remove_orphans
+from rstream.stream._internal import Block, BlockPool, length_of, remove_orphans
 
 if TYPE_CHECKING:
     from rstream.codecs import Encoded

@@ -22,13 +22,13 @@ from rstream import _core
 from rstream._checks import short
 from rstream.errors import ConfigError
 from rstream.ray._deaths import ActorWatch
-from rstream.stream.internal import PREFETCH
+from rstream.stream._internal import PREFETCH
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rstream.aio import Publisher as AioPublisher
-    from rstream.aio.internal import Opening
+    from rstream.aio._internal import Opening
     from rstream.codecs import CodecLike
     from rstream.stream import Publisher, SendOptions, StreamSink
     from rstream.stream.executor import Executor
@@ -243,7 +243,7 @@ class StreamHandle:
         return stream.sink(**address, window=window, executor=executor, **options)
 
     def _watch(self, made: Publisher[Any] | AioPublisher[Any]) -> None:
-        from rstream.stream.internal import tell_is_coming, tell_why_gone
+        from rstream.stream._internal import tell_is_coming, tell_why_gone
 
         watch = ActorWatch(self.actor_id)
         tell_why_gone(made, watch.why_gone)
@@ -255,7 +255,7 @@ class StreamHandle:
         Raises:
             ConfigError: as :meth:`place`; or the reader shares work, which a pool sends.
         """
-        from rstream.codecs.internal import choose_of_handle
+        from rstream.codecs._internal import choose_of_handle
 
         if self.is_work:
             raise ConfigError(

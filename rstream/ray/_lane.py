@@ -10,13 +10,13 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from rstream.stream.internal import Gap, StreamEvent
+from rstream.stream._internal import Gap, StreamEvent
 
 if TYPE_CHECKING:
     from rstream.codecs import Encoded
     from rstream.ray._handle import StreamHandle
     from rstream.stream import Publisher
-    from rstream.stream.internal import Block
+    from rstream.stream._internal import Block
 
 
 @dataclass(slots=True, eq=False)

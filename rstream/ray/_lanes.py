@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from rstream.errors import RStreamError
 from rstream.ray._lane import Lane
 from rstream.ray._member_events import MemberBack, MemberLost, Missed
-from rstream.stream.internal import EVENTS_MAX, why_gone
+from rstream.stream._internal import EVENTS_MAX, why_gone
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, Final
 from rstream._condition import Event
 from rstream.errors import NotConnected, RStreamError
 from rstream.stream import Disconnected, Rejected, SessionChanged
-from rstream.stream.internal import why_gone
-from rstream.work.internal import VERSION, LaneReport, ReaderReport, ReaderSeat, Seating
+from rstream.stream._internal import why_gone
+from rstream.work._internal import VERSION, LaneReport, ReaderReport, ReaderSeat, Seating
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from rstream._condition import Condition
     from rstream.ray._handle import StreamHandle
     from rstream.stream import Publisher
-    from rstream.work.internal import LanePublisher, WorkDesk
+    from rstream.work._internal import LanePublisher, WorkDesk
 
 log = logging.getLogger("rstream")
 

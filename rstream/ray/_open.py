@@ -21,7 +21,7 @@ from rstream._addresses import bound_port
 from rstream._channel_uri import ChannelUri
 from rstream._link_options import READER_LAWS, with_link_options
 from rstream.channel import Channel
-from rstream.codecs.internal import choose_for_handle, limited
+from rstream.codecs._internal import choose_for_handle, limited
 from rstream.driver import resolve_dir
 from rstream.errors import ConfigError, NameTaken, RegistrationError
 from rstream.keys import GroupKey
@@ -35,7 +35,7 @@ from rstream.ray._reader_options import settings
 from rstream.ray._refusal import make_room, refuse, who_holds
 from rstream.ray._roster import Record
 from rstream.ray._work import Share, check_share, work_codec
-from rstream.stream.internal import (
+from rstream.stream._internal import (
     BufferedSubscriber,
     check_name,
     check_prefetch,

@@ -15,9 +15,9 @@ from rstream.ray._handle import handles_of
 from rstream.ray._member_events import MemberBack, MemberLost
 from rstream.ray._pool_publisher import PoolPublisher
 from rstream.ray._shared_codec import SharedCodec
-from rstream.stream.internal import EVENTS_MAX
+from rstream.stream._internal import EVENTS_MAX
 from rstream.work import Unfinished
-from rstream.work.internal import PREFETCH_MAX, check_count
+from rstream.work._internal import PREFETCH_MAX, check_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -11,9 +11,9 @@ from rstream import stream
 from rstream.codecs import raw
 from rstream.ray._deaths import ActorWatch
 from rstream.ray._members import Members
-from rstream.stream.internal import inner_publisher, tell_why_gone
+from rstream.stream._internal import inner_publisher, tell_why_gone
 from rstream.work import Publisher
-from rstream.work.internal import Giving, GivingSettings
+from rstream.work._internal import Giving, GivingSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rstream.codecs import Codec
     from rstream.ray._handle import StreamHandle
     from rstream.stream import SendOptions
-    from rstream.work.internal import LanePublisher, WorkDesk
+    from rstream.work._internal import LanePublisher, WorkDesk
 
 #: Seconds that close() waits until everything is done; as for :func:`rstream.work.publisher`.
 LINGER_S = 60.0

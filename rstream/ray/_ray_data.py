@@ -23,7 +23,7 @@ from rstream.ray._group import Group
 from rstream.ray._member_events import Missed
 from rstream.ray._rows import record_batches
 from rstream.stream import Gap
-from rstream.stream.internal import why_gone
+from rstream.stream._internal import why_gone
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Sequence

@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from rstream._keywords import unknown_keyword
-from rstream.stream.internal import MESSAGE_LENGTH
+from rstream.stream._internal import MESSAGE_LENGTH
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rstream.codecs import Limits
     from rstream.keys import KeyLike
     from rstream.rate import RateLimit
-    from rstream.stream.internal import OnLost, Prefetch
+    from rstream.stream._internal import OnLost, Prefetch
 
 
 class EndpointOptions(TypedDict, total=False):

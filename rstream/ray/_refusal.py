@@ -24,7 +24,7 @@ from rstream import _core
 from rstream._condition import Event
 from rstream.driver import watch_loop
 from rstream.errors import RStreamError
-from rstream.stream.internal import reason_of, session
+from rstream.stream._internal import reason_of, session
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from rstream.codecs.internal import form_of, plain
+from rstream.codecs._internal import form_of, plain
 from rstream.errors import CodecError, ConfigError
 from rstream.ray._tensors import to_arrays, to_frame
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rstream.codecs.internal import choose_of_handle
+from rstream.codecs._internal import choose_of_handle
 from rstream.errors import ConfigError, NotConnected
 from rstream.ray._handle import WORK_PREFIX, handles_of
 

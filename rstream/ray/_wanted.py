@@ -15,14 +15,14 @@ from rstream.errors import RStreamError
 from rstream.ray._cluster import attempt_number
 from rstream.ray._open import reader
 from rstream.ray._rows import table_of
-from rstream.stream.internal import batches
+from rstream.stream._internal import batches
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
     from rstream.codecs import CodecLike
     from rstream.stream import Subscriber
-    from rstream.stream.internal import OnLost
+    from rstream.stream._internal import OnLost
 
 #: Longest wait before the end is looked for again.
 LOOK_S: Final = 0.05

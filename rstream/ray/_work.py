@@ -13,7 +13,7 @@ from rstream import policy
 from rstream.codecs import raw
 from rstream.errors import CodecError, ConfigError
 from rstream.ray._handle import WORK_PREFIX
-from rstream.work.internal import HEAD
+from rstream.work._internal import HEAD
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -27,7 +27,7 @@ from reactivex.disposable import Disposable, SingleAssignmentDisposable
 from rstream.rx._ends import failures, tell_end
 from rstream.rx._queue import NOTICE_AFTER_S, BoundedQueue
 from rstream.rx._schedulers import Kind, OwnThread, check_scheduler, is_own_thread, kind_of
-from rstream.stream.internal import NOWHERE, Place, leaving, next_part, tally, wait_until_left
+from rstream.stream._internal import NOWHERE, Place, leaving, next_part, tally, wait_until_left
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,7 +10,7 @@ from reactivex.disposable import Disposable
 from rstream._checks import short
 from rstream.rx._subscribing import Gate
 from rstream.stream import Subscriber
-from rstream.stream.internal import Place, Tally, tally
+from rstream.stream._internal import Place, Tally, tally
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -25,14 +25,14 @@ from rstream.rx._ends import failures, tell_end
 from rstream.rx._queue import check_capacity
 from rstream.rx._schedulers import Kind, is_called_from, kind_of, running_loop
 from rstream.rx._wakers import runs_trio
-from rstream.stream.internal import NOWHERE, Marks, Place, tally
+from rstream.stream._internal import NOWHERE, Marks, Place, tally
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable
     from concurrent.futures import Future
 
-    from rstream.stream.internal import Mark
+    from rstream.stream._internal import Mark
 
 T = TypeVar("T")
 R = TypeVar("R")

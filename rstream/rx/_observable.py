@@ -12,7 +12,7 @@ from rstream.errors import ClosedError
 from rstream.rx._reading import chosen_scheduler, read
 from rstream.rx._schedulers import check_scheduler
 from rstream.stream import Subscriber
-from rstream.stream.internal import SubscriberSettings, close_disposed_here, settings, settle_here
+from rstream.stream._internal import SubscriberSettings, close_disposed_here, settings, settle_here
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,7 +11,7 @@ from reactivex.disposable import CompositeDisposable, Disposable
 from rstream import codecs, stream
 from rstream.driver import watch_loop
 from rstream.errors import RStreamError
-from rstream.stream.internal import PublisherSettings, settings
+from rstream.stream._internal import PublisherSettings, settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -21,7 +21,7 @@ from rstream._condition import Condition
 from rstream.errors import ConfigError, SlowConsumer
 from rstream.flow.policies import queue_of
 from rstream.flow.queues import FullError
-from rstream.stream.internal import Mark, Marks, here
+from rstream.stream._internal import Mark, Marks, here
 
 if TYPE_CHECKING:
     from collections.abc import Callable

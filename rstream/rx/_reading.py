@@ -18,7 +18,7 @@ from rstream.driver import watch_loop
 from rstream.rx._ends import failures
 from rstream.rx._schedulers import Kind, is_called_from, kind_of
 from rstream.rx._subscribing import Gate, run_when_subscribed
-from rstream.stream.internal import Marks, Tally, batches, items, leaving, tally, wait_until_left
+from rstream.stream._internal import Marks, Tally, batches, items, leaving, tally, wait_until_left
 
 if TYPE_CHECKING:
     from collections.abc import Callable

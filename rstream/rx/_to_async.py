@@ -13,7 +13,7 @@ from rstream.errors import ConcurrentUseError
 from rstream.rx._queue import BoundedQueue, check_capacity
 from rstream.rx._subscribing import subscribe_apart, subscribe_into
 from rstream.rx._wakers import waker
-from rstream.stream.internal import next_part
+from rstream.stream._internal import next_part
 
 if TYPE_CHECKING:
     from collections.abc import Callable

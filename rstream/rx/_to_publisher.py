@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from reactivex import Observable
 
     from rstream.stream import Executor, StreamEvent
-    from rstream.stream.internal import Mark
+    from rstream.stream._internal import Mark
 
 T = TypeVar("T")
 

@@ -11,7 +11,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from rstream.service._wire import HEAD, MessageKind
-from rstream.stream.internal import decode_failure, make_remote
+from rstream.stream._internal import decode_failure, make_remote
 
 if TYPE_CHECKING:
     from collections.abc import Callable

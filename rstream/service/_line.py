@@ -41,7 +41,7 @@ from rstream.stream import (
     publisher,
     reader,
 )
-from rstream.stream.internal import inner_publisher, inner_reader, new_stream_id, session, uri_keys
+from rstream.stream._internal import inner_publisher, inner_reader, new_stream_id, session, uri_keys
 
 if TYPE_CHECKING:
     from collections.abc import Callable

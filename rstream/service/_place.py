@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from rstream._addresses import bracketed, is_multicast, split_endpoint
 from rstream._channel_uri import ChannelUri
 from rstream.errors import ConfigError
-from rstream.stream.internal import check_name, uri_keys
+from rstream.stream._internal import check_name, uri_keys
 
 if TYPE_CHECKING:
     from rstream.channel import Channel

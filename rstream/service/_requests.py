@@ -13,7 +13,7 @@ from rstream.driver import resolve_dir
 from rstream.errors import ConfigError
 from rstream.service._open import CallOptions, requester
 from rstream.service._requester_base import PREFETCH, TIMEOUT_S
-from rstream.stream.internal import check_name
+from rstream.stream._internal import check_name
 
 if TYPE_CHECKING:
     from typing_extensions import TypeForm

@@ -34,7 +34,7 @@ from rstream.service._wire import (
     write_answer,
 )
 from rstream.stream import Available, Publisher, Reader, Unavailable, publisher, reader
-from rstream.stream.internal import encode_failure, inner_publisher, inner_reader, session
+from rstream.stream._internal import encode_failure, inner_publisher, inner_reader, session
 
 if TYPE_CHECKING:
     from rstream.service._place import ServicePlace

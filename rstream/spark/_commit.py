@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any, Final
 
 from rstream.errors import RStreamError
-from rstream.ledger.internal import Account, Ask
+from rstream.ledger._internal import Account, Ask
 from rstream.spark._ends import ask
 from rstream.spark._routes import route_to
 

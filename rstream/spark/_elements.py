@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from rstream.codecs.internal import plain
+from rstream.codecs._internal import plain
 from rstream.errors import CodecError, ConfigError
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Final
 from rstream import keys
 from rstream._channel_uri import ChannelUri
 from rstream.errors import ConfigError, NoServer, RequestTimeout, RStreamError, ServerLost
-from rstream.ledger.internal import Answer, Ask, service_name
-from rstream.ray.internal import StreamHandle, adopt_key
+from rstream.ledger._internal import Answer, Ask, service_name
+from rstream.ray._internal import StreamHandle, adopt_key
 from rstream.service import Requester, requester
 from rstream.spark import _worker_end
 

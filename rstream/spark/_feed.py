@@ -14,7 +14,7 @@ import time
 from typing import TYPE_CHECKING, Any, Final
 
 from rstream.errors import CodecError, MessagesLost
-from rstream.ledger.internal import to_bytes
+from rstream.ledger._internal import to_bytes
 from rstream.spark._elements import batches_of
 from rstream.spark._source_options import WHO
 from rstream.stream import Available, Gap, Refused, reader

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from rstream._checks import short
 from rstream.errors import ConfigError, RStreamError
-from rstream.ray.internal import handles_of
+from rstream.ray._internal import handles_of
 from rstream.spark import _commit, _task
 from rstream.spark._options import SinkConfig
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
-    from rstream.ray.internal import StreamHandle
+    from rstream.ray._internal import StreamHandle
 
 log = logging.getLogger("rstream")
 

@@ -11,7 +11,7 @@ from rstream import rate as rates
 from rstream._checks import short
 from rstream.errors import ConfigError
 from rstream.keys import GroupKey, learn, remember
-from rstream.ray.internal import COMMITTED, StreamHandle, check_distinct, key_of
+from rstream.ray._internal import COMMITTED, StreamHandle, check_distinct, key_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

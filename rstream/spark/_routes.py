@@ -7,7 +7,7 @@ import json
 import zlib
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from rstream.codecs.internal import encoded_length
+from rstream.codecs._internal import encoded_length
 from rstream.errors import ConfigError
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from rstream.errors import DriverLost, MessagesLost, RemoteError, RStreamError
 from rstream.spark._ends import publisher_of
 from rstream.spark._held import Held
-from rstream.stream.internal import check_accepted
+from rstream.stream._internal import check_accepted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -33,7 +33,7 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from rstream.errors import CodecError, ConfigError, RStreamError
-from rstream.ledger.internal import from_bytes
+from rstream.ledger._internal import from_bytes
 from rstream.spark._elements import batches_of, codec_of, conformed
 from rstream.spark._feed import Feed
 from rstream.spark._source_options import WHO

@@ -7,7 +7,7 @@ from typing import Final
 
 from rstream._link_options import with_link_options
 from rstream.codecs import Limits
-from rstream.codecs.internal import DECODED_BYTES, LIMITS, ROWS
+from rstream.codecs._internal import DECODED_BYTES, LIMITS, ROWS
 from rstream.errors import ConfigError
 from rstream.spark._options import SPARK_OPTIONS, choice, number, unknown
 

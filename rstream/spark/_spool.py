@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rstream._condition import Condition
 from rstream.errors import ConfigError, StorageError
-from rstream.ledger.internal import BUSY_S, Database, failure
+from rstream.ledger._internal import BUSY_S, Database, failure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -9,9 +9,9 @@ from collections import deque
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from rstream.codecs.internal import encoded_length
+from rstream.codecs._internal import encoded_length
 from rstream.errors import MessagesLost, NotConnected, RemoteError, RStreamError
-from rstream.ledger.internal import (
+from rstream.ledger._internal import (
     CHECKSUM_BEGIN,
     Account,
     Answer,
@@ -21,7 +21,7 @@ from rstream.ledger.internal import (
     marked,
     opening,
 )
-from rstream.ray.internal import StreamHandle
+from rstream.ray._internal import StreamHandle
 from rstream.spark import _worker_end
 from rstream.spark._ends import ask, publisher_of
 from rstream.spark._held import Held

@@ -12,7 +12,7 @@ from rstream._checks import check_seconds, is_whole
 from rstream._keywords import names_keywords
 from rstream._link_options import with_link_options
 from rstream.codecs import choose
-from rstream.codecs.internal import limited
+from rstream.codecs._internal import limited
 from rstream.errors import ConfigError
 from rstream.flow.policies import check_evict, queue_of
 from rstream.stream import _session

@@ -37,7 +37,7 @@ from rstream.errors import (
     NotConnected,
     RStreamError,
 )
-from rstream.stream.internal import linger_after
+from rstream.stream._internal import linger_after
 from rstream.work._caretaker import LOOK_AGAIN_S, LOOK_EVERY_S, Caretaker
 from rstream.work._changes import Changes, Listener
 from rstream.work._dealer import Dealer

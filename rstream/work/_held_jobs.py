@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rstream.errors import RStreamError
 from rstream.metrics import TYPE_JOB_HELD
-from rstream.stream.internal import add_stream_counter
+from rstream.stream._internal import add_stream_counter
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

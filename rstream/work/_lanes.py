@@ -11,7 +11,7 @@ from rstream._channel_uri import ChannelUri
 from rstream.channel import Channel
 from rstream.codecs import raw
 from rstream.errors import ConfigError
-from rstream.stream.internal import inner_reader, new_stream_id
+from rstream.stream._internal import inner_reader, new_stream_id
 
 if TYPE_CHECKING:
     from rstream.work._settings import TakingSettings

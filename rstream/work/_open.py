@@ -9,7 +9,7 @@ from rstream._checks import check_seconds
 from rstream._keywords import names_keywords
 from rstream.codecs import choose
 from rstream.errors import ConfigError
-from rstream.stream.internal import check_trust
+from rstream.stream._internal import check_trust
 from rstream.work._giving import Giving
 from rstream.work._protocol import PREFETCH_MAX, check_address, check_count
 from rstream.work._publisher import Publisher

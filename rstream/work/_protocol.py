@@ -24,7 +24,7 @@ from rstream._channel_uri import ChannelUri
 from rstream._checks import is_whole
 from rstream._neighbours import work_stream_id
 from rstream.errors import ChannelError, ConfigError, NotSupported
-from rstream.stream.internal import check_name
+from rstream.stream._internal import check_name
 
 #: Both sides refuse reports of another version.
 VERSION: Final = 1

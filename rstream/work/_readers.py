@@ -17,7 +17,7 @@ from rstream.channel import Channel
 from rstream.codecs import describe_codec, raw
 from rstream.driver import resolve_dir
 from rstream.errors import NotConnected, RStreamError
-from rstream.stream.internal import inner_publisher, inner_reader
+from rstream.stream._internal import inner_publisher, inner_reader
 from rstream.work._desk import ReaderSeat
 from rstream.work._protocol import REPORT_BYTES_MAX, ReaderReport, hello_id, reports_id
 from rstream.work._seating import Seating

@@ -21,7 +21,7 @@ from rstream._condition import Event
 from rstream.codecs import raw
 from rstream.driver import watch_loop
 from rstream.errors import ClosedError, RStreamError
-from rstream.stream.internal import inner_publisher, inner_reader
+from rstream.stream._internal import inner_publisher, inner_reader
 from rstream.work._ledger import pieces
 from rstream.work._protocol import REPORT_TERM, VERSION, ReaderReport, hello_id, reports_id
 

@@ -36,7 +36,7 @@ from rstream.errors import (
     RStreamError,
     StreamEnded,
 )
-from rstream.stream.internal import WAIT_FOREVER_S, reason_of
+from rstream.stream._internal import WAIT_FOREVER_S, reason_of
 from rstream.work._job import Job
 from rstream.work._lanes import open_lanes
 from rstream.work._ledger import JobLedger

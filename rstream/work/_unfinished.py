@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 
 from rstream.errors import MessagesLost
-from rstream.stream.internal import EVENTS_MAX
+from rstream.stream._internal import EVENTS_MAX
 from rstream.work._seating import named
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import pytest
 
 from rstream import codecs, stream, work
 from rstream.errors import ReadTimeout
-from rstream.ray._members import Lane
+from rstream.ray._members import PoolLane
 from tests.support import free_port, until
 
 SIZES = (100, 3_000, 20_000, 60_000)
@@ -33,7 +33,7 @@ def test_only_what_was_taken_moves_the_sent_position(driver_dir, name, channel):
         ) as publisher,
     ):
         until(lambda: publisher.is_connected)
-        lane = Lane(cast("Any", None), publisher, threading.Event())
+        lane = PoolLane(cast("Any", None), publisher, threading.Event())
         taken = padded = 0
         deadline_s = time.monotonic() + 20
         while padded < 3:
