@@ -12,7 +12,15 @@ from rstream._checks import short
 from rstream._waits import Woken
 from rstream.aio._run import Performer, run
 from rstream.aio._thread_call import ThreadCall
-from rstream.service._internal import END, Call, Next, Service, Serving, is_interrupt, set_current
+from rstream.service._internal import (
+    END,
+    CallFunction,
+    MakeAnswer,
+    Service,
+    Serving,
+    is_interrupt,
+    set_current,
+)
 
 if TYPE_CHECKING:
     from anyio.abc import TaskGroup
@@ -117,10 +125,10 @@ class LoopServing(Serving):
         self._wake_for_room()
 
     async def _perform_request(self, step: RequestStep) -> Any:
-        if isinstance(step, Call):
+        if isinstance(step, CallFunction):
             result = step.function(step.query)
             return await result if hasattr(result, "__await__") else result
-        if isinstance(step, Next):
+        if isinstance(step, MakeAnswer):
             if not hasattr(step.answers, "__anext__"):
                 return next(step.answers, END)
             try:

@@ -11,7 +11,14 @@ from rstream.service._place import ServicePlace, place_of
 from rstream.service._requester_base import OUTSTANDING, PREFETCH, TIMEOUT_S
 from rstream.service._requests import KEPT_MAX, kept_key
 from rstream.service._service import Service
-from rstream.service._serving import END, Call, Next, RequestStep, Serving, is_interrupt
+from rstream.service._serving import (
+    END,
+    CallFunction,
+    MakeAnswer,
+    RequestStep,
+    Serving,
+    is_interrupt,
+)
 
 __all__ = (
     "END",
@@ -22,9 +29,9 @@ __all__ = (
     "Answers",
     "Asked",
     "AskingRequester",
-    "Call",
+    "CallFunction",
     "CallOptions",
-    "Next",
+    "MakeAnswer",
     "RequestStep",
     "Service",
     "ServicePlace",

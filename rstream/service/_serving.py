@@ -2,9 +2,9 @@
 
 Theory of operation. A *serving* joins a driver, and lasts until the driver is lost or the service
 closes. Its own steps take what callers send. Each request has steps too. They call the function
-(:class:`Call`), make the answers of a stream (:class:`Next`), and wait while no answer is wanted
-(:class:`Woken`). Who performs them chooses where the function runs: in the thread that serves, in
-a pool (:mod:`rstream.service._thread_serving`), or in a task (:mod:`rstream.aio`).
+(:class:`CallFunction`), make the answers of a stream (:class:`MakeAnswer`), and wait while no
+answer is wanted (:class:`Woken`). Who performs them chooses where the function runs: in the thread
+that serves, in a pool (:mod:`rstream.service._thread_serving`), or in a task (:mod:`rstream.aio`).
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ TURN: Final = 16
 REJOIN_PAUSE_S: Final = 0.2
 #: Most seconds that a server waits at its end for callers without room.
 LINGER_S: Final = 1.0
-#: The answer of :class:`Next` at the end.
+#: The answer of :class:`MakeAnswer` at the end.
 END: Final = object()
 
 
-class Call:
+class CallFunction:
     """Call the user's function, and await what it returns if that can be awaited."""
 
     __slots__ = ("function", "query")
@@ -53,7 +53,7 @@ class Call:
         return self.function(self.query)
 
 
-class Next:
+class MakeAnswer:
     """Make the next answer of a stream with the user's generator. The answer may be ``END``."""
 
     __slots__ = ("answers",)
@@ -66,7 +66,7 @@ class Next:
         return next(self.answers, END)
 
 
-RequestStep: TypeAlias = Step | Call | Next
+RequestStep: TypeAlias = Step | CallFunction | MakeAnswer
 RequestSteps: TypeAlias = Generator[RequestStep, Any, None]
 
 
@@ -203,7 +203,7 @@ class Serving(ABC):
         """Answer a request with what the function returns, or with an error."""
         service = self._service
         try:
-            result = yield Call(service.function, service.decoded(asked))
+            result = yield CallFunction(service.function, service.decoded(asked))
             service.check_kind(asked, result)
             if asked.is_stream:
                 yield from self._stream_steps(asked, result)
@@ -222,7 +222,7 @@ class Serving(ABC):
         service, line = self._service, self.line
         asked.answers = answers = answers_of(result, lambda: self.post(asked.changed))
         self._streams.append(asked)
-        is_published, making = isinstance(answers, PublishedAnswers), Next(answers)
+        is_published, making = isinstance(answers, PublishedAnswers), MakeAnswer(answers)
         if is_published:
             answers.begin()
         while not asked.is_cancelled:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rstream._waits import Waker, Woken, run
 from rstream.service._current import set_current
-from rstream.service._serving import Call, Next, Serving
+from rstream.service._serving import CallFunction, MakeAnswer, Serving
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,7 +64,7 @@ class ThreadServing(Serving):
         try:
             while True:
                 step = resume(answer)
-                if not isinstance(step, (Call, Next)):
+                if not isinstance(step, (CallFunction, MakeAnswer)):
                     break
                 if pool is not None:
                     asked.is_in_pool = True
@@ -91,7 +91,7 @@ class ThreadServing(Serving):
 
         waker.on_wake = ready
 
-    def _perform_in_pool(self, asked: Asked, step: Call | Next) -> None:
+    def _perform_in_pool(self, asked: Asked, step: CallFunction | MakeAnswer) -> None:
         if asked.is_cancelled and asked.answers is None:
             return  # before its turn
         set_current(asked)

@@ -161,24 +161,11 @@ bool rsti_subscription_spies_on(const rsti_subscription_t *subscription,
             publication->base.session_id);
 }
 
-void rsti_link_ipc_subscribers(rst_driver_t *driver, rsti_ipc_publication_t *publication)
-{
-    const rsti_ptr_array_t *subscriptions = &driver->conductor->subscriptions;
-    for (size_t i = 0; i < subscriptions->count; i++) {
-        rsti_subscription_t *subscription = subscriptions->items[i];
-        if (subscription->is_ipc
-            && rsti_subscription_wants(subscription, publication->base.stream_id,
-                publication->base.session_id)
-            && rsti_link_ipc(driver, publication, subscription) < 0) {
-            rsti_driver_log_trail(driver, "conductor");
-        }
-    }
-}
-
-void rsti_link_new_ipc(rst_driver_t *driver, rsti_ipc_publication_t *publication)
+int32_t rsti_link_ipc_quietly(rst_driver_t *driver, rsti_ipc_publication_t *publication)
 {
     const rsti_ptr_array_t *subscriptions = &driver->conductor->subscriptions;
     const rsti_link_target_t target = rsti_ipc_target(publication);
+    const int32_t first = target.subscribers->count;
     for (size_t i = 0; i < subscriptions->count; i++) {
         rsti_subscription_t *subscription = subscriptions->items[i];
         if (subscription->is_ipc
@@ -189,12 +176,14 @@ void rsti_link_new_ipc(rst_driver_t *driver, rsti_ipc_publication_t *publication
         }
     }
     rsti_ipc_publication_on_subscribers_changed(driver, publication);
+    return first;
 }
 
-void rsti_tell_ipc_subscribers(rst_driver_t *driver, rsti_ipc_publication_t *publication)
+void rsti_tell_ipc_subscribers(rst_driver_t *driver, rsti_ipc_publication_t *publication,
+    int32_t first)
 {
     const rsti_link_target_t target = rsti_ipc_target(publication);
-    for (int32_t i = 0; i < target.subscribers->count; i++) {
+    for (int32_t i = first; i < target.subscribers->count; i++) {
         tell_available(driver, &target, &target.subscribers->items[i]);
     }
 }

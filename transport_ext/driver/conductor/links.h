@@ -32,14 +32,13 @@ int rsti_link_ipc(rst_driver_t *driver, rsti_ipc_publication_t *publication,
 int rsti_link_spy(rst_driver_t *driver, rsti_network_publication_t *publication,
     rsti_subscription_t *subscription);
 int rsti_link_image(rst_driver_t *driver, rsti_image_t *image, rsti_subscription_t *subscription);
-/* Links all matching subscriptions to the publication. Failures go to the error log. */
-void rsti_link_ipc_subscribers(rst_driver_t *driver, rsti_ipc_publication_t *publication);
-/* For a publication that no client knows yet, in two steps: its readers are there before its client
- * hears of it, and each reader's client hears of the image after that, as with Aeron. So a
- * publisher that looks at once, to end for example, finds its readers. Failures go to the error
- * log. */
-void rsti_link_new_ipc(rst_driver_t *driver, rsti_ipc_publication_t *publication);
-void rsti_tell_ipc_subscribers(rst_driver_t *driver, rsti_ipc_publication_t *publication);
+/* Link all matching subscriptions to the publication, in two steps: the first one makes them its
+ * readers and returns the index of the first new one, the second one tells the clients of those. A
+ * new publication's client hears of it in between, as with Aeron. So a publisher that looks at
+ * once, to end for example, finds its readers. Failures go to the error log. */
+int32_t rsti_link_ipc_quietly(rst_driver_t *driver, rsti_ipc_publication_t *publication);
+void rsti_tell_ipc_subscribers(rst_driver_t *driver, rsti_ipc_publication_t *publication,
+    int32_t first);
 /* Links all matching spies to the publication. Failures go to the error log. */
 void rsti_link_spies(rst_driver_t *driver, rsti_network_publication_t *publication);
 /* Links the subscription to all matching logs. Failures go to the error log. */

@@ -262,12 +262,10 @@ static int add_publication(rst_driver_t *driver, const rsti_command_t *command)
         if (is_new) {
             rsti_response_on_publication(driver, publication);
         }
-        if (new_ipc != NULL) {
-            rsti_link_new_ipc(driver, new_ipc);
-        }
+        const int32_t first = new_ipc == NULL ? 0 : rsti_link_ipc_quietly(driver, new_ipc);
         respond_ready(driver, command, publication, endpoint);
         if (new_ipc != NULL) {
-            rsti_tell_ipc_subscribers(driver, new_ipc);
+            rsti_tell_ipc_subscribers(driver, new_ipc, first);
         } else if (is_new) {
             rsti_link_spies(driver, (rsti_network_publication_t *)(void *)publication);
         }
@@ -382,7 +380,7 @@ static bool on_ipc_timer(rst_driver_t *driver, rsti_ipc_publication_t *publicati
 {
     rsti_ipc_publication_check_blocked(driver, publication, now_ns);
     if (rsti_ipc_publication_has_cooled_down(publication, now_ns)) {
-        rsti_link_ipc_subscribers(driver, publication);
+        rsti_tell_ipc_subscribers(driver, publication, rsti_link_ipc_quietly(driver, publication));
     }
     return rsti_ipc_publication_on_timer(driver, publication, now_ns);
 }
