@@ -788,43 +788,39 @@ class Visit:
     def __exit__(self, *exc: object) -> None:
         """Leave if it is inside."""
 
-@disjoint_base
-class SendPath:
-    """The base of publishers: what a send changes, and ``_send`` and ``_offer``, whose short way is
-    in C. The rest is left to ``_send_slowly(obj, timeout_s=…)``, ``_send_encoded(data)``,
-    ``_offer_slowly(obj)``, ``_offer_encoded(data)``, and ``_on_unencodable(obj, error)``, which
-    returns the message or raises.
+@final
+class SendState:
+    """What a send of a publisher changes; C counts in the same step in which it offers.
 
     Attributes:
-        _lock: held during the short way; there is none before it is set.
-        _direct: takes the messages; None: there is no short way.
-        _quick_encode: makes the bytes; None: the object is the message, if it is bytes.
-        _accepts: classes whose objects take the short way; None: those of all classes.
-        _bucket: None, or what keeps the rate: then there is no short way.
-        _header: the reserved value of each message.
-        _reached: position after the last message.
-        _before: the same, of what was sent before a reader was seen; -1: nothing was sent since.
-        _short_way_end: position from which on there is no short way.
-        _sent: messages.
-        _look_again: messages after which ``_note_sent()`` looks at the readers.
-        _was_connected: whether a reader was there at the last look; else ``_note_sent()`` looks.
+        lock: held during the short way.
+        direct: takes the messages; None: there is no short way.
+        quick_encode: makes the bytes; None: the object is the message, if it is bytes.
+        accepts: classes whose objects take the short way; None: those of all classes.
+        bucket: None, or what keeps the rate: then there is no short way.
+        header: the reserved value of each message.
+        reached: position after the last message.
+        before: the same, of what was sent before a reader was seen; -1: nothing was sent since.
+        short_way_end: position from which on there is no short way.
+        sent: messages.
+        look_again: messages after which ``_note_sent()`` looks at the readers.
+        was_connected: whether a reader was there at the last look; else ``_note_sent()`` looks.
     """
 
-    _lock: Turn
-    _direct: Publication | None
-    _quick_encode: Callable[[Any], object] | None
-    _accepts: set[type] | None
-    _bucket: Any
-    _header: int
-    _reached: int
-    _before: int
-    _short_way_end: int
-    _sent: int
-    _look_again: int
-    _was_connected: bool
-    def _send(self, obj: Any, *, timeout_s: float | None = None) -> Any: ...
-    def _offer(self, obj: Any) -> Any: ...
-    def _take(
+    lock: Turn
+    direct: Publication | None
+    quick_encode: Callable[[Any], object] | None
+    accepts: set[type] | None
+    bucket: Any
+    header: int
+    reached: int
+    before: int
+    short_way_end: int
+    sent: int
+    look_again: int
+    was_connected: bool
+    def __new__(cls, lock: Turn, /) -> Self: ...
+    def take(
         self,
         messages: int,
         offer: Callable[..., Any],
@@ -834,3 +830,19 @@ class SendPath:
         *more: int,
     ) -> Any:
         """Call an offer and count what it took: so many messages, or as many as it says."""
+
+@disjoint_base
+class SendPath:
+    """The base of publishers: ``_send`` and ``_offer``, whose short way is in C.
+
+    The rest is left to ``_send_slowly(obj, timeout_s=…)``, ``_offer_slowly(obj)``,
+    ``_send_encoded(data, refusal)``, ``_offer_encoded(data, refusal)`` (0: it was not offered),
+    ``_note_sent()``, and ``_on_unencodable(obj, error)``, which returns the message or raises.
+
+    Attributes:
+        _state: what a send changes; set once. Before there is no short way.
+    """
+
+    _state: SendState
+    def _send(self, obj: Any, *, timeout_s: float | None = None) -> Any: ...
+    def _offer(self, obj: Any) -> Any: ...

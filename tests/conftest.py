@@ -266,4 +266,4 @@ def in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Long messages travel in parts in shared memory too, as where there is no memory for a
     segment.
     """
-    monkeypatch.setattr("rstream.stream._segments.SEGMENT_LENGTH_MAX", 0)
+    monkeypatch.setattr("rstream.stream._parts.SEGMENT_LENGTH_MAX", 0)

@@ -16,8 +16,8 @@ from rstream.codecs import choose
 from rstream.stream._internal import (
     PublisherSettings,
     SubscriberSettings,
-    publisher_address,
     reader_opener,
+    send_settings,
     session,
     settings,
 )
@@ -172,7 +172,7 @@ def publisher(
             awaited or entered.
     """
     chosen = settings(PublisherSettings, "publisher", options, "type", "codec")
-    address = publisher_address(name, type, codec, chosen)
+    sent, used = send_settings(name, type, codec, chosen)
     made_at = call_site()
 
     def prepare() -> Callable[[], Publisher[Any]]:
@@ -183,11 +183,12 @@ def publisher(
         def opens(link: session.Link) -> Publisher[Any]:
             return Publisher[Any](
                 link,
+                sent,
+                used,
                 send_lock=send_lock,
                 large_lock=large_lock,
                 turns=turns,
                 made_at=made_at,
-                **address,
             )
 
         return lambda: session.opened(chosen.dir, chosen.client, opens)

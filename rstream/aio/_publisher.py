@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar, final
 
 import anyio
 import anyio.lowlevel
@@ -18,13 +18,14 @@ from rstream.aio._room import RoomWaiter
 from rstream.aio._run import run
 from rstream.aio._thread_call import ThreadCall
 from rstream.aio._turns import Parts, Turns
-from rstream.errors import ClosedError, CodecError, DriverLost
+from rstream.errors import CodecError, DriverLost
 from rstream.stream._internal import (
     CHUNK,
     KIND_COMPLETE,
     KIND_ERROR,
     SET_RATE_TIMEOUT_S,
-    SegmentSender,
+    PublisherFacts,
+    Sending,
     Waiting,
     add_index,
     at_hand,
@@ -39,9 +40,9 @@ if TYPE_CHECKING:
 
     from rstream._facts import SlowestReader
     from rstream._waits import Step, Steps
-    from rstream.codecs import Encoded
+    from rstream.codecs import Codec, Encoded
     from rstream.rate import RateLimit
-    from rstream.stream._internal import Link, PartedMessage, StreamEvent
+    from rstream.stream._internal import Link, PartedMessage, SendSettings, StreamEvent
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -52,8 +53,9 @@ PART_BYTES = 1 << 16
 CHUNK_BYTES = 1 << 20
 
 
+@final
 @refuses_with("`async with rstream.aio.publisher(...) as pub:`")
-class Publisher(SegmentSender[T]):
+class Publisher(PublisherFacts[T]):
     """Sends objects into a stream without blocking the event loop.
 
     :func:`rstream.aio.publisher` makes it::
@@ -74,11 +76,13 @@ class Publisher(SegmentSender[T]):
     def __init__(
         self,
         link: Link,
+        settings: SendSettings,
+        codec: Codec[T],
         *,
         send_lock: anyio.Lock,
         large_lock: anyio.Lock,
         turns: Turns,
-        **address: Any,
+        made_at: str,
     ) -> None:
         self._send_lock = send_lock  # held while one call sends
         self._large_lock = large_lock  # held while a message travels in parts
@@ -89,10 +93,10 @@ class Publisher(SegmentSender[T]):
         self._rejoin_call: ThreadCall[object] | None = None  # it outlives a cancelled send
         self._rate_call: ThreadCall[None] | None = None  # outlives a cancelled set_rate
         self._room = RoomWaiter()
-        self._lock = _core.Turn()  # for the short way of send; only the loop's thread enters
-        super().__init__(link, **address)
+        sending = Sending(link, settings, codec)
         # The end of the part; 0: the next send looks at the clock, or must wait.
-        self._short_way_end = 0
+        sending.state.short_way_end = 0
+        self._bind(sending, made_at)
 
     # ---- sending ----
 
@@ -128,64 +132,68 @@ class Publisher(SegmentSender[T]):
     # What the short way in C leaves to Python: the message if it is encoded already.
 
     def _send_slowly(self, obj: T) -> int | tuple[Encoded, ...]:
-        if self._reached >= self._short_way_end and self._may_go_on():
+        state = self._sending.state
+        if state.reached >= state.short_way_end and self._may_go_on():
             return self._send(obj)
         return ()
 
-    def _send_encoded(self, data: Encoded) -> tuple[Encoded]:
+    def _send_encoded(self, data: Encoded, _refusal: int) -> tuple[Encoded]:
         return (data,)
 
     async def _send_on(self, obj: T, encoded: tuple[Encoded, ...], timeout_s: float | None) -> int:
         """The rest of :meth:`send`."""
-        data = encoded[0] if encoded else self._encode_one(obj)
-        if self._reached < self._short_way_end:
-            position = self._offer_data(data)
+        sending, state = self._sending, self._sending.state
+        data = encoded[0] if encoded else sending.offers.encode(obj)
+        if state.reached < state.short_way_end:
+            position = sending.offers.offer(data)
             if position > 0:
-                self._note_sent()
+                sending.offers.note_sent()
                 return position
-        if self._is_large(data):
+        if sending.offers.is_large(data):
             return await self._send_large(data, timeout_s)
-        return await self._in_turn(lambda left_s: self._send_steps(data, left_s), timeout_s)
+        return await self._in_turn(lambda left_s: sending.waits.send_steps(data, left_s), timeout_s)
 
     async def _send_large(self, data: Encoded, timeout_s: float | None) -> int:
         """Send a message in parts; the tasks that wait for their turn get it between them."""
         check_timeout(timeout_s)
         self._check_open()
         await self._await_lock(self._large_lock, timeout_s)
+        sending, large = self._sending, self._sending.under_way
         try:
-            message = self._take_up(data)
+            message = sending.parted.take_up(data)
             position = await self._send_in_segment(message, timeout_s)
             while not message.is_sent:
                 position = await self._in_turn(
-                    lambda left_s: self._part_steps(message, left_s), timeout_s
+                    lambda left_s: sending.parted.part_steps(message, left_s), timeout_s
                 )
             return position
         finally:
             try:
-                if self._large is not None:  # at once, without a call: an interrupt may follow
-                    self._untold += (self._large,)
-                    self._direct = self._large = None
-                    self._put_down()
+                if large.message is not None:  # at once, without a call: an interrupt may follow
+                    large.untold += (large.message,)
+                    sending.state.direct = large.message = None
+                    sending.parted.put_down()
             finally:
                 self._large_lock.release()
 
     async def _send_in_segment(self, message: PartedMessage, timeout_s: float | None) -> int:
         """Send a message in a shared segment; 0: it must go in parts. A thread copies it."""
+        session, segments = self._sending.session, self._sending.segments
         waiting = Waiting(timeout_s)
-        while self._may_use_segment(message):
-            core = self._core
+        while segments.may_use(message):
+            core = session.core
             fill = partial(core.fill_segment, message.buffers)
             number = await ThreadCall(fill, undo=core.drop_segment).result()
             if number >= 0:
                 try:
-                    steps = self._segment_steps(core, number, message, waiting)
+                    steps = segments.steps(core, number, message, waiting)
                     position = await self._in_turn(lambda _, steps=steps: steps, timeout_s)
                     if position > 0:
                         return position
                 finally:
                     core.drop_segment(number)
             elif number == _core.BACK_PRESSURED:
-                await self._in_turn(lambda _: self._free_segment_steps(waiting), timeout_s)
+                await self._in_turn(lambda _: segments.free_steps(waiting), timeout_s)
             else:
                 break
         return 0
@@ -230,7 +238,7 @@ class Publisher(SegmentSender[T]):
             return count
         while count < len(ready):
             size = self._chunks.begin()
-            messages, failure = self._encode_all(ready[count : count + size], count)
+            messages, failure = self._sending.offers.encode_all(ready[count : count + size], count)
             for chunk in _chunks_of(messages):
                 await self._send_chunk(chunk, timeout_s, count)
                 count += len(chunk)
@@ -242,11 +250,12 @@ class Publisher(SegmentSender[T]):
     async def _send_chunk(
         self, messages: list[Encoded], timeout_s: float | None, first: int
     ) -> None:
-        if self._bucket is None:
+        waits, is_large = self._sending.waits, self._sending.offers.is_large
+        if self._sending.state.bucket is None:
             start = 0
             while start < len(messages):
                 start = await self._in_turn(
-                    lambda _, start=start: self._send_many_steps(messages, start, timeout_s, first),
+                    lambda _, start=start: waits.send_many_steps(messages, start, timeout_s, first),
                     timeout_s,
                 )
                 if start < len(messages):
@@ -255,11 +264,11 @@ class Publisher(SegmentSender[T]):
             return
         for index, data in enumerate(messages, first):
             try:
-                if self._is_large(data):
+                if is_large(data):
                     await self._send_large(data, timeout_s)
                     continue
                 await self._in_turn(
-                    lambda left_s, data=data: self._send_steps(data, left_s), timeout_s
+                    lambda left_s, data=data: waits.send_steps(data, left_s), timeout_s
                 )
             except CodecError as error:
                 add_index(error, index)
@@ -279,28 +288,29 @@ class Publisher(SegmentSender[T]):
             CodecError, MessageTooLarge, ClosedError: as for :meth:`send`.
             DriverLost: the driver died; ``send`` and :meth:`revive` join again.
         """
-        data = self._encode_one(obj)
+        offers, session = self._sending.offers, self._sending.session
+        data = offers.encode(obj)
         self._check_open()
         if self._send_lock.locked() or self._is_joining():
             return self._reason_now()
-        if self._is_over_rate():
+        if session.is_over_rate():
             return _core.RATE_LIMITED
-        position = self._offer_data(data)
-        if position <= _core.CLOSED and self._is_large(data):
-            error = self._too_large(length_of(data), self.max_unparted_length)
+        position = offers.offer(data)
+        if position <= _core.CLOSED and offers.is_large(data):
+            error = self._sending.errors.too_large(length_of(data), self.max_unparted_length)
             error.hint = "offer() sends it whole or not at all: `await` send()"
             raise error
-        if position <= _core.CLOSED and self._must_join_again(position, length_of(data)):
+        if position <= _core.CLOSED and offers.must_join_again(position, length_of(data)):
             raise DriverLost(
-                f"{self._where()}: the driver was lost",
+                f"{session.settings.where()}: the driver was lost",
                 hint="`await` its send() or revive(), which start one and join again",
             )
-        return self._note_offered(position, data)
+        return offers.note_offered(position, data)
 
     def _reason_now(self) -> int:
         if self._is_joining():
             return _core.ADMIN_ACTION
-        if not self._core.is_connected:
+        if not self._sending.session.core.is_connected:
             return _core.NOT_CONNECTED
         return _core.RATE_LIMITED if self.is_rate_limited else _core.BACK_PRESSURED
 
@@ -311,28 +321,30 @@ class Publisher(SegmentSender[T]):
 
         The loss of the driver appears after a ``send`` or :meth:`revive` has joined again.
         """
-        if not self._closed and not self._is_joining() and self._link.is_alive:
-            self._look()
-        return self._take_events()
+        session = self._sending.session
+        if not session.is_closed and not self._is_joining() and session.link.is_alive:
+            self._sending.readers.look()
+        return self._sending.losses.take_events()
 
     async def revive(self) -> None:
         """Join again if the driver was lost; for a publisher that has nothing to send."""
         await anyio.lowlevel.checkpoint()
-        if not self._closed and not self._link.is_alive and self._link.is_shared:
+        link = self._sending.session.link
+        if not self.is_closed and not link.is_alive and link.is_shared:
             await self._in_turn(lambda _: self._revive_steps(), None)
 
     def _revive_steps(self) -> Steps[None]:
-        if not self._link.is_alive:  # another task may have joined meanwhile
-            yield from self._rejoin_steps(None)
+        if not self._sending.session.link.is_alive:  # another task may have joined meanwhile
+            yield from self._sending.rejoin.steps(None)
 
-    async def slowest_reader(  # pyright: ignore[reportIncompatibleMethodOverride]
-        self,
-    ) -> SlowestReader | None:
+    async def slowest_reader(self) -> SlowestReader | None:
         """The reader that has consumed least, as :meth:`rstream.stream.Publisher.slowest_reader`.
 
         A thread reads the driver's counters.
         """
-        return await ThreadCall(super().slowest_reader).result()
+        if self.is_closed:
+            return None
+        return await ThreadCall(self._sending.readers.slowest).result()
 
     async def set_rate(self, rate: RateLimit, *, timeout_s: float = SET_RATE_TIMEOUT_S) -> None:
         """Change the rate, also for a ``send`` that waits.
@@ -346,15 +358,16 @@ class Publisher(SegmentSender[T]):
         while (earlier := self._rate_call) is not None and earlier.is_running:
             await earlier.wait_done()
         self._check_open()
-        channel, bucket = self._prepare_rate(rate)
-        core, is_ours = self._core, not self._link.client.is_aeron_driver
+        session, state = self._sending.session, self._sending.state
+        channel, bucket = session.prepare_rate(rate)
+        core, is_ours = session.core, not session.link.client.is_aeron_driver
 
         def change() -> None:  # with all bookkeeping: the caller may have been cancelled meanwhile
             if is_ours:
                 core.set_rate(rate.to_text(), timeout_s)
-            self._bucket = bucket
-            self._short_way_end = 0
-            self.channel = channel
+            state.bucket = bucket
+            state.short_way_end = 0
+            session.settings.channel = channel
 
         self._rate_call = ThreadCall(change)
         await self._rate_call.result()
@@ -382,7 +395,8 @@ class Publisher(SegmentSender[T]):
         check_timeout(timeout_s)
         await anyio.lowlevel.checkpoint()
         await self._settle()
-        return await run(self._all_consumed_steps(position, timeout_s), self._perform_open)
+        steps = self._sending.waits.all_consumed_steps(position, timeout_s)
+        return await run(steps, self._perform_open)
 
     async def fail(self, error: BaseException | str, *, linger_s: float | None = None) -> None:
         """End the stream with an error; readers raise it as ``RemoteError``.
@@ -409,15 +423,16 @@ class Publisher(SegmentSender[T]):
     async def _end(self, kind: int, end: BaseException | str, linger_s: float | None) -> None:
         linger_s = self.linger_s if linger_s is None else linger_s
         check_seconds("linger_s", linger_s)
-        if self._forget_inherited():
+        session = self._sending.session
+        if session.forget_inherited():
             return
-        if self._is_ending:
+        if session.is_ending:
             if self._ended is not None:
                 await self._ended.wait()
             return
-        self._is_ending = True
+        session.is_ending = True
         self._ended = anyio.Event()
-        self._short_way_end = 0
+        session.state.short_way_end = 0
         self._room.wake()
         try:
             try:
@@ -429,7 +444,7 @@ class Publisher(SegmentSender[T]):
                 for call in (self._rejoin_call, self._rate_call):
                     if call is not None:
                         await call.wait_done()
-                await run(self._end_steps(kind, end, linger_s), self._perform)
+                await run(self._sending.ending.steps(kind, end, linger_s), self._perform)
             finally:
                 self._send_lock.release()
         finally:
@@ -441,9 +456,10 @@ class Publisher(SegmentSender[T]):
 
         For a publisher that no task will close.
         """
-        if not (self._closed or self._forget_inherited()):
-            self._closed = self._is_ending = True
-            self._short_way_end = 0
+        session = self._sending.session
+        if not (session.is_closed or session.forget_inherited()):
+            session.is_closed = session.is_ending = True
+            session.state.short_way_end = 0
             if self._room.is_waiting:
                 self._room.wake()  # the task that waits leaves: then the descriptor may be closed
             else:
@@ -453,9 +469,9 @@ class Publisher(SegmentSender[T]):
         self._room.close()
         # A thread that joins again may have a new session at its end: then it closes that one.
         for call in (self._rejoin_call, self._rate_call):
-            if call is not None and call.when_done(self._let_go):
+            if call is not None and call.when_done(self._sending.ending.let_go):
                 return
-        self._let_go()
+        self._sending.ending.let_go()
 
     async def __aenter__(self) -> Self:
         return self
@@ -466,7 +482,8 @@ class Publisher(SegmentSender[T]):
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if self._forget_inherited():  # a forked child leaves the block of its parent
+        # A forked child leaves the block of its parent.
+        if self._sending.session.forget_inherited():
             return
         linger_s = linger_after(exc, self.linger_s)
         if exc is not None and not isinstance(exc, Exception) and self._is_thread_running():
@@ -475,8 +492,9 @@ class Publisher(SegmentSender[T]):
             await self.fail(exc, linger_s=linger_s)
         else:
             await self.close(linger_s=linger_s)
-            if exc is None and linger_s > 0 and self._end_error is not None:
-                raise self._end_error
+            error = self._sending.ending.error
+            if exc is None and linger_s > 0 and error is not None:
+                raise error
 
     # ---- one call at a time ----
 
@@ -491,7 +509,7 @@ class Publisher(SegmentSender[T]):
             self._send_lock.acquire_nowait()
         except anyio.WouldBlock:
             left_s = await self._await_lock(self._send_lock, timeout_s)
-        self._short_way_end = 0  # until this call and those that wait are finished
+        self._sending.state.short_way_end = 0  # until this call and those that wait are finished
         try:
             await self._turns.give_if_due()
             await self._settle()
@@ -509,21 +527,22 @@ class Publisher(SegmentSender[T]):
             await lock.acquire()
         if waiting.cancelled_caught:
             self._check_open()
-            raise self._late_error(timeout_s)
+            raise self._sending.errors.late(timeout_s)
         return max(0.0, timeout_s - (time.monotonic() - began_s))
 
     def _may_go_on(self) -> bool:
         """Whether a send may begin another part: no turn is due, and no other call is under way."""
+        state = self._sending.state
         self._parts.end()
         if (
             self._turns.is_due
-            or self._bucket is not None
+            or state.bucket is not None
             or self._rejoin_call is not None
-            or self._is_ending
+            or self._sending.session.is_ending
             or self._send_lock.locked()
         ):
             return False
-        self._short_way_end = self._reached + self._parts.begin()
+        state.short_way_end = state.reached + self._parts.begin()
         return True
 
     async def _settle(self) -> None:
@@ -536,8 +555,9 @@ class Publisher(SegmentSender[T]):
         self._check_open()
 
     def _check_open(self) -> None:
-        if self._closed or self._is_ending:
-            raise ClosedError(f"{self._where()}: this publisher is closed", channel=self.channel)
+        session = self._sending.session
+        if session.is_closed or session.is_ending:
+            raise session.closed_error()
 
     def _is_thread_running(self) -> bool:
         calls = (self._rejoin_call, self._rate_call)
@@ -567,10 +587,11 @@ class Publisher(SegmentSender[T]):
 
     async def _await_room(self, timeout_s: float) -> bool:
         try:
-            return await self._room.wait(self._link.client.core, self._core, timeout_s)
+            session = self._sending.session
+            return await self._room.wait(session.link.client.core, session.core, timeout_s)
         finally:
             self._turns.note()
-            if self._closed and self._room.is_open:  # abandoned during the wait
+            if self.is_closed and self._room.is_open:  # abandoned during the wait
                 self._leave()
 
 

@@ -243,11 +243,12 @@ class StreamHandle:
         return stream.sink(**address, window=window, executor=executor, **options)
 
     def _watch(self, made: Publisher[Any] | AioPublisher[Any]) -> None:
-        from rstream.stream._internal import tell_is_coming, tell_why_gone
+        from rstream.stream._internal import sending_of
 
         watch = ActorWatch(self.actor_id)
-        tell_why_gone(made, watch.why_gone)
-        tell_is_coming(made, watch.is_coming)
+        sent = sending_of(made).settings
+        sent.why_gone = watch.why_gone
+        sent.is_coming = watch.is_coming
 
     def _address(self, type: Any, codec: CodecLike, driver_dir: str | None) -> dict[str, Any]:
         """What a publisher of this process opens.

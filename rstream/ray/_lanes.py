@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from rstream.errors import RStreamError
 from rstream.ray._lane import Lane
 from rstream.ray._member_events import MemberBack, MemberLost, Missed
-from rstream.stream._internal import EVENTS_MAX, why_gone
+from rstream.stream._internal import EVENTS_MAX, sending_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -98,7 +98,7 @@ class Lanes:
     def take_back(self) -> None:
         """Take in again who was dropped and is there; forget who is dead for good."""
         for handle, publisher in list(self._away.items()):
-            if publisher.is_lost or why_gone(publisher):
+            if publisher.is_lost or sending_of(publisher).settings.why_gone():
                 self._forget(handle)
             elif publisher.is_connected:
                 lane = self._by_handle.get(handle)
@@ -138,7 +138,7 @@ class Lanes:
             return True
         now_s = time.monotonic()
         lane.alone_since_s = lane.alone_since_s or now_s
-        if why := why_gone(lane.publisher):
+        if why := sending_of(lane.publisher).settings.why_gone():
             self.drop(lane, why)
             return False
         if limit_s is None or now_s - lane.alone_since_s < limit_s:
@@ -150,7 +150,8 @@ class Lanes:
     def drop_dead(self) -> None:
         """Drop the members whose actors never come back."""
         for lane in self.now():
-            if not lane.publisher.is_connected and (why := why_gone(lane.publisher)):
+            why_gone = sending_of(lane.publisher).settings.why_gone
+            if not lane.publisher.is_connected and (why := why_gone()):
                 self.drop(lane, why)
 
     def _await_back(self, handle: StreamHandle) -> None:

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Final
 from rstream._condition import Event
 from rstream.errors import NotConnected, RStreamError
 from rstream.stream import Disconnected, Rejected, SessionChanged
-from rstream.stream._internal import why_gone
+from rstream.stream._internal import sending_of
 from rstream.work._internal import VERSION, LaneReport, ReaderReport, ReaderSeat, Seating
 
 if TYPE_CHECKING:
@@ -282,7 +282,7 @@ class Members(Seating):
 
     def _look_away(self, lane: PoolLane) -> bool:
         """Drop a member that does not come in time, and let it go if it never will."""
-        limit_s, reason = self._connect_timeout_s, why_gone(lane.publisher)
+        limit_s, reason = self._connect_timeout_s, sending_of(lane.publisher).settings.why_gone()
         if lane.is_dropped:
             return self._let_go(lane) if reason else False
         is_gone = bool(reason)

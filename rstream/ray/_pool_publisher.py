@@ -11,7 +11,7 @@ from rstream import stream
 from rstream.codecs import raw
 from rstream.ray._deaths import ActorWatch
 from rstream.ray._members import Members
-from rstream.stream._internal import inner_publisher, tell_why_gone
+from rstream.stream._internal import inner_publisher, sending_of
 from rstream.work import Publisher
 from rstream.work._internal import Giving, GivingSettings
 
@@ -110,5 +110,5 @@ def _open_lane(
         ConfigError: as :meth:`StreamHandle.place`. DriverError: as for a publisher.
     """
     made = stream.publisher(**handle.place(driver_dir), codec=raw(), **options)
-    tell_why_gone(made, ActorWatch(handle.actor_id).why_gone)
+    sending_of(made).settings.why_gone = ActorWatch(handle.actor_id).why_gone
     return inner_publisher(made, f"a pool, to member {handle.name!r}")

@@ -23,7 +23,7 @@ from rstream.ray._group import Group
 from rstream.ray._member_events import Missed
 from rstream.ray._rows import record_batches
 from rstream.stream import Gap
-from rstream.stream._internal import why_gone
+from rstream.stream._internal import sending_of
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Sequence
@@ -111,7 +111,7 @@ class RstreamDatasink(Datasink[dict[str, int]]):
 def _await_reader(publisher: Publisher[Any]) -> None:
     """Wait until a reader has this writer, or none will come, which the tasks then say."""
     began_s, limit_s = time.monotonic(), publisher.connect_timeout_s
-    while not (publisher.is_connected or why_gone(publisher)):
+    while not (publisher.is_connected or sending_of(publisher).settings.why_gone()):
         if limit_s is not None and time.monotonic() - began_s >= limit_s:
             return
         time.sleep(PAUSE_S)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from rstream.errors import DriverLost, MessagesLost, RemoteError, RStreamError
 from rstream.spark._ends import publisher_of
 from rstream.spark._held import Held
-from rstream.stream._internal import check_accepted
+from rstream.stream._internal import sending_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -167,7 +167,7 @@ class Readers:
             reader.absent_since_s = None
             return
         try:
-            check_accepted(publisher)
+            sending_of(publisher).check_accepted()
         except RemoteError as error:
             self._leave_out(index, reader, str(error))
             return

@@ -11,6 +11,8 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from rstream.stream._publisher_facts import sending_of
+
 if TYPE_CHECKING:
     from rstream.stream._publisher import Publisher
     from rstream.stream._reader import Reader
@@ -28,8 +30,8 @@ def inner_publisher(one: PublisherT, owner: str) -> PublisherT:
         one: was just opened.
         owner: the face, and the peer if it is known, for people.
     """
-    one._owner = owner
-    one._log_level = logging.DEBUG
+    settings = sending_of(one).settings
+    settings.owner, settings.log_level = owner, logging.DEBUG
     return one
 
 

@@ -21,7 +21,7 @@ from rstream.stream._names import (
     new_stream_id,
     uri_keys,
 )
-from rstream.stream._open import check_trust, publisher_address, reader_opener, under_policy
+from rstream.stream._open import check_trust, reader_opener, send_settings, under_policy
 from rstream.stream._options import (
     PREFETCH,
     Prefetch,
@@ -33,20 +33,14 @@ from rstream.stream._options import (
     settings,
 )
 from rstream.stream._parts import MESSAGE_LENGTH, PartedMessage
-from rstream.stream._publisher import check_accepted, send_encoded
-from rstream.stream._publisher_facts import (
-    add_stream_counter,
-    tell_is_coming,
-    tell_why_gone,
-    why_gone,
-)
+from rstream.stream._publisher import SET_RATE_TIMEOUT_S, send_encoded
+from rstream.stream._publisher_facts import PublisherFacts, sending_of
 from rstream.stream._pump import batches, items, next_part
 from rstream.stream._queue_thread import PUMP_WAIT_S, QueueThread
 from rstream.stream._reader import reason_of
 from rstream.stream._remote import decode_failure, encode_failure, make_remote
 from rstream.stream._report import OnLost
-from rstream.stream._segments import SegmentSender
-from rstream.stream._sender import CHUNK, SET_RATE_TIMEOUT_S, Waiting, at_hand, length_of
+from rstream.stream._sending import CHUNK, Sending, SendSettings, Waiting, at_hand, length_of
 from rstream.stream._session import Link
 from rstream.stream._subscriber import WAIT_FOREVER_S, hint_of_timeout, title_of
 from rstream.stream._tally import (
@@ -89,20 +83,20 @@ __all__ = (
     "PartedMessage",
     "Place",
     "Prefetch",
+    "PublisherFacts",
     "PublisherOptions",
     "PublisherSettings",
     "QueueThread",
-    "SegmentSender",
+    "SendSettings",
+    "Sending",
     "StreamEvent",
     "SubscriberOptions",
     "SubscriberSettings",
     "Tally",
     "Waiting",
     "add_index",
-    "add_stream_counter",
     "at_hand",
     "batches",
-    "check_accepted",
     "check_name",
     "check_prefetch",
     "check_trust",
@@ -121,21 +115,19 @@ __all__ = (
     "make_remote",
     "new_stream_id",
     "next_part",
-    "publisher_address",
     "pump",
     "reader_opener",
     "reason_of",
     "remove_orphans",
     "send_encoded",
+    "send_settings",
+    "sending_of",
     "session",
     "settings",
     "settle_here",
     "tally",
-    "tell_is_coming",
-    "tell_why_gone",
     "title_of",
     "under_policy",
     "uri_keys",
     "wait_until_left",
-    "why_gone",
 )

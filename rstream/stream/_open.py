@@ -34,6 +34,7 @@ from rstream.stream._parts import MESSAGE_LENGTH, check_message_length
 from rstream.stream._processor import MapProcessor
 from rstream.stream._publisher import Publisher
 from rstream.stream._reader import Reader
+from rstream.stream._sending import SendSettings
 from rstream.stream._sink import StreamSink
 from rstream.stream._source import StreamSource
 from rstream.stream._views import takes_views
@@ -108,14 +109,14 @@ def publisher(
             pub.send({"px": 1.0})
     """
     chosen = settings(PublisherSettings, "publisher", options, "type", "codec")
-    address = publisher_address(name, type, codec, chosen)
-    return _session.opened(chosen.dir, chosen.client, lambda link: Publisher[Any](link, **address))
+    sent, used = send_settings(name, type, codec, chosen)
+    return _session.opened(chosen.dir, chosen.client, lambda link: Publisher[Any](link, sent, used))
 
 
-def publisher_address(
+def send_settings(
     name: str | int, type: Any, codec: CodecLike, chosen: PublisherSettings
-) -> dict[str, Any]:
-    """Check the arguments of a publisher, and return those of its class without the link.
+) -> tuple[SendSettings, Codec[Any]]:
+    """Check the arguments of a publisher; returns its settings and its codec.
 
     Raises:
         ConfigError: an argument cannot be used.
@@ -125,16 +126,16 @@ def publisher_address(
     )
     stream, uri, number = resolve_address(name, channel, chosen.stream_id)
     _check_waits(chosen, uri)
-    return {
-        "name": stream,
-        "channel": with_rate(uri, chosen.rate),
-        "stream_id": number,
-        "codec": choose(type, codec),
-        "connect_timeout_s": chosen.connect_timeout_s,
-        "wait_for": chosen.wait_for,
-        "linger_s": chosen.linger_s,
-        "max_message_length": chosen.max_message_length,
-    }
+    sent = SendSettings(
+        name=stream,
+        channel=with_rate(uri, chosen.rate),
+        stream_id=number,
+        connect_timeout_s=chosen.connect_timeout_s,
+        wait_for=chosen.wait_for,
+        linger_s=chosen.linger_s,
+        parted_length_max=chosen.max_message_length if stream else 0,
+    )
+    return sent, choose(type, codec)
 
 
 def _check_waits(chosen: PublisherSettings, uri: str) -> None:

@@ -1,57 +1,60 @@
-"""The publisher for threads: its waits block the calling thread.
-
-Two locks. ``_lock`` guards the publisher. A call holds it while it encodes, offers, joins again or
-reads facts, and never during a wait. It is reentrant, so that a signal handler may use the
-publisher that it interrupts. ``_room`` is held by the one thread that waits in the transport; the
-others wait for ``_room``, and then look at the transport themselves. Order: ``_room`` is never
-taken inside ``_lock``. What is said under ``_lock`` is logged when it is free (``_later_log.py``).
-"""
+"""The publisher for threads: its waits block the calling thread (``_thread_turns.py``)."""
 
 from __future__ import annotations
 
 import os
 import time
 import weakref
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar, final
 
 from rstream import _core
 from rstream._checks import check_seconds, check_timeout
-from rstream._greenlets import check_may_wait
 from rstream._later_log import LaterLog
-from rstream._process import park_at_exit, quiet_at_exit
-from rstream._waits import Room, perform, run_in_turns
+from rstream._process import quiet_at_exit
+from rstream._unclosed import call_site
 from rstream._with_hints import refuses_async_with
-from rstream.errors import ClosedError, CodecError, ConcurrentUseError
+from rstream.errors import CodecError, ConcurrentUseError
 from rstream.stream._end import is_failure, linger_after
-from rstream.stream._large import GIVE_WAY_PAUSE_S
-from rstream.stream._names import KIND_COMPLETE, KIND_ERROR, KIND_PLAIN, header_of
-from rstream.stream._segments import SegmentSender
-from rstream.stream._sender import CHUNK, SET_RATE_TIMEOUT_S, Waiting, at_hand, length_of
+from rstream.stream._names import KIND_COMPLETE, KIND_ERROR, KIND_PLAIN
+from rstream.stream._publisher_facts import PublisherFacts
+from rstream.stream._sending import (
+    CHUNK,
+    GIVE_WAY_PAUSE_S,
+    Sending,
+    SendSettings,
+    Waiting,
+    at_hand,
+    length_of,
+)
+from rstream.stream._thread_turns import ThreadTurns
 from rstream.stream._unsendable import add_index
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from types import TracebackType
 
-    from rstream._waits import Step, Steps
-    from rstream.codecs import Encoded
+    from rstream._facts import SlowestReader
+    from rstream.codecs import Codec, Encoded
     from rstream.rate import RateLimit
     from rstream.stream._events import StreamEvent
     from rstream.stream._parts import PartedMessage
     from rstream.stream._session import Link
 
-#: How often a wait looks in a signal handler that has interrupted another wait.
-HANDLER_PAUSE_S = 0.001
+__all__ = ("SET_RATE_TIMEOUT_S", "Publisher", "send_encoded")
+
+#: Most seconds that a change of rate waits for the driver.
+SET_RATE_TIMEOUT_S = 10.0
+#: Refusals that are waited for; a new offer at once would most likely be refused again.
+HELD = (_core.BACK_PRESSURED, _core.NOT_CONNECTED)
 
 T = TypeVar("T")
-R = TypeVar("R")
 
 
+@final
 @refuses_async_with(
     "`with rstream.publisher(...)`, or `async with rstream.aio.publisher(...)` in an event loop"
 )
-class Publisher(SegmentSender[T]):
+class Publisher(PublisherFacts[T]):
     """Sends objects into a stream; made by :func:`rstream.publisher`.
 
     Threads may share it. Messages go out whole, and those of one thread in its order. A call that
@@ -68,68 +71,12 @@ class Publisher(SegmentSender[T]):
     are when the last reader goes.
     """
 
-    def __init__(self, link: Link, **address: Any) -> None:
-        self._make_locks()
-        self._later = LaterLog()
-        super().__init__(link, **address)
+    def __init__(self, link: Link, settings: SendSettings, codec: Codec[T]) -> None:
+        later = LaterLog()
+        sending = Sending(link, settings, codec, later)
+        self._turns = ThreadTurns(sending, later)
+        self._bind(sending, call_site())
         _publishers.add(self)
-
-    def _make_locks(self) -> None:
-        """New locks: in a forked child the threads that held the old ones do not exist."""
-        self._lock = _core.Turn()
-        self._room = _core.Turn()
-        self._large_turn = _core.Turn()  # held while a message travels in parts
-        self._end_turn = _core.Turn()  # held by the thread that closes
-
-    def _run(self, steps: Steps[R]) -> R:
-        try:
-            return run_in_turns(steps, self._wait, self._lock)
-        except ClosedError:
-            self._park_at_exit()
-            raise
-        finally:
-            if self._link.is_closed:  # a wait for readers is over, and close tells what is unread
-                self._park_at_exit()
-            if self._later.waiting:
-                self._say()
-
-    def _park_at_exit(self) -> None:
-        if not self._owner:  # else its face knows what to do
-            park_at_exit()
-
-    def _log(self, text: str, *arguments: object) -> None:
-        self._later.add(self._log_level, text, *arguments)
-        self._direct = None  # the next send takes the long way, and says it
-
-    def say_alone(self, how_long: str) -> None:
-        """Log that it waits for a subscriber; not while a handler of this log waits here."""
-        if self._later.may_notice:
-            super().say_alone(how_long)
-
-    def _say(self) -> None:
-        """Log what was said under the lock; without it."""
-        with self._lock:
-            if self._refusal == 0:
-                self._accept()
-        self._later.say()
-
-    def _wait(self, step: Step) -> object:
-        if self._later.waiting:
-            self._say()
-        if not isinstance(step, Room):
-            return perform(step)
-        check_may_wait()
-        deadline_s = time.monotonic() + step.seconds
-        if self._room.is_mine:  # in a signal handler that interrupted this very wait
-            time.sleep(min(step.seconds, HANDLER_PAUSE_S))
-            return False
-        with self._room.within(step.seconds) as is_inside:
-            if not is_inside:
-                return False
-            core = self._core
-            with suppress(ClosedError):  # the next offer says whether it was closed for good
-                return core.wait(max(0.0, deadline_s - time.monotonic()))
-            return True
 
     @quiet_at_exit
     def set_rate(self, rate: RateLimit, *, timeout_s: float = SET_RATE_TIMEOUT_S) -> None:
@@ -143,44 +90,46 @@ class Publisher(SegmentSender[T]):
             NotSupported: an Aeron driver, and the law is neither fixed nor unlimited.
         """
         check_timeout(timeout_s)
-        with self._lock:
-            channel, bucket = self._prepare_rate(rate)
-            core, is_ours = self._core, not self._link.client.is_aeron_driver
+        session, lock = self._sending.session, self._sending.state.lock
+        with lock:
+            channel, bucket = session.prepare_rate(rate)
+            core, is_ours = session.core, not session.link.client.is_aeron_driver
         if is_ours:
             core.set_rate(rate.to_text(), timeout_s)
-        with self._lock:
-            self._bucket = bucket
-            self.channel = channel
+        with lock:
+            session.state.bucket = bucket
+            session.settings.channel = channel
 
-    def make_waiter(self) -> _core.Waiter:
-        """A waiter that wakes when the readers' demand changes, or a reader comes or goes.
+    def slowest_reader(self) -> SlowestReader | None:
+        """The reader that has consumed least: it holds the stream back when its buffer is full.
 
-        It serves the present session; after a rejoin another one is needed.
+        Cost: about a millisecond, to read the driver's counters.
+
+        Returns:
+            None: there is no reader, or the driver is Aeron's.
         """
-        waiter = self._link.client.core.waiter()
-        waiter.attach_demand(self._core)
-        return waiter
+        return None if self.is_closed else self._sending.readers.slowest()
 
     def revive(self) -> None:
         """Join again if the driver was lost: for a publisher that has nothing to send."""
-        with self._lock:
-            if self._closed or self._is_ending:
+        session = self._sending.session
+        with session.state.lock:
+            if session.is_closed or session.is_ending:
                 return
-            is_alive = self._link.is_alive
+            is_alive = session.link.is_alive
             if is_alive:
-                self._look()
-            is_shared = self._link.is_shared
-        if self._later.waiting:
-            self._say()
+                self._sending.readers.look()
+            is_shared = session.link.is_shared
+        self._turns.say()
         if is_shared and not is_alive:
-            self._run(self._rejoin_steps(None))
+            self._turns.run(self._sending.rejoin.steps(None))
 
     def events(self) -> list[StreamEvent]:
         """The events since the last call, oldest first: readers come and gone, session changes,
         gaps. Joins again if the driver was lost (:meth:`revive`).
         """
         self.revive()
-        return self._take_events()
+        return self._sending.losses.take_events()
 
     # ---- sending ----
 
@@ -204,155 +153,176 @@ class Publisher(SegmentSender[T]):
         """Position behind what was sent last; 0: nothing yet, below 0: closed. An offer that is
         refused leaves it: only :attr:`position` counts the padding at the end of a term.
         """
-        return self._core.sent_position
+        return self._sending.session.core.sent_position
 
     def _send_slowly(self, obj: T, *, timeout_s: float | None = None) -> int:
         check_timeout(timeout_s)
-        return self._send_encoded(self._encode_one(obj), timeout_s)
+        return self._send_encoded(self._sending.offers.encode(obj), timeout_s=timeout_s)
 
     _send_slowly.__qualname__ = "Publisher.send"  # for the text of a TypeError
 
     def _send_encoded(
-        self, data: Encoded, timeout_s: float | None = None, kind: int = KIND_PLAIN
+        self,
+        data: Encoded,
+        refusal: int = 0,
+        *,
+        timeout_s: float | None = None,
+        kind: int = KIND_PLAIN,
     ) -> int:
-        """The rest of :meth:`send`; the C base calls it."""
-        header = self._header
-        if kind != KIND_PLAIN:
-            header = header_of(kind, self._codec.codec_id, self.name)
-        if self._later.waiting:
-            self._say()
-        with self._lock:
-            if self._bucket is None:
-                position = self._offer_data(data, header)
-                if position > 0:
-                    self._note_sent()
-                    return position
-            is_large = self._is_large(data)
+        """The rest of :meth:`send`; the C base calls it.
+
+        Args:
+            data: the message.
+            refusal: with which its offer was refused a moment ago; 0: it was not offered.
+            timeout_s: as for :meth:`send`.
+            kind: of the message.
+        """
+        sending = self._sending
+        header = None if kind == KIND_PLAIN else sending.offers.header(kind)
+        self._turns.say()
+        with sending.state.lock:
+            if refusal not in HELD and sending.state.bucket is None:
+                refusal = sending.offers.offer(data, header)
+                if refusal > 0:
+                    sending.offers.note_sent()
+                    return refusal
+            is_large = sending.offers.is_large(data)
         if is_large:
             return self._send_large(data, timeout_s)
-        return self._run(self._send_steps(data, timeout_s, header))
+        if refusal not in HELD:  # another thread may mend it before the steps begin
+            refusal = 0
+        return self._turns.run(sending.waits.send_steps(data, timeout_s, header, refusal))
 
     def _send_large(self, data: Encoded, timeout_s: float | None) -> int:
         """Send a message in parts; the lock is free between them."""
         check_timeout(timeout_s)
-        if self._large_turn.is_mine:
+        sending, turn = self._sending, self._turns.large
+        if turn.is_mine:
             raise ConcurrentUseError(
-                f"{self._where()}: this thread is in the middle of a message that travels in parts",
+                f"{sending.settings.where()}: this thread is in the middle of a message that "
+                "travels in parts",
                 hint="do not send such a message in a signal handler, or open another publisher",
             )
-        with self._large_turn.within(float("inf") if timeout_s is None else timeout_s) as is_inside:
+        with turn.within(float("inf") if timeout_s is None else timeout_s) as is_inside:
             if not is_inside:
-                raise self._late_error(timeout_s or 0.0)
+                raise sending.errors.late(timeout_s or 0.0)
+            large = sending.under_way
             try:
-                with self._lock:
-                    message = self._take_up(data)
+                with sending.state.lock:
+                    message = sending.parted.take_up(data)
                 return self._send_rest(message, timeout_s)
             finally:
-                if self._large is not None:  # at once, without a call: another interrupt may follow
-                    self._untold += (self._large,)
-                    self._direct = self._large = None
+                if large.message is not None:  # at once, without a call: another may interrupt
+                    large.untold += (large.message,)
+                    sending.state.direct = large.message = None
                     self._drop_large()
 
     def _drop_large(self) -> None:
-        with self._lock:
-            self._put_down()
+        with self._sending.state.lock:
+            self._sending.parted.put_down()
 
     def _send_in_segment(self, message: PartedMessage, timeout_s: float | None) -> int:
         """Send a message in a shared segment; 0: it must go in parts."""
-        self._run(self._pace_steps(timeout_s))
+        sending, turns = self._sending, self._turns
+        turns.run(sending.waits.pace_steps(timeout_s))
         waiting = Waiting(timeout_s)
         try:
-            while self._may_use_segment(message):
-                core = self._core
+            while sending.segments.may_use(message):
+                core = sending.session.core
                 number = core.fill_segment(message.buffers)  # without the lock
                 if number >= 0:
                     try:
-                        steps = self._segment_steps(core, number, message, waiting)
-                        if (position := self._run(steps)) > 0:
+                        steps = sending.segments.steps(core, number, message, waiting)
+                        if (position := turns.run(steps)) > 0:
                             return position
                     finally:
                         core.drop_segment(number)
                 elif number == _core.BACK_PRESSURED:
-                    self._run(self._free_segment_steps(waiting))
+                    turns.run(sending.segments.free_steps(waiting))
                 else:
                     break
             return 0
         finally:
             if waiting.rounds:
-                self._waits += 1
-                self._waited_ns += int(waiting.waited_s * 1e9)
+                sending.waits.count += 1
+                sending.waits.waited_ns += int(waiting.waited_s * 1e9)
 
     def _send_rest(self, message: PartedMessage, timeout_s: float | None = None) -> int:
         position = 0
         if not message.is_begun:
             position = self._send_in_segment(message, timeout_s)
         while not message.is_sent:
-            position = self._run(self._part_steps(message, timeout_s))
-            if self._lock.is_contended:
+            position = self._turns.run(self._sending.parted.part_steps(message, timeout_s))
+            if self._sending.state.lock.is_contended:
                 time.sleep(GIVE_WAY_PAUSE_S)  # else this thread would be in again first
         return position
 
     def _offer_slowly(self, obj: T) -> int:
-        return self._offer_encoded(self._encode_one(obj))
+        return self._offer_encoded(self._sending.offers.encode(obj))
 
     _offer_slowly.__qualname__ = "Publisher.offer"
 
-    def _offer_encoded(self, data: Encoded) -> int:
+    def _offer_encoded(self, data: Encoded, _refusal: int = 0) -> int:
         """The rest of :meth:`offer`; the C base calls it."""
-        with self._lock:
-            if self._is_over_rate():
+        sending = self._sending
+        offers = sending.offers
+        with sending.state.lock:
+            if sending.session.is_over_rate():
                 return _core.RATE_LIMITED
-            position = self._offer_data(data)
+            position = offers.offer(data)
             is_over = position > _core.CLOSED
             if is_over:
-                position = self._note_offered(position, data)
-            is_large = not is_over and self._is_large(data)
-        if self._later.waiting:
-            self._say()
+                position = offers.note_offered(position, data)
+            is_large = not is_over and offers.is_large(data)
+        self._turns.say()
         if is_over:
             return position
         if is_large:
             return self._offer_large(data)
-        self._run(self._recover_steps(position, length_of(data)))
-        with self._lock:
-            return self._note_offered(self._offer_data(data), data)
+        self._turns.run(sending.waits.recover_steps(position, length_of(data)))
+        with sending.state.lock:
+            return offers.note_offered(offers.offer(data), data)
 
     def _offer_large(self, data: Encoded) -> int:
-        if self._large_turn.is_mine:  # in a signal handler
+        sending, turn = self._sending, self._turns.large
+        if turn.is_mine:  # in a signal handler
             return _core.BACK_PRESSURED
-        with self._large_turn.within(0) as is_inside:
+        with turn.within(0) as is_inside:
             if not is_inside:
                 return _core.BACK_PRESSURED
+            large = sending.under_way
             try:
-                with self._lock:
-                    message = self._take_up(data)
+                with sending.state.lock:
+                    message = sending.parted.take_up(data)
                     position = self._offer_first(message)
                     if _core.CLOSED < position < 0 or message.is_sent:
-                        return position if position > 0 else self._note_offered(position, data)
+                        offers = sending.offers
+                        return position if position > 0 else offers.note_offered(position, data)
                 return self._send_rest(message)
             finally:
-                if self._large is not None:  # at once, without a call: another interrupt may follow
-                    self._untold += (self._large,)
-                    self._direct = self._large = None
+                if large.message is not None:  # at once, without a call: another may interrupt
+                    large.untold += (large.message,)
+                    sending.state.direct = large.message = None
                     self._drop_large()
 
     def _offer_first(self, message: PartedMessage) -> int:
         """Offer a message in a segment, else its first part."""
-        if self._may_use_segment(message):
-            core = self._core
-            if self._must_wait(core, message):  # before it is copied
+        segments = self._sending.segments
+        if segments.may_use(message):
+            core = self._sending.session.core
+            if segments.must_wait(core, message):  # before it is copied
                 return _core.BACK_PRESSURED
             number = core.fill_segment(message.buffers)
             if number == _core.BACK_PRESSURED:
                 return number
             if number >= 0:
-                position = self._offer_in_segment(core, number, message)
+                position = segments.offer(core, number, message)
                 if position > 0:
-                    self._note_segment_sent(message, position)
+                    segments.note_sent(message, position)
                 else:
                     core.drop_segment(number)
                 return position
-        return self._offer_part(message)
+        return self._sending.parted.offer_part(message)
 
     def send_many(self, objects: Iterable[T], *, timeout_s: float | None = None) -> int:
         """Send all objects in order: the fastest way to send a list.
@@ -391,14 +361,16 @@ class Publisher(SegmentSender[T]):
         return count
 
     def _send_chunk(self, chunk: Sequence[T], timeout_s: float | None, first: int) -> None:
-        if self._bucket is not None:
+        sending = self._sending
+        if sending.state.bucket is not None:
             self._send_each(chunk, timeout_s, first)
             return
-        with self._lock:
-            messages, failure = self._encode_all(chunk, first)
+        with sending.state.lock:
+            messages, failure = sending.offers.encode_all(chunk, first)
         start = 0
         while start < len(messages):
-            start = self._run(self._send_many_steps(messages, start, timeout_s, first))
+            steps = sending.waits.send_many_steps(messages, start, timeout_s, first)
+            start = self._turns.run(steps)
             if start < len(messages):
                 self._send_large(messages[start], timeout_s)
                 start += 1
@@ -431,9 +403,13 @@ class Publisher(SegmentSender[T]):
             ClosedError: closed here.
         """
         check_timeout(timeout_s)
-        if self._closed or self._is_ending:
-            raise self._closed_error()
-        return self._run(self._all_consumed_steps(position, timeout_s))
+        self._check_open()
+        return self._turns.run(self._sending.waits.all_consumed_steps(position, timeout_s))
+
+    def _check_open(self) -> None:
+        session = self._sending.session
+        if session.is_closed or session.is_ending:
+            raise session.closed_error()
 
     def fail(self, error: BaseException | str, *, linger_s: float | None = None) -> None:
         """End the stream with an error; readers raise it as :class:`RemoteError`.
@@ -444,8 +420,7 @@ class Publisher(SegmentSender[T]):
         Raises:
             ClosedError: it has ended already; readers cannot be told any more.
         """
-        if self._closed or self._is_ending:
-            raise self._closed_error()
+        self._check_open()
         self._end(KIND_ERROR, error, linger_s)
 
     def close(self, *, linger_s: float | None = None) -> None:
@@ -462,30 +437,31 @@ class Publisher(SegmentSender[T]):
                 (:class:`rstream.Driver`) may not live long: with one, close also waits for
                 readers to see the end, 0.1 s at most.
         """
-        if not self._forget_inherited():
+        if not self._sending.session.forget_inherited():
             self._end(KIND_COMPLETE, self.name, linger_s)
 
     def _end(self, kind: int, end: BaseException | str, linger_s: float | None) -> None:
         if linger_s is not None:
             check_seconds("linger_s", linger_s)
-        if self._end_turn.is_mine:  # in a signal handler
+        sending, turn = self._sending, self._turns.end
+        if turn.is_mine:  # in a signal handler
             return
-        with self._end_turn.within(0) as is_inside:
+        with turn.within(0) as is_inside:
             if not is_inside:
                 return
-            if self._closed:
-                self._let_go()  # perhaps an interrupt ended that
+            if sending.session.is_closed:
+                sending.ending.let_go()  # perhaps an interrupt ended that
                 return
-            with self._lock:
-                self._is_ending = True
-                self._refuse(_core.CLOSED)  # no message may follow the end
+            with sending.state.lock:
+                sending.session.is_ending = True
+                sending.session.refuse(_core.CLOSED)  # no message may follow the end
             linger_s = self.linger_s if linger_s is None else linger_s
             try:
-                self._run(self._end_steps(kind, end, linger_s))
+                self._turns.run(sending.ending.steps(kind, end, linger_s))
             finally:
-                with self._lock:
-                    self._say_end(kind, end)  # unless its steps did
-                self._let_go()
+                with sending.state.lock:
+                    sending.ending.say(kind, end)  # unless its steps did
+                sending.ending.let_go()
 
     def __enter__(self) -> Self:
         return self
@@ -497,14 +473,16 @@ class Publisher(SegmentSender[T]):
         traceback: TracebackType | None,
     ) -> None:
         linger_s = linger_after(exc, self.linger_s)
-        if self._forget_inherited():  # a forked child leaves the block of its parent
+        # A forked child leaves the block of its parent.
+        if self._sending.session.forget_inherited():
             return
         if exc is not None and is_failure(exc):
             self._end(KIND_ERROR, exc, linger_s)
         else:
             self.close(linger_s=linger_s)
-            if exc is None and linger_s > 0 and self._end_error is not None:
-                raise self._end_error
+            error = self._sending.ending.error
+            if exc is None and linger_s > 0 and error is not None:
+                raise error
 
 
 _publishers: weakref.WeakSet[Publisher[Any]] = weakref.WeakSet()
@@ -512,7 +490,7 @@ _publishers: weakref.WeakSet[Publisher[Any]] = weakref.WeakSet()
 
 def _make_locks_in_child() -> None:
     for publisher in list(_publishers):
-        publisher._make_locks()  # pyright: ignore[reportPrivateUsage] - same file
+        publisher._turns.renew()  # pyright: ignore[reportPrivateUsage] - same file
 
 
 os.register_at_fork(after_in_child=_make_locks_in_child)
@@ -530,14 +508,4 @@ def send_encoded(
         kind: another one than plain goes with a short message only.
     """
     send = publisher._send_encoded  # pyright: ignore[reportPrivateUsage] - same file
-    return send(data, timeout_s, kind)
-
-
-def check_accepted(publisher: Publisher[Any]) -> None:
-    """For whoever offers and does not wait: whether the last reader left with an error.
-
-    Raises:
-        RemoteError: it did, and no other reader is there. Over UDP half a second later.
-    """
-    with publisher._lock:  # pyright: ignore[reportPrivateUsage] - same file
-        publisher._check_accepted()  # pyright: ignore[reportPrivateUsage]
+    return send(data, timeout_s=timeout_s, kind=kind)

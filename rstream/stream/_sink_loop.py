@@ -6,6 +6,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from rstream.errors import ClosedError, DriverError, ForkedError, RStreamError
+from rstream.stream._publisher_facts import sending_of
 from rstream.stream._watch import Watch
 
 if TYPE_CHECKING:
@@ -81,13 +82,14 @@ class SinkLoop:
             self._alone_since_s = None
             self._has_noticed = False
             return
-        publisher._check_accepted()  # pyright: ignore[reportPrivateUsage] - same room
+        sending = sending_of(publisher)
+        sending.check_accepted()
         if self._alone_since_s is None:
             self._alone_since_s = time.monotonic()
         elif not self._has_noticed and time.monotonic() - self._alone_since_s >= NOTICE_AFTER_S:
             self._has_noticed = True
-            publisher.say_alone("and asks its upstream for nothing meanwhile")
-            publisher._say()  # pyright: ignore[reportPrivateUsage] - same room
+            sending.readers.say_alone("and asks its upstream for nothing meanwhile")
+            publisher.revive()  # which logs it
 
     def _revive(self, error: Exception, wait_s: float) -> None:
         sink = self._sink

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from rstream._condition import Event
 from rstream._greenlets import check_may_wait
 from rstream.errors import ClosedError, DriverError, DriverLost, ForkedError
+from rstream.stream._publisher_facts import sending_of
 
 if TYPE_CHECKING:
     from rstream import _core
@@ -40,7 +41,9 @@ class Watch:
         if self._waiter is None or publisher.session_id != self._session_id:
             self.leave()
             self._session_id = publisher.session_id
-            self._waiter = publisher.make_waiter()
+            session = sending_of(publisher).session
+            self._waiter = session.link.client.core.waiter()
+            self._waiter.attach_demand(session.core)
 
     def wait(self, timeout_s: float) -> bool:
         """Wait until the readers' demand has changed, or a reader came or went, since

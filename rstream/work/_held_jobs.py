@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rstream.errors import RStreamError
 from rstream.metrics import TYPE_JOB_HELD
-from rstream.stream._internal import add_stream_counter
+from rstream.stream._internal import sending_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -72,7 +72,8 @@ class HeldJobs:
         if is_held and oldest.counter is None and self._counters < COUNTERS_MAX:
             publisher: Any = getattr(lane, "publisher", lane)  # of a Ray member
             with suppress(RStreamError):  # all are in use, or the driver has died
-                oldest.counter = add_stream_counter(publisher, TYPE_JOB_HELD, "rs-job-held")
+                session = sending_of(publisher).session
+                oldest.counter = session.add_counter(TYPE_JOB_HELD, "rs-job-held")
                 self._counters += 1
         if oldest.counter is not None:
             oldest.counter.value = oldest.since_ms if is_held else 0

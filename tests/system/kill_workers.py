@@ -19,6 +19,7 @@ from typing import Any
 import rstream
 from rstream import stream
 from rstream.errors import PublisherLost
+from rstream.stream._internal import sending_of
 
 
 class Journal:
@@ -32,7 +33,9 @@ class Journal:
 
     def start(self, face: Any) -> None:
         """Record the session and client, at the start and after each rejoin."""
-        link = face._inputs.link if isinstance(face, stream.Reader) else face._link
+        link = (
+            face._inputs.link if isinstance(face, stream.Reader) else sending_of(face).session.link
+        )
         session_id = getattr(face, "session_id", 0)
         self.write(("start", os.getpid(), session_id, link.client.client_id))
 

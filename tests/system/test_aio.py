@@ -17,6 +17,7 @@ from rstream.config import DriverConfig
 from rstream.driver import Driver, ensure_driver
 from rstream.errors import BackPressured, DriverLost
 from rstream.stream import _session
+from rstream.stream._internal import sending_of
 from tests.support import free_port, until_async
 
 pytestmark = pytest.mark.anyio
@@ -75,7 +76,7 @@ async def test_the_loop_goes_on_while_a_lost_driver_is_joined_again(shared_dir, 
         tasks.start_soon(note_turns, turned_s)
         first = pub.session_id
         kill_driver(shared_dir)
-        await until_async(lambda: not pub.has_session or not pub._link.is_alive)
+        await until_async(lambda: not pub.has_session or not sending_of(pub).session.link.is_alive)
         with pytest.raises(DriverLost, match=r"send\(\) or revive\(\)"):
             pub.offer(1)
         with anyio.fail_after(LONG_S):
@@ -103,7 +104,7 @@ async def test_a_send_cancelled_during_a_rejoin_still_reports_it(shared_dir, slo
             await pub.send(0)
         first = pub.session_id
         kill_driver(shared_dir)
-        await until_async(lambda: not pub._link.is_alive)
+        await until_async(lambda: not sending_of(pub).session.link.is_alive)
         sending = asyncio.ensure_future(pub.send(1))
         await until_async(lambda: slow_joins)
         sending.cancel()
@@ -127,7 +128,7 @@ async def test_a_rejoin_that_nobody_waits_for_is_released(shared_dir, slow_joins
     with stream.subscriber("left", int, dir=shared_dir, on_lost="event"):
         await pub.send(0)
     kill_driver(shared_dir)
-    await until_async(lambda: not pub._link.is_alive)
+    await until_async(lambda: not sending_of(pub).session.link.is_alive)
     sending = asyncio.ensure_future(pub.send(1))
     await until_async(lambda: slow_joins)
     sending.cancel()
@@ -145,7 +146,7 @@ async def test_a_rejoin_that_nobody_waits_for_is_released(shared_dir, slow_joins
             await pub.close()
     assert pub.is_closed
     await until_async(lambda: len(slow_joins) == 1 and not pub._rejoin_call.is_running)
-    await until_async(lambda: pub._core.is_closed)
+    await until_async(lambda: sending_of(pub).session.core.is_closed)
     await until_async(
         lambda: not [link for (_, path), link in _session._links.items() if path == shared_dir]
     )

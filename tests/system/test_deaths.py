@@ -23,6 +23,7 @@ from rstream.config import ClientConfig
 from rstream.driver import ensure_driver
 from rstream.errors import PublisherLost
 from rstream.stream import Disconnected, Gap
+from rstream.stream._internal import sending_of
 from tests.support import free_port, until
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -226,9 +227,9 @@ def test_a_reader_that_restarts_between_two_looks(directory, channel, name, star
         first.kill()
         second = start(**task)
         assert second.line() == "ready"
-        until(lambda: publisher._core.is_connected, 30)
+        until(lambda: sending_of(publisher).session.core.is_connected, 30)
         count = len(positions)
-        while publisher._core.left.joined < 0:  # until the second one is known
+        while sending_of(publisher).session.core.left.joined < 0:  # until the second one is known
             time.sleep(0.001)
         publisher.send(count.to_bytes(8, "little"))
         second_seen = [int(second.line())]

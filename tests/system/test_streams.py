@@ -19,6 +19,7 @@ from rstream import _core, stream
 from rstream.config import DriverConfig
 from rstream.driver import ensure_driver
 from rstream.errors import MessagesLost, NoServer, PublisherLost, RegistrationError
+from rstream.stream._internal import sending_of
 from tests.support import free_port, in_thread, until
 
 ROOT = Path(__file__).parent.parent.parent
@@ -232,14 +233,14 @@ def test_a_reader_that_was_given_up_tells_that_and_only_what_it_missed(
             in_thread(list, companion)
         reader = worker("subscribe_and_tell", "stopped")
         reader.line("ready")
-        until(lambda: pub._reader_count() == 1 + has_companion)
+        until(lambda: sending_of(pub).session.reader_count() == 1 + has_companion)
         pub.send("first")
         assert pub.wait_consumed(timeout_s=5)
         reader.process.send_signal(signal.SIGSTOP)
         pub.send("while it stands still")
-        until(lambda: pub._reader_count() == has_companion)
+        until(lambda: sending_of(pub).session.reader_count() == has_companion)
         reader.process.send_signal(signal.SIGCONT)
-        until(lambda: pub._reader_count() == 1 + has_companion)
+        until(lambda: sending_of(pub).session.reader_count() == 1 + has_companion)
         pub.send("last")
         pub.close()
         assert "gave this process up" in reader.line("event")
@@ -258,12 +259,12 @@ def test_a_reader_that_was_given_up_gets_nothing_twice(shared_dir, worker, has_c
             in_thread(list, companion)
         reader = worker("subscribe_and_stop", "stopped", count)
         reader.line("ready")
-        until(lambda: pub._reader_count() == 1 + has_companion)
+        until(lambda: sending_of(pub).session.reader_count() == 1 + has_companion)
         pub.send_many(range(count))  # the reader has all of it in one batch
         numbers = [int(reader.line("number")) for _ in range(count // 2 + 1)]
-        until(lambda: pub._reader_count() == has_companion)
+        until(lambda: sending_of(pub).session.reader_count() == has_companion)
         reader.process.send_signal(signal.SIGCONT)
-        until(lambda: pub._reader_count() == 1 + has_companion)
+        until(lambda: sending_of(pub).session.reader_count() == 1 + has_companion)
         pub.send_many(range(count, 2 * count))
         pub.close()
         while (text := reader.process.stdout.readline().split()) != ["end"]:

@@ -53,6 +53,7 @@ static const type_entry_t type_entries[] = {
     {&rsti_py_counter_spec, offsetof(rsti_py_state_t, counter_type)},
     {&rsti_py_turn_spec, offsetof(rsti_py_state_t, turn_type)},
     {&rsti_py_visit_spec, offsetof(rsti_py_state_t, visit_type)},
+    {&rsti_py_send_state_spec, offsetof(rsti_py_state_t, send_state_type)},
     {&rsti_py_send_path_spec, offsetof(rsti_py_state_t, send_path_type)},
 };
 

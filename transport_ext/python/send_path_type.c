@@ -1,32 +1,14 @@
-/* send_path_type.c: SendPath, the base of publishers: what a send changes, and the short way of
- * send and offer. The short way encodes, offers once and counts, in one call from Python. Whatever
- * else may happen (an argument more, a rival thread, no room, no reader, a message in parts, an
- * object that cannot be encoded, one of a class that the codec has to look at) is left to Python:
- * the methods of a long_way_t, and _on_unencodable.
- *
- * The GIL guards the fields. The turn is held while the encoder runs, which may be Python code. */
-#include "publication.h"
-#include "turn.h"
+/* send_path_type.c: SendPath, the base of publishers: the short way of send and offer. It encodes,
+ * offers once and counts, in one call from Python. Whatever else may happen (an argument more, a
+ * rival thread, no room, no reader, a message in parts, an object that cannot be encoded, one of a
+ * class that the codec has to look at) is left to Python: the methods of a long_way_t, and
+ * _on_unencodable. */
+#include "send_state.h"
 #include "types.h"
-
-#include <stddef.h>
-#include <structmember.h>
 
 typedef struct send_path_t {
     PyObject_HEAD
-    rsti_py_turn_t *lock;          /* NULL: no short way */
-    rsti_py_publication_t *direct; /* NULL: no short way: offers are answered elsewhere */
-    PyObject *quick_encode;        /* a callable; NULL or None: the object is the message */
-    PyObject *accepts; /* a set of classes; of others no object takes the short way. NULL or None:
-                        * of all classes */
-    PyObject *bucket; /* not NULL or None: the rate is kept in Python: no short way */
-    int64_t header;
-    int64_t reached; /* position after the last message */
-    int64_t before; /* the same, of what was sent before a reader was seen; -1: nothing was since */
-    int64_t short_way_end; /* position from which on there is no short way */
-    int64_t sent; /* messages */
-    int64_t look_again; /* messages after which _note_sent looks at the readers */
-    char was_connected; /* whether a reader was there at the last look */
+    rsti_py_send_state_t *state; /* NULL: not opened yet: no short way */
 } send_path_t;
 
 static int send_path_traverse(PyObject *object, visitproc visit, void *arg)
@@ -34,11 +16,7 @@ static int send_path_traverse(PyObject *object, visitproc visit, void *arg)
     send_path_t *self = (send_path_t *)object;
 
     Py_VISIT(Py_TYPE(object));
-    Py_VISIT((PyObject *)self->lock);
-    Py_VISIT((PyObject *)self->direct);
-    Py_VISIT(self->quick_encode);
-    Py_VISIT(self->accepts);
-    Py_VISIT(self->bucket);
+    Py_VISIT((PyObject *)self->state);
     return 0;
 }
 
@@ -46,11 +24,7 @@ static int send_path_clear(PyObject *object)
 {
     send_path_t *self = (send_path_t *)object;
 
-    Py_CLEAR(self->lock);
-    Py_CLEAR(self->direct);
-    Py_CLEAR(self->quick_encode);
-    Py_CLEAR(self->accepts);
-    Py_CLEAR(self->bucket);
+    Py_CLEAR(self->state);
     return 0;
 }
 
@@ -69,7 +43,7 @@ static void send_path_dealloc(PyObject *object)
 /* Names of the Python methods that do what the short way of one method does not. */
 typedef struct long_way_t {
     const char *whole; /* takes the arguments */
-    const char *encoded; /* takes the message */
+    const char *encoded; /* takes the message, and the reason if it was refused; else 0 */
 } long_way_t;
 
 static PyObject *call_whole(PyObject *self, const long_way_t *way, PyObject *const *args,
@@ -100,9 +74,9 @@ static PyObject *call_whole(PyObject *self, const long_way_t *way, PyObject *con
 /* ---- the short way ---- */
 
 /* The message as a new reference; NULL with an exception. */
-static PyObject *encoded(const send_path_t *self, PyObject *item)
+static PyObject *encoded(const rsti_py_send_state_t *state, PyObject *item)
 {
-    PyObject *encode = self->quick_encode;
+    PyObject *encode = state->quick_encode;
     PyObject *data;
 
     if (encode == NULL || encode == Py_None) {
@@ -139,9 +113,9 @@ static PyObject *encoded_after_error(PyObject *self, PyObject *item)
 }
 
 /* The position, or a value below 1: the long way offers the message again. */
-static int64_t offered(const send_path_t *self, PyObject *data)
+static int64_t offered(const rsti_py_send_state_t *state, PyObject *data)
 {
-    rsti_py_publication_t *publication = self->direct;
+    rsti_py_publication_t *publication = state->direct;
     char *bytes;
     Py_ssize_t length;
 
@@ -149,7 +123,7 @@ static int64_t offered(const send_path_t *self, PyObject *data)
         return 0;
     }
     (void)PyBytes_AsStringAndSize(data, &bytes, &length);
-    return rst_publication_offer(publication->publication, bytes, (size_t)length, self->header);
+    return rst_publication_offer(publication->publication, bytes, (size_t)length, state->header);
 }
 
 static bool call_and_drop(PyObject *result)
@@ -158,33 +132,23 @@ static bool call_and_drop(PyObject *result)
     return result != NULL;
 }
 
-/* Counts what was sent, in the same step: no signal handler comes between. */
-static void count_taken(send_path_t *self, int64_t position, int64_t messages)
-{
-    if (!self->was_connected && self->before < 0) {
-        self->before = self->reached; /* what was sent before this reader came ends here */
-    }
-    self->reached = position;
-    self->sent += messages;
-}
-
 /* False with an exception. */
-static bool count_sent(send_path_t *self, int64_t position)
+static bool count_sent(PyObject *self, rsti_py_send_state_t *state, int64_t position)
 {
-    count_taken(self, position, 1);
-    return (self->was_connected && self->sent < self->look_again)
-        || call_and_drop(PyObject_CallMethod((PyObject *)self, "_note_sent", NULL));
+    rsti_py_send_state_count(state, position, 1);
+    return (state->was_connected && state->sent < state->look_again)
+        || call_and_drop(PyObject_CallMethod(self, "_note_sent", NULL));
 }
 
-static bool has_short_way(const send_path_t *self)
+static bool has_short_way(const rsti_py_send_state_t *state)
 {
-    return self->lock != NULL && self->direct != NULL && self->reached < self->short_way_end
-        && (self->bucket == NULL || self->bucket == Py_None);
+    return state->lock != NULL && state->direct != NULL && state->reached < state->short_way_end
+        && (state->bucket == NULL || state->bucket == Py_None);
 }
 
-static bool is_accepted(const send_path_t *self, PyObject *item)
+static bool is_accepted(const rsti_py_send_state_t *state, PyObject *item)
 {
-    PyObject *accepts = self->accepts;
+    PyObject *accepts = state->accepts;
     int found;
 
     if (accepts == NULL || accepts == Py_None) {
@@ -202,24 +166,24 @@ static bool is_accepted(const send_path_t *self, PyObject *item)
 static PyObject *take_short_way(PyObject *object, const long_way_t *way, PyObject *const *args,
     Py_ssize_t count, PyObject *names)
 {
-    send_path_t *self = (send_path_t *)object;
+    rsti_py_send_state_t *state = ((send_path_t *)object)->state;
     rsti_py_turn_t *lock;
     PyObject *data;
     PyObject *result = NULL;
     int64_t position = 0;
 
-    if (count != 1 || names != NULL || !is_accepted(self, args[0])) {
+    if (count != 1 || names != NULL || state == NULL || !is_accepted(state, args[0])) {
         return call_whole(object, way, args, count, names);
     }
-    lock = self->lock;
-    if (!has_short_way(self) || !rsti_py_turn_try_enter(lock)) {
+    lock = state->lock;
+    if (!has_short_way(state) || !rsti_py_turn_try_enter(lock)) {
         return call_whole(object, way, args, count, names);
     }
     Py_INCREF((PyObject *)lock); /* a fork in the encoder gives the child another one */
-    data = encoded(self, args[0]);
+    data = encoded(state, args[0]);
     if (data != NULL) {
-        position = offered(self, data);
-        if (position > 0 && count_sent(self, position)) {
+        position = offered(state, data);
+        if (position > 0 && count_sent(object, state, position)) {
             result = PyLong_FromLongLong(position);
         }
     }
@@ -232,7 +196,7 @@ static PyObject *take_short_way(PyObject *object, const long_way_t *way, PyObjec
         }
     }
     if (position <= 0) {
-        result = PyObject_CallMethod(object, way->encoded, "O", data);
+        result = PyObject_CallMethod(object, way->encoded, "OL", data, (long long)position);
     }
     Py_DECREF(data);
     return result;
@@ -254,69 +218,7 @@ static PyObject *send_path_offer(PyObject *object, PyObject *const *args, Py_ssi
     return take_short_way(object, &WAY, args, count, names);
 }
 
-/* ---- the long way, too, offers and counts in one step ---- */
-
-/* The number of messages taken and the position after them, of what an offer returned: the position
- * or a pair. False with an exception. */
-static bool get_taken(PyObject *result, int64_t *messages, int64_t *position)
-{
-    if (!PyTuple_Check(result)) {
-        return rsti_py_get_int64(result, position);
-    }
-    if (PyTuple_Size(result) != 2) {
-        PyErr_SetString(PyExc_TypeError, "an offer returns a position, or a number and a position");
-        return false;
-    }
-    return rsti_py_get_int64(PyTuple_GetItem(result, 0), messages)
-        && rsti_py_get_int64(PyTuple_GetItem(result, 1), position);
-}
-
-static PyObject *send_path_take(PyObject *object, PyObject *const *args, Py_ssize_t count)
-{
-    int64_t messages;
-    int64_t position;
-    PyObject *result;
-
-    if (!rsti_py_check_count("_take", count, 4, 5) || !rsti_py_get_int64(args[0], &messages)) {
-        return NULL;
-    }
-    result = PyObject_CallFunctionObjArgs(args[1], args[2], args[3], count == 5 ? args[4] : NULL,
-        NULL);
-    if (result != NULL && !get_taken(result, &messages, &position)) {
-        Py_CLEAR(result);
-    }
-    if (result != NULL && position > 0) {
-        count_taken((send_path_t *)object, position, messages);
-    }
-    return result;
-}
-
-/* ---- fields of which the code above knows the type ---- */
-
-static int set_field(PyObject **field, PyObject *value, const PyTypeObject *type)
-{
-    PyObject *old = *field;
-
-    if (value != NULL && value != Py_None && Py_TYPE(value) != type) {
-        PyErr_SetString(PyExc_TypeError, "this field takes an object of rstream._core, or None");
-        return -1;
-    }
-    if (value == Py_None) {
-        value = NULL;
-    }
-    Py_XINCREF(value);
-    *field = value;
-    Py_XDECREF(old);
-    return 0;
-}
-
-static PyObject *get_field(PyObject *field)
-{
-    PyObject *value = field == NULL ? Py_None : field;
-
-    Py_INCREF(value);
-    return value;
-}
+/* ---- the state ---- */
 
 /* Only SendPath itself has a module; the object's class is one that Python code has derived. */
 static rsti_py_state_t *state_of(PyObject *object)
@@ -330,49 +232,38 @@ static rsti_py_state_t *state_of(PyObject *object)
     return rsti_py_state_of_type(type);
 }
 
-static PyObject *send_path_get_lock(PyObject *object, void *closure)
+static PyObject *send_path_get_state(PyObject *object, void *closure)
 {
+    PyObject *state = (PyObject *)((send_path_t *)object)->state;
+
     (void)closure;
-    return get_field((PyObject *)((send_path_t *)object)->lock);
+    if (state == NULL) {
+        state = Py_None;
+    }
+    Py_INCREF(state);
+    return state;
 }
 
-static int send_path_set_lock(PyObject *object, PyObject *value, void *closure)
+static int send_path_set_state(PyObject *object, PyObject *value, void *closure)
 {
-    (void)closure;
-    return set_field((PyObject **)&((send_path_t *)object)->lock, value,
-        state_of(object)->turn_type);
-}
+    send_path_t *self = (send_path_t *)object;
 
-static PyObject *send_path_get_direct(PyObject *object, void *closure)
-{
     (void)closure;
-    return get_field((PyObject *)((send_path_t *)object)->direct);
+    if (value == NULL || Py_TYPE(value) != state_of(object)->send_state_type) {
+        PyErr_SetString(PyExc_TypeError, "_state takes a rstream._core.SendState");
+        return -1;
+    }
+    if (self->state != NULL) {
+        PyErr_SetString(PyExc_AttributeError, "_state is set once: a send may be using it");
+        return -1;
+    }
+    Py_INCREF(value);
+    self->state = (rsti_py_send_state_t *)value;
+    return 0;
 }
-
-static int send_path_set_direct(PyObject *object, PyObject *value, void *closure)
-{
-    (void)closure;
-    return set_field((PyObject **)&((send_path_t *)object)->direct, value,
-        state_of(object)->publication_type);
-}
-
-static PyMemberDef send_path_members[] = {
-    {"_quick_encode", T_OBJECT, offsetof(send_path_t, quick_encode), 0, NULL},
-    {"_accepts", T_OBJECT, offsetof(send_path_t, accepts), 0, NULL},
-    {"_bucket", T_OBJECT, offsetof(send_path_t, bucket), 0, NULL},
-    {"_header", T_LONGLONG, offsetof(send_path_t, header), 0, NULL},
-    {"_reached", T_LONGLONG, offsetof(send_path_t, reached), 0, NULL},
-    {"_before", T_LONGLONG, offsetof(send_path_t, before), 0, NULL},
-    {"_short_way_end", T_LONGLONG, offsetof(send_path_t, short_way_end), 0, NULL},
-    {"_sent", T_LONGLONG, offsetof(send_path_t, sent), 0, NULL},
-    {"_look_again", T_LONGLONG, offsetof(send_path_t, look_again), 0, NULL},
-    {"_was_connected", T_BOOL, offsetof(send_path_t, was_connected), 0, NULL},
-    {NULL, 0, 0, 0, NULL},
-};
 
 static PyGetSetDef send_path_getset[] = {
-    {"_lock", send_path_get_lock, send_path_set_lock, NULL, NULL},
-    {"_direct", send_path_get_direct, send_path_set_direct, NULL, NULL},
+    {"_state", send_path_get_state, send_path_set_state, NULL, NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
@@ -422,20 +313,16 @@ PyDoc_STRVAR(offer_doc,
 static PyMethodDef send_path_methods[] = {
     {"_send", RSTI_PY_FASTCALL(send_path_send), METH_FASTCALL | METH_KEYWORDS, send_doc},
     {"_offer", RSTI_PY_FASTCALL(send_path_offer), METH_FASTCALL | METH_KEYWORDS, offer_doc},
-    {"_take", RSTI_PY_FASTCALL(send_path_take), METH_FASTCALL,
-        "_take($self, messages, offer, data, header, /, *more)\n--\n\n"
-        "Call an offer and count what it took: so many messages, or as many as it says."},
     {NULL, NULL, 0, NULL},
 };
 
 static PyType_Slot send_path_slots[] = {
-    {Py_tp_doc, "What a send of a publisher changes, and the short way of send and offer."},
+    {Py_tp_doc, "The base of publishers: the short way of send and offer."},
     {Py_tp_new, PyType_GenericNew},
     {Py_tp_traverse, send_path_traverse},
     {Py_tp_clear, send_path_clear},
     {Py_tp_dealloc, send_path_dealloc},
     {Py_tp_methods, send_path_methods},
-    {Py_tp_members, send_path_members},
     {Py_tp_getset, send_path_getset},
     {0, NULL},
 };

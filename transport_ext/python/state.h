@@ -1,8 +1,9 @@
 /* state.h: the module state, and the helpers that every file of the extension may use.
  *
  * References point one way: Message -> Batch -> Subscription -> Client, Claim -> Publication ->
- * Client, Waiter -> handles and Client. Only SendPath, the base of publishers, holds any Python
- * objects; so it alone takes part in garbage collection, and there are no other reference cycles.
+ * Client, Waiter -> handles and Client. Only SendPath, the base of publishers, and its SendState
+ * hold any Python objects; so they alone take part in garbage collection, and there are no other
+ * reference cycles.
  *
  * The GIL guards every field of every object. It is released only to wait and in the cold calls of
  * driver and client. `inside` counts the threads that are in such a call; closing waits for them.
@@ -64,6 +65,7 @@ typedef struct rsti_py_state_t {
     PyTypeObject *counter_type;
     PyTypeObject *turn_type;
     PyTypeObject *visit_type;
+    PyTypeObject *send_state_type;
     PyTypeObject *send_path_type;
     PyTypeObject *record_types[RSTI_PY_RECORD_COUNT];
     PyObject *errors_by_code; /* dict of str to exception class, or NULL */

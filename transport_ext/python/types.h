@@ -15,6 +15,7 @@ extern PyType_Spec rsti_py_waiter_spec;
 extern PyType_Spec rsti_py_counter_spec;
 extern PyType_Spec rsti_py_turn_spec;
 extern PyType_Spec rsti_py_visit_spec;
+extern PyType_Spec rsti_py_send_state_spec;
 extern PyType_Spec rsti_py_send_path_spec;
 
 extern PyMethodDef rsti_py_tool_methods[];      /* tools.c */

@@ -32,6 +32,7 @@ from reactivex.scheduler import (  # noqa: E402
 )
 
 from rstream import rx  # noqa: E402
+from rstream.stream._internal import sending_of  # noqa: E402
 
 pytestmark = pytest.mark.integration
 
@@ -123,7 +124,7 @@ def test_a_lost_publisher_reaches_on_error(driver_dir, name):
     items, ends, done, _ = collect(rx.from_stream(name, dir=driver_dir))
     pub = stream.publisher(name, dir=driver_dir)
     pub.send(1)
-    pub._core.close()
+    sending_of(pub).session.core.close()
     assert done.wait(10)
     assert items == [1]
     assert isinstance(ends[0], PublisherLost)

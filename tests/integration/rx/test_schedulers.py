@@ -25,6 +25,7 @@ from reactivex.scheduler.eventloop import AsyncIOThreadSafeScheduler
 from reactivex.testing import TestScheduler
 
 from rstream import rx
+from rstream.stream._internal import sending_of
 
 pytestmark = pytest.mark.integration
 
@@ -222,7 +223,7 @@ def test_a_lost_publisher_reaches_on_error_on_a_loop(driver_dir, name, pub):
         seen.append, lambda error: (errors.append(error), done.set())
     )
     pub.send(1)
-    pub._core.close()
+    sending_of(pub).session.core.close()
     assert done.wait(20)
     assert seen == [1]
     assert isinstance(errors[0], PublisherLost)

@@ -18,7 +18,9 @@ from rstream import aio, stream
 from rstream.client import Client
 from rstream.driver import Driver
 from rstream.errors import ClosedError, PublisherLost, RemoteError
-from rstream.stream import _sender, _session
+from rstream.stream import _session
+from rstream.stream._internal import sending_of
+from rstream.stream._sending._waiting import WAIT_SLICE_S
 from tests.support import until_async
 from tests.unit.aio.publishing import LONG_S, PAYLOAD, fill, read_all
 
@@ -270,24 +272,25 @@ async def test_a_time_out_does_not_wait_for_a_driver_that_is_being_started(
     entered, may_go_on = threading.Event(), threading.Event()
     async with asyncio.timeout(LONG_S):
         pub = await aio.publisher(name, bytes, dir=driver_dir, linger_s=3600)
-        join_again = pub._join_again
+        sending = sending_of(pub)
+        join_again = sending.rejoin.once
 
         def slow_join():
             entered.set()
             may_go_on.wait(LONG_S)
             join_again()
 
-        monkeypatch.setattr(pub, "_join_again", slow_join)
-        monkeypatch.setattr(pub, "_must_join_again", lambda *_: True)
-        monkeypatch.setattr(type(pub), "_has_joined", False)
-        monkeypatch.setattr(pub, "_offer_data", lambda *_: rstream.CLOSED)
+        monkeypatch.setattr(sending.rejoin, "once", slow_join)
+        monkeypatch.setattr(sending.offers, "must_join_again", lambda *_: True)
+        monkeypatch.setattr(type(sending.session), "has_joined", False)
+        monkeypatch.setattr(sending.offers, "offer", lambda *_: rstream.CLOSED)
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.05), pub:
                 await pub.send(PAYLOAD)
         assert pub.is_closed
         assert entered.is_set()
         may_go_on.set()
-        await until_async(lambda: pub._core.is_closed)
+        await until_async(lambda: sending_of(pub).session.core.is_closed)
 
 
 async def test_abandoned_is_lost(driver_dir, name):
@@ -321,9 +324,9 @@ async def test_abandoned_while_a_send_waits_for_room(make_driver_dir):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(send)
             await until_async(lambda: pub._room.is_waiting)
-            client, began_s = pub._link.client, time.monotonic()
+            client, began_s = sending_of(pub).session.link.client, time.monotonic()
             pub.abandon()
-        assert ended_s[0] - began_s < _sender.WAIT_SLICE_S / 2
+        assert ended_s[0] - began_s < WAIT_SLICE_S / 2
         assert client.state != _session.CLIENT_OPEN
         reader.close()
         other.close()

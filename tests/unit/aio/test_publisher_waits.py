@@ -15,6 +15,7 @@ from rstream import aio, policy, rate, stream
 from rstream.aio import _publisher as aio_publisher
 from rstream.errors import BackPressured, NotConnected, NotSupported, RemoteError
 from rstream.flow.pacing import TokenBucket
+from rstream.stream._internal import sending_of
 from tests.support import until_async
 from tests.unit.aio.publishing import LONG_S, PAYLOAD, fill
 
@@ -22,7 +23,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def test_no_subscriber(driver_dir, name, caplog, monkeypatch):
-    monkeypatch.setattr("rstream.stream._sender.NOTICE_AFTER_S", 0.05)
+    monkeypatch.setattr("rstream.stream._sending._waiting.NOTICE_AFTER_S", 0.05)
     with caplog.at_level(logging.WARNING, "rstream"):
         async with aio.publisher(name, dir=driver_dir, connect_timeout_s=0.3, linger_s=0) as pub:
             assert pub.offer(1) == rstream.NOT_CONNECTED
@@ -91,8 +92,8 @@ async def test_beside_aerons_driver_the_publisher_keeps_its_rate(driver_dir, nam
             name, bytes, dir=driver_dir, rate=rate.Fixed(1), linger_s=0
         ) as pub:
             await pub.send(b"x")
-            while pub._bucket.delay_ns(time.monotonic_ns()) == 0:
-                pub._bucket.spend(1000)
+            while sending_of(pub).state.bucket.delay_ns(time.monotonic_ns()) == 0:
+                sending_of(pub).state.bucket.spend(1000)
             assert (pub.offer(PAYLOAD), pub.held_by) == (rstream.RATE_LIMITED, "rate")
             with pytest.raises(BackPressured) as caught:
                 await pub.send(PAYLOAD, timeout_s=0.0)
@@ -157,7 +158,9 @@ async def test_beside_aerons_driver_a_message_not_sent_takes_no_tokens(
             await pub.send(PAYLOAD)
             while pub.offer(PAYLOAD) != rstream.BACK_PRESSURED:
                 await anyio.lowlevel.checkpoint()
-            await until_async(lambda: pub._bucket.delay_ns(time.monotonic_ns()) == 0)
+            await until_async(
+                lambda: sending_of(pub).state.bucket.delay_ns(time.monotonic_ns()) == 0
+            )
             spent = []
             monkeypatch.setattr(
                 TokenBucket, "spend", lambda bucket, length_bytes: spent.append(length_bytes)

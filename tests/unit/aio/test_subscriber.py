@@ -25,6 +25,7 @@ from rstream.errors import (
     StreamEnded,
 )
 from rstream.flow.chunk import LEAST
+from rstream.stream._internal import sending_of
 from tests.support import until, until_async
 
 pytestmark = pytest.mark.anyio
@@ -282,7 +283,7 @@ async def test_a_publisher_that_dies_or_fails_raises_and_others_are_read_on(driv
         with stream.publisher(name, int, dir=driver_dir, linger_s=0) as other:
             lost = stream.publisher(name, int, dir=driver_dir, linger_s=0)
             lost.send(1)
-            lost._core.close()  # without its end, as a process that dies
+            sending_of(lost).session.core.close()  # without its end, as a process that dies
             seen = []
             with pytest.raises(PublisherLost):
                 async for number in sub:

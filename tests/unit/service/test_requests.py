@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 import rstream
-from rstream import codecs, service, stream
+from rstream import codecs, service
 from rstream._waits import Waker, run
 from rstream.errors import (
     BackPressured,
@@ -28,6 +28,7 @@ from rstream.errors import (
     ServerLost,
 )
 from rstream.service._wire import MessageKind
+from rstream.stream._sending._session import SendSession
 from tests.support import free_port, in_thread, until
 
 SOON_S = 5.0  # an error must come at once; the time-out of the request is much longer
@@ -290,7 +291,8 @@ def test_a_large_answer_to_a_slow_caller_holds_nobody_up(ask, name, driver_dir):
 def test_what_is_too_large_is_an_error_here_and_there(ask, name, driver_dir, monkeypatch):
     with serving(name, driver_dir, lambda n: b"x" * n):
         assert len(ask.request(1000)) == 1000
-        monkeypatch.setattr(stream.Publisher, "max_message_length", property(lambda _: 200_000))
+        least = property(lambda _: 200_000)
+        monkeypatch.setattr(SendSession, "max_message_length", least)
         with pytest.raises(RemoteError, match=r"an answer of .* at most 200000 fit"):
             ask.request(1 << 20)
         with pytest.raises(MessageTooLarge):

@@ -19,6 +19,7 @@ import pytest
 import rstream
 from rstream import stream
 from rstream.errors import MessagesLost, RemoteError
+from rstream.stream._internal import sending_of
 from tests.support import free_port, is_all_on_the_network, until, until_async
 
 COUNT = 200
@@ -80,7 +81,7 @@ def test_each_channel_of_a_reader_counts_its_own(driver_dir, name, monkeypatch):
             for number in reader:
                 numbers.append(number)
                 given = sum(one < 1000 for one in numbers)
-                assert near._core.consumed_position <= given * 64
+                assert sending_of(near).session.core.consumed_position <= given * 64
                 if len(numbers) % 80 == 0:
                     break
             assert near.wait_consumed(timeout_s=10)
@@ -147,16 +148,16 @@ def test_a_reader_between_two_looks_hides_no_loss(driver_dir, name):
         def leave_after(number):
             with stream.subscriber(name, channel=channel, dir=driver_dir) as sub:
                 until(lambda: sub.is_connected)
-                until(lambda: pub._core.is_connected)
+                until(lambda: sending_of(pub).session.core.is_connected)
                 if number is not None:
                     pub.send_many(range(10))
                     until(lambda: sub.subscriptions[0].fill[0] == pub.position)
                     assert [sub.get() for _ in range(number)] == list(range(number))
-            until(lambda: not pub._core.is_connected)
+            until(lambda: not sending_of(pub).session.core.is_connected)
 
         leave_after(3)
         leave_after(None)
-        assert pub._core.left.times == 2
+        assert sending_of(pub).session.core.left.times == 2
         events = pub.events()
         (gone,) = [event for event in events if isinstance(event, stream.Disconnected)]
         (gap,) = [event for event in events if isinstance(event, stream.Gap)]
@@ -205,7 +206,7 @@ def test_waiting_tells_at_once_that_the_only_reader_has_left(driver_dir, name, l
         leave = sub.close if how == "close" else functools.partial(sub.fail, "no use")
         if leaves == "before":
             leave()
-            until(lambda: not pub._core.is_connected)
+            until(lambda: not sending_of(pub).session.core.is_connected)
         waiting = pool.submit(pub.wait_consumed, timeout_s=20)
         if leaves == "meanwhile":
             with suppress(TimeoutError):

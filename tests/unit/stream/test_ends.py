@@ -23,7 +23,7 @@ def refuse_to_wait(publisher, monkeypatch):
     def perform(step):
         raise AssertionError(f"it waits: {step}")
 
-    monkeypatch.setattr(publisher, "_wait", perform)
+    monkeypatch.setattr(publisher._turns, "perform", perform)
 
 
 def end_of(sub):
@@ -70,8 +70,8 @@ def test_a_block_ended_by_an_exception_lingers(driver_dir, name):
             stream.publisher(name, dir=driver_dir, linger_s=0.05) as pub,
         ):
             steps = []
-            perform = pub._wait
-            pub._wait = lambda step: (steps.append(step), perform(step))[1]
+            perform = pub._turns.perform
+            pub._turns.perform = lambda step: (steps.append(step), perform(step))[1]
             pub.send(1)
             raise ZeroDivisionError("no")
         assert steps

@@ -22,6 +22,7 @@ from rstream import abc, codecs, policy, stream
 from rstream import rx as rrx
 from rstream.errors import CodecError, MessagesLost, PublisherLost, RemoteError, RStreamError
 from rstream.ledger._subscriber import CommittedSubscriber
+from rstream.stream._internal import sending_of
 from rstream.stream._names import KIND_PLAIN, header_of
 from rstream.stream._placed_errors import PlacedErrors
 from tests.support import free_port, until
@@ -289,7 +290,9 @@ def test_views_behind_an_error_are_valid(driver_dir, name):
         stream.publisher(name, bytes, channel=channel, dir=driver_dir, linger_s=0) as pub,
         stream.subscriber(name, codec=codec, channel=channel, dir=driver_dir) as sub,
     ):
-        pub._header = header_of(KIND_PLAIN, codec.codec_id, name)  # any bytes, as if of the codec
+        sending_of(pub).state.header = header_of(
+            KIND_PLAIN, codec.codec_id, name
+        )  # any bytes, as if of the codec
         arrays = [np.full(8192, number, "u1") for number in range(4)]
         data = [b"".join(codec.encode(array)) for array in arrays]
         pub.send(data[3])

@@ -11,6 +11,7 @@ import pytest
 import rstream
 from rstream import stream
 from rstream.errors import PublisherLost
+from rstream.stream._internal import sending_of
 from tests.support import free_port, until
 
 HOST = os.uname().nodename
@@ -62,7 +63,7 @@ def test_a_reader_between_two_looks_is_not_named_for_another(driver_dir, name):
             pub.send(1)
             pub.events()
         with client_of(driver_dir, "second") as client, stream.subscriber(name, client=client):
-            until(lambda: pub._core.is_connected)
+            until(lambda: sending_of(pub).session.core.is_connected)
             events = pub.events()
             assert of_kind(events, stream.Disconnected).process.startswith("first, ")
             assert of_kind(events, stream.Connected).process.startswith("second, ")

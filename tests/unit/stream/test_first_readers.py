@@ -14,6 +14,7 @@ from rstream.errors import (
     ConfigError,
     NotConnected,
 )
+from rstream.stream._internal import sending_of
 from tests.support import free_port, in_thread, is_all_on_the_network, until
 
 
@@ -27,7 +28,7 @@ def test_no_subscriber_offer_says_so_and_send_waits_then_raises(driver_dir, name
 
 
 def test_a_notice_names_channel_and_stream(driver_dir, name, caplog, monkeypatch):
-    monkeypatch.setattr("rstream.stream._sender.NOTICE_AFTER_S", 0.05)
+    monkeypatch.setattr("rstream.stream._sending._waiting.NOTICE_AFTER_S", 0.05)
     with (
         caplog.at_level(logging.WARNING, "rstream"),
         stream.publisher(name, dir=driver_dir, connect_timeout_s=0.3) as pub,
@@ -50,7 +51,7 @@ def test_without_a_connect_timeout_send_waits_for_ever(driver_dir, name, monkeyp
 
     pub = stream.publisher(name, dir=driver_dir, connect_timeout_s=None, linger_s=0)
     with monkeypatch.context() as context:
-        context.setattr("rstream.stream._sender.time.monotonic_ns", hours_later)
+        context.setattr("rstream.stream._sending._waiting.time.monotonic_ns", hours_later)
         thread = in_thread(pub.send, "hello")
         until(lambda: now_s > 20 * 3600.0)
         assert thread.is_alive()
@@ -111,7 +112,7 @@ def test_readers_of_one_driver_at_one_address_are_one_receiver(driver_dir, name)
         stream.subscriber(name, int, dir=driver_dir, channel=one_port) as second,
     ):
         until(lambda: first.is_connected and second.is_connected)
-        until(lambda: pub._reader_count() == 1)
+        until(lambda: sending_of(pub).session.reader_count() == 1)
         assert not pub.is_connected
         with stream.subscriber(name, int, dir=driver_dir, channel=own_port) as third:
             until(lambda: pub.is_connected)
@@ -169,16 +170,16 @@ def test_a_first_message_that_is_read_at_once_is_no_gap(driver_dir, name):
         stream.subscriber(name, **options) as reader,
         stream.publisher(name, linger_s=0, **options) as publisher,
     ):
-        until(lambda: publisher._core.is_connected)
-        offer = publisher._offer_one
+        until(lambda: sending_of(publisher).session.core.is_connected)
+        offer = sending_of(publisher).session.offer_one
 
         def offer_and_be_read(data, header):
             position = offer(data, header)
             assert reader.get(timeout_s=10) == 1
-            until(lambda: publisher._core.consumed_position == position)
+            until(lambda: sending_of(publisher).session.core.consumed_position == position)
             return position
 
-        publisher._offer_one = offer_and_be_read
+        sending_of(publisher).session.offer_one = offer_and_be_read
         publisher.send(1)
         events = publisher.events()
     assert [type(event).__name__ for event in events] == ["Connected"], events
@@ -188,13 +189,13 @@ def test_a_first_message_that_is_read_at_once_is_no_gap(driver_dir, name):
 def test_waiting_until_consumed_ends_when_the_only_reader_has_left(
     driver_dir, name, caplog, monkeypatch, timeout_s
 ):
-    monkeypatch.setattr("rstream.stream._sender.NOTICE_AFTER_S", 0.05)
+    monkeypatch.setattr("rstream.stream._sending._waiting.NOTICE_AFTER_S", 0.05)
     with stream.publisher(name, dir=driver_dir, connect_timeout_s=0.3, linger_s=0) as publisher:
         with stream.subscriber(name, dir=driver_dir) as reader:
             first = publisher.send(1)
             assert reader.get(timeout_s=10) == 1
             assert reader.poll() == []  # now it counts as consumed
-            until(lambda: publisher._core.consumed_position == first)
+            until(lambda: sending_of(publisher).session.core.consumed_position == first)
             last = publisher.send(2)
         text = (
             "no subscriber for 0.3 s; the last reader .+ left . s ago and said no error: it "
@@ -218,7 +219,7 @@ def test_who_finds_no_reader_is_told_what_the_last_one_had(driver_dir, name):
             first = publisher.send(1)
             assert reader.get(timeout_s=10) == 1
             assert reader.poll() == []  # now it counts as consumed
-            until(lambda: publisher._core.consumed_position == first)
+            until(lambda: sending_of(publisher).session.core.consumed_position == first)
             last = publisher.send(2)
             until(lambda: is_all_on_the_network(publisher, driver_dir))  # else it is kept
         until(lambda: any(isinstance(event, stream.Gap) for event in publisher.events()))

@@ -22,6 +22,7 @@ from rstream.errors import (
     MessageTooLarge,
 )
 from rstream.stream import _parts
+from rstream.stream._internal import sending_of
 from tests.support import free_port, in_thread, until
 
 MIB = 1 << 20
@@ -107,7 +108,7 @@ def test_buffers_of_one_object_are_one_message(driver_dir, name):
 
 def test_parts_are_whole_frames_and_cover_the_message(driver_dir, name):
     with stream.publisher(name, bytes, dir=driver_dir, linger_s=0) as pub:
-        core = pub._core
+        core = sending_of(pub).session.core
         assert _parts.part_length(core) % core.max_payload_length == 0
         assert 32_768 < _parts.part_length(core) <= 65_536
         for lengths in ((200_000,), (1, 0, 199_999), (65_488,) * 3, (1,) * 300 + (150_000,)):
@@ -296,8 +297,9 @@ class LimitLowered:
     """
 
     def __init__(self, pub, refusals):
-        self._pub, self._core, self._refusals = pub, pub._core, refusals
-        pub._core = self
+        session = sending_of(pub).session
+        self._session, self._core, self._refusals = session, session.core, refusals
+        session.core = self
 
     def __getattr__(self, name):
         return getattr(self._core, name)
@@ -306,7 +308,7 @@ class LimitLowered:
         self._refusals -= 1
         if self._refusals >= 0:
             return rstream.BACK_PRESSURED
-        self._pub._core = self._core
+        self._session.core = self._core
         return self._core.offer_control(data, header)
 
 
@@ -333,7 +335,7 @@ def test_what_is_given_up_without_room_is_told_before_the_next_message(driver_di
         gaps = [event for event in sub.events() if isinstance(event, stream.Gap)]
         assert len(gaps) == 1
         assert "gave it up" in gaps[0].reason
-        assert pub._direct is not None  # the short way again
+        assert sending_of(pub).state.direct is not None  # the short way again
 
 
 @pytest.mark.usefixtures("in_parts")

@@ -14,7 +14,8 @@ import pytest
 
 from rstream import stream, work
 from rstream.errors import NotConnected, RStreamError
-from rstream.stream import _sender
+from rstream.stream._internal import sending_of
+from rstream.stream._sending import _waiting
 from rstream.work import _giving
 from tests.support import in_thread, until
 
@@ -24,7 +25,7 @@ OPEN = {"stream": stream.publisher, "work": work.publisher}
 @pytest.fixture(autouse=True)
 def told_soon(monkeypatch):
     """The notice that a publisher waits comes after a tenth of a second."""
-    monkeypatch.setattr(_sender, "NOTICE_AFTER_S", 0.1)
+    monkeypatch.setattr(_waiting, "NOTICE_AFTER_S", 0.1)
     monkeypatch.setattr(_giving, "NOTICE_AFTER_S", 0.1)
 
 
@@ -122,11 +123,11 @@ def test_a_record_is_not_kept_back_by_the_short_way(driver_dir, name):
     reader = stream.subscriber(name, dir=driver_dir)
     pub.send(1)
     with handled(Handler(lambda _: None)) as handler:
-        pub._log("said under the lock")
-        assert pub._direct is None
+        sending_of(pub).session.log("said under the lock")
+        assert sending_of(pub).state.direct is None
         pub.send(2)
         assert handler.texts == ["said under the lock"]
-        assert pub._direct is not None
+        assert sending_of(pub).state.direct is not None
     assert [reader.get(timeout_s=10.0) for _ in range(2)] == [1, 2]
     reader.close()
     pub.close()

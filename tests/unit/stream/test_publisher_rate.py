@@ -14,6 +14,7 @@ from rstream.errors import (
     ClosedError,
     NotSupported,
 )
+from rstream.stream._internal import sending_of
 from tests.support import free_port, until
 
 CHANNELS = ["aeron:ipc", "aeron:udp?endpoint=127.0.0.1:{port}"]
@@ -108,10 +109,12 @@ def test_beside_aerons_driver_the_publisher_keeps_its_rate(driver_dir, name, mon
         stream.publisher(name, bytes, dir=driver_dir, rate=rate.Fixed(1), linger_s=0) as pub,
     ):
         pub.send(b"x")
-        assert pub._bucket is not None  # its burst is 64 KiB, many times the driver's
+        assert (
+            sending_of(pub).state.bucket is not None
+        )  # its burst is 64 KiB, many times the driver's
         sent = 0
-        while pub._bucket.delay_ns(time.monotonic_ns()) == 0 and sent < 100:
-            pub._bucket.spend(1000)
+        while sending_of(pub).state.bucket.delay_ns(time.monotonic_ns()) == 0 and sent < 100:
+            sending_of(pub).state.bucket.spend(1000)
             sent += 1
         assert 60 <= sent <= 67
         assert pub.offer(b"x") == rstream.RATE_LIMITED
@@ -122,4 +125,4 @@ def test_beside_aerons_driver_the_publisher_keeps_its_rate(driver_dir, name, mon
         with pytest.raises(NotSupported, match="nak"):
             pub.set_rate(rate.Nak())
         pub.set_rate(rate.Unlimited())
-        assert pub._bucket is None
+        assert sending_of(pub).state.bucket is None

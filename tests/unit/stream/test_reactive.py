@@ -12,6 +12,7 @@ import pytest
 from rstream import abc, policy, stream
 from rstream.errors import ConfigError, SlowConsumer
 from rstream.stream._buffered import BufferedSubscriber
+from rstream.stream._internal import sending_of
 from tests.support import until
 
 
@@ -72,7 +73,9 @@ def test_only_what_was_requested_is_delivered_and_the_rest_stays_in_the_transpor
         recorder.subscription.request(2)
         settle(caller)
         assert recorder.signals == ["subscribe", 0, 1, 2, 3, 4]
-        assert pub._core.consumed_position <= 64 * 5  # C consumed no more than was requested
+        assert (
+            sending_of(pub).session.core.consumed_position <= 64 * 5
+        )  # C consumed no more than was requested
         recorder.subscription.request(100)
         run_until(caller, lambda: len(recorder.signals) == 11)
     run_until(caller, lambda: recorder.signals[-1] == "complete")

@@ -19,6 +19,7 @@ import pytest
 import rstream
 from rstream import Channel, codecs, rate, stream
 from rstream.errors import BackPressured, CodecError, CorruptError, MessageTooLarge
+from rstream.stream._internal import sending_of
 from rstream.stream._names import header_of
 from tests.support import in_thread, until
 
@@ -373,11 +374,11 @@ def test_a_segment_of_another_length_is_not_read(driver_dir, name):
 
 def test_a_segment_is_offered_once(pair):
     pub, sub = pair()
-    core = pub._core
+    core = sending_of(pub).session.core
     number = core.fill_segment([b"ab", b"cd"])
-    assert core.offer_segment(number, pub._header) > 0
-    assert core.offer_segment(number, pub._header) == -6
-    assert core.offer_segment(31, pub._header) == -6
+    assert core.offer_segment(number, sending_of(pub).state.header) > 0
+    assert core.offer_segment(number, sending_of(pub).state.header) == -6
+    assert core.offer_segment(31, sending_of(pub).state.header) == -6
     core.drop_segment(number)
     assert core.fill_segment([bytes((65 << 20) + 1)]) == -6
     assert sub.get(timeout_s=10) == b"abcd"

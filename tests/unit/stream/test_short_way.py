@@ -13,7 +13,8 @@ import pytest
 import rstream
 from rstream import BACK_PRESSURED, RATE_LIMITED, codecs, stream
 from rstream.errors import BackPressured, ClosedError, CodecError
-from rstream.stream._publisher_facts import CONSUMED_EVERY
+from rstream.stream._internal import sending_of
+from rstream.stream._sending import CONSUMED_EVERY
 from tests.support import until
 
 
@@ -138,7 +139,7 @@ def test_another_thread_waits_while_an_object_is_encoded(pub, sub):
     assert is_encoding.wait(10)
     threads.append(threading.Thread(target=pub.send, args=(b"behind",)))
     threads[1].start()
-    until(lambda: pub._lock.is_contended)
+    until(lambda: sending_of(pub).state.lock.is_contended)
     may_end.set()
     assert [sub.get(timeout_s=10) for _ in range(2)] == [b"slow", b"behind"]
     for thread in threads:
@@ -147,7 +148,7 @@ def test_another_thread_waits_while_an_object_is_encoded(pub, sub):
 
 def test_what_the_quick_encoder_refuses_is_encoded_with_care(pub, sub, codec):
     codec.quick_encode = lambda _obj: 1 / 0
-    pub._quick_encode = codec.quick_encode
+    sending_of(pub).state.quick_encode = codec.quick_encode
     for method in (pub.send, pub.offer):
         assert method(b"with care") > 0
     assert [sub.get(timeout_s=10) for _ in range(2)] == [b"with care"] * 2
@@ -160,15 +161,15 @@ def test_a_quick_encoder_that_refuses_is_asked_again_now_and_then(pub, sub, code
         asked.append(obj)
         raise TypeError("it needs care")
 
-    codec.quick_encode = pub._quick_encode = refuse
+    codec.quick_encode = sending_of(pub).state.quick_encode = refuse
     count = 2 * CONSUMED_EVERY
     for number in range(count):
         pub.send(b"%d" % number)
     assert 1 < len(asked) < 5
-    codec.quick_encode = pub._quick_encode = bytes
+    codec.quick_encode = sending_of(pub).state.quick_encode = bytes
     for _ in range(CONSUMED_EVERY):
         pub.send(b"plain")
-    assert pub._quick_encode is bytes
+    assert sending_of(pub).state.quick_encode is bytes
     texts = [sub.get(timeout_s=10) for _ in range(count + CONSUMED_EVERY)]
     assert texts == [b"%d" % number for number in range(count)] + [b"plain"] * CONSUMED_EVERY
 
@@ -223,6 +224,21 @@ def test_a_publisher_in_a_cycle_is_collected(driver_dir, name):
 
 
 def test_fields_take_nothing_that_would_be_misread(pub):
-    for field in ("_lock", "_direct"):
+    state = sending_of(pub).state
+    for field in ("lock", "direct"):
         with pytest.raises(TypeError, match=r"takes an object of rstream\._core"):
-            setattr(pub, field, object())
+            setattr(state, field, object())
+    with pytest.raises(TypeError, match=r"takes a rstream\._core\.SendState"):
+        pub._state = object()
+    with pytest.raises(AttributeError, match="set once"):
+        pub._state = state
+
+
+def test_a_state_without_a_lock_has_no_short_way(pub):
+    state = sending_of(pub).state
+    state.lock, lock = None, state.lock
+    calls = []
+    pub._offer_slowly = calls.append
+    assert pub.offer(b"x") is None
+    assert calls == [b"x"]
+    state.lock = lock

@@ -14,6 +14,7 @@ from rstream.cli import _stat
 from rstream.config import DriverConfig
 from rstream.driver import Driver
 from rstream.errors import NotConnected, SystemCallError
+from rstream.stream._internal import sending_of
 from tests.support import free_port, in_thread, until
 
 SOON = DriverConfig(timer_interval_s=0.05)
@@ -29,7 +30,7 @@ def state_of(directory, pub):
     (state,) = [
         state
         for state in metrics.publications(directory)
-        if state.registration_id == pub._core.registration_id
+        if state.registration_id == sending_of(pub).session.core.registration_id
     ]
     return state
 
@@ -227,10 +228,10 @@ def test_a_gap_of_a_group_says_that_its_slowest_reader_left_it(tmp_path, driver,
             until(lambda: pub.is_connected and slow.is_connected and fast.is_connected)
             position = pub.send(b"x" * 1000)
             until(fast.poll)
-            until(lambda: pub._core.consumed_position == 0)  # of the slow one
-            until(lambda: pub._reader_count() == 2)
+            until(lambda: sending_of(pub).session.core.consumed_position == 0)  # of the slow one
+            until(lambda: sending_of(pub).session.reader_count() == 2)
             fast.close()
-            until(lambda: pub._reader_count() == 1)
+            until(lambda: sending_of(pub).session.reader_count() == 1)
             slow.close()
             until(lambda: not pub.is_connected)
         (gap,) = (event for event in pub.events() if isinstance(event, stream.Gap))

@@ -26,6 +26,7 @@ from rstream.errors import (
     SlowConsumer,
     StreamEnded,
 )
+from rstream.stream._internal import sending_of
 from tests.support import free_port, in_thread, until
 
 
@@ -254,7 +255,7 @@ def test_a_publisher_that_dies_is_reported_lost(driver_dir, name):
         pub = stream.publisher(name, dir=driver_dir)
         pub.send("last words")
         position, session_id = pub.position, pub.session_id
-        pub._core.close()  # the driver sees the same when a process dies
+        sending_of(pub).session.core.close()  # the driver sees the same when a process dies
         items = iter(sub)
         assert next(items) == "last words"
         with pytest.raises(PublisherLost, match=name) as lost:
@@ -269,7 +270,7 @@ def test_a_lost_publisher_can_be_an_event_only(driver_dir, name):
     with stream.subscriber(name, dir=driver_dir, on_lost="event") as sub:
         pub = stream.publisher(name, dir=driver_dir)
         pub.send(1)
-        pub._core.close()
+        sending_of(pub).session.core.close()
         events = []
         until(lambda: sub.poll() is None or events.extend(sub.events()) or len(events) >= 3)
         assert [type(event).__name__ for event in events] == ["Available", "Unavailable", "Lost"]

@@ -12,7 +12,7 @@ import pytest
 from rstream import rate, stream
 from rstream.driver import Driver
 from rstream.errors import BackPressured, ClosedError, ForkedError
-from rstream.stream import _sender
+from rstream.stream._sending import CHUNK
 from tests.support import until
 
 PAYLOAD = bytes(1000)
@@ -222,16 +222,16 @@ def test_the_lock_is_free_between_the_chunks_of_send_many(driver_dir, name):
     with stream.subscriber(name, bytes, dir=driver_dir) as sub:
         pub = stream.publisher(name, bytes, dir=driver_dir, linger_s=0)
         pub.send(b"first")
-        call = Call(pub.send_many, [PAYLOAD] * (40 * _sender.CHUNK))
+        call = Call(pub.send_many, [PAYLOAD] * (40 * CHUNK))
         until(lambda: waits(pub, 1))
         started_s = time.monotonic()
         assert Call(pub.statistics).join(1.0).error is None
         other = Call(pub.send, b"other")
         received = []
         until(lambda: received.extend(sub.poll()) or b"other" in received, 60.0)
-        assert len(received) < 40 * _sender.CHUNK, "the other thread had to wait for the last chunk"
+        assert len(received) < 40 * CHUNK, "the other thread had to wait for the last chunk"
         until(lambda: received.extend(sub.poll()) or not call.is_running, 60.0)
-        assert call.join().result == 40 * _sender.CHUNK
+        assert call.join().result == 40 * CHUNK
         assert other.join().error is None
         assert started_s < time.monotonic()
         pub.close()

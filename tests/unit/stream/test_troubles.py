@@ -14,6 +14,7 @@ import pytest
 from rstream import codecs, stream
 from rstream.errors import CodecError, NameMismatch, NotConnected, ReadTimeout, RemoteError
 from rstream.stream import Disconnected, Failed, Refused, Rejected
+from rstream.stream._internal import sending_of
 from rstream.stream._names import KIND_PLAIN, header_of
 from tests.support import free_port, until
 
@@ -150,7 +151,7 @@ def test_a_message_of_one_cannot_end_the_reading_of_others(
         stream.reader(name, codec=codec, dir=driver_dir) as reader,
         stream.publisher(name, bytes, dir=driver_dir, linger_s=0) as pub,
     ):
-        pub._header = header_of(KIND_PLAIN, codec.codec_id, name)
+        sending_of(pub).state.header = header_of(KIND_PLAIN, codec.codec_id, name)
         pub.send_many([good, bad, good])
         assert polled(reader, 2) == [1, 1]
         (refused,) = of(Refused, reader.events())

@@ -140,7 +140,7 @@ def test_a_second_print_says_how_much_was_sent_since_the_first(driver_dir, name)
 
 
 def test_the_publishers_notice_and_error_ask_for_the_slip(driver_dir, name, caplog, monkeypatch):
-    monkeypatch.setattr("rstream.stream._sender.NOTICE_AFTER_S", 0.05)
+    monkeypatch.setattr("rstream.stream._sending._waiting.NOTICE_AFTER_S", 0.05)
     question = f"a reader of '{name}tick' waits here: did you mean '{name}ticks'?"
     with (
         stream.subscriber(f"{name}tick", dir=driver_dir),
