@@ -72,7 +72,7 @@ class Feed(Generic[T]):
         leave: Callable[[BaseException | None], None] | None,
         turns: Turns,
     ) -> None:
-        source.joins_in_poll = False
+        source.set_joins_in_poll(False)
         self.source = source
         self._is_over = is_ended
         self._leave_with = leave
@@ -193,9 +193,9 @@ class Feed(Generic[T]):
 
     def _fill(self) -> bool:
         source = self.source
-        if not source.has_rest():
+        if not source.rest.has_some():
             source.fill(None)
-        return source.has_rest()
+        return source.rest.has_some()
 
     async def next_batch(self) -> list[T] | None:
         """What the next poll finds; waits while it finds nothing. None: the end, or closed.
@@ -321,6 +321,5 @@ class Feed(Generic[T]):
         except Exception:
             self._is_leaving = self.has_left = True
             raise
-        for _ in self.source.rest:
-            pass  # a loop hands nothing more out: the next reader begins with it
+        self.source.rest.use_up()  # the next reader begins with it
         self.has_left = True  # last: what a signal handler has interrupted is done again

@@ -54,9 +54,10 @@ class Items(Generic[T]):
         rest = source.rest
         if self._polls:
             feed.parts.end()
-            source.consume(source.handed_out())
-            if length_hint(rest) and not feed.turns.is_due:
-                self._part = islice(rest, feed.parts.begin())
+            source.consume(rest.handed_out())
+            left = rest.left
+            if length_hint(left) and not feed.turns.is_due:
+                self._part = islice(left, feed.parts.begin())
                 return True
         return False
 
@@ -65,24 +66,22 @@ class Items(Generic[T]):
         the end.
         """
         feed = self._feed
-        source = feed.source
         await feed.turn()
-        rest = source.rest
-        if length_hint(rest) == 0:
+        rest = feed.source.rest
+        if length_hint(rest.left) == 0:
             # As in the loop of threads: a view that was handed out would hold its publisher.
-            source.drop_used_rest()
-            self._part = rest = iter(())
+            rest.drop_used()
+            self._part = iter(())
             await feed.fill()
-            rest = source.rest
         self._polls = feed.polls
-        self._part = islice(rest, feed.parts.begin())
+        self._part = islice(rest.left, feed.parts.begin())
 
     @quiet_when_torn_down
     def __del__(self) -> None:
         # No number: the constructor was interrupted.
         if (polls := getattr(self, "_polls", 0)) and self._feed.is_latest(polls):
             source = self._feed.source
-            source.consume(source.handed_out() - source.in_hand)
+            source.consume(source.rest.handed_out() - source.rest.in_hand)
 
 
 @refuses_for
@@ -106,7 +105,7 @@ class Batches(Generic[T]):
             raise StopAsyncIteration
         # Without a call: a signal handler that raises must lose nothing.
         self._items, self._polls = items, self._feed.polls
-        self._feed.source.is_given = True
+        self._feed.source.rest.is_given = True
         return items
 
     def _consume(self) -> None:

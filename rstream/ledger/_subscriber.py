@@ -29,7 +29,7 @@ from rstream.ledger._marks import handed_out, marks_of, medium_of
 from rstream.ledger._stage_pump import StagePump
 from rstream.ledger._staging import Row
 from rstream.stream import Subscriber
-from rstream.stream._internal import title_of
+from rstream.stream._internal import Rest, title_of
 
 if TYPE_CHECKING:
     import threading
@@ -71,7 +71,7 @@ class CommittedSubscriber(Subscriber[Any]):
     ) -> None:
         self._source = source
         self.prefetch = source.prefetch
-        self.in_hand = source.in_hand
+        self.rest: Rest[Any] = Rest(source.rest.in_hand)
         self.made_at = source.made_at
         self._pid = os.getpid()
         self._stage = stage = StagePump(
@@ -113,7 +113,7 @@ class CommittedSubscriber(Subscriber[Any]):
                 return
 
     def _start_pump(self, items: list[Any], index: int = 0, media: tuple[str, ...] = ()) -> None:
-        self._source.joins_in_poll = True  # the pump may block
+        self._source.set_joins_in_poll(True)  # the pump may block
         self._stage.begin = items[index:], media, len(items)
         pump = self._stage.thread
         # In one step. A poll starts it if a signal handler comes before the next line.
@@ -127,9 +127,10 @@ class CommittedSubscriber(Subscriber[Any]):
 
     def fill(self, limit: int | None) -> None:
         self._unsorted = self.poll_held(limit)
-        rest, end = iter(self._unsorted), self._base + len(self._unsorted)
+        rest = self.rest
+        left, end = iter(self._unsorted), rest.base + len(self._unsorted)
         # In one step: no signal handler runs before a loop can hand them out.
-        self._rest, self._rest_end, self.is_given, self._unsorted = rest, end, True, []
+        rest.left, rest.end, rest.is_given, self._unsorted = left, end, True, []
 
     def poll_held(self, limit: int | None) -> list[Any]:
         return self._poll(limit, lambda: self._source.poll_held(limit))
@@ -148,7 +149,7 @@ class CommittedSubscriber(Subscriber[Any]):
     def _pass_through(self, poll: Callable[[], list[Any]]) -> None:
         """Poll the source while no writer has opened committed delivery."""
         if self._pump is None:
-            self._source.joins_in_poll = self.joins_in_poll
+            self._source.set_joins_in_poll(self.joins_in_poll)
             if not self._unsorted:
                 self._unsorted = poll()
             self._sort_out(self._unsorted)
@@ -226,7 +227,7 @@ class CommittedSubscriber(Subscriber[Any]):
         return self._source.watched if self._pump is None else self._stage.watched(self.is_ready)
 
     def is_ready(self) -> bool:
-        if self.has_rest() or self._unsorted:
+        if self.rest.has_some() or self._unsorted:
             return True
         if self._pump is None:
             return self._source.is_ready()
@@ -295,9 +296,9 @@ class CommittedSubscriber(Subscriber[Any]):
     @property
     def is_ended(self) -> bool:
         if self._pump is None:
-            return self._source.is_ended and not self.has_rest() and not self._unsorted
+            return self._source.is_ended and not self.rest.has_some() and not self._unsorted
         with self._changed:
-            waits = self.has_rest() or self._taken or self._stage.ready or self._errors
+            waits = self.rest.has_some() or self._taken or self._stage.ready or self._errors
             return self._stage.has_ended and not waits
 
     # ---- life ----

@@ -216,7 +216,7 @@ def iter_batches(
     if batch_size is not None and (not is_whole(batch_size) or batch_size < 1):
         raise ConfigError(f"batch_size={batch_size!r}: must be a whole number from 1 on, or None")
     made = in_format(batch_format)
-    if isinstance(source, type) or not hasattr(getattr(source, "source", source), "in_hand"):
+    if isinstance(source, type) or not hasattr(getattr(source, "source", source), "rest"):
         raise TypeError(
             f"iter_batches({short(source)}): must be a reading end, such as "
             "rstream.ray.reader(name) or rstream.subscriber(name)"
@@ -231,12 +231,13 @@ _left: WeakKeyDictionary[Any, tuple[list[Any], int]] = WeakKeyDictionary()
 def _batches(
     source: Endpoint | Subscriber[Any], items: Iterator[Any], batch_size: int | None, schema: Any
 ) -> Iterator[Any]:
-    subscriber: Any = getattr(source, "source", source)  # of an endpoint
-    left, in_hand = _left.pop(source, ([], subscriber.in_hand))
+    subscriber: Subscriber[Any] = getattr(source, "source", source)  # of an endpoint
+    rest = subscriber.rest
+    left, in_hand = _left.pop(source, ([], rest.in_hand))
 
     def tables() -> Iterator[Any]:
         for item in items:
-            subscriber.in_hand = in_hand
+            rest.in_hand = in_hand
             yield table_of([item], schema)
 
     rebatched = Rebatched(tables(), batch_size, left)
@@ -244,7 +245,7 @@ def _batches(
         yield from rebatched
     except GeneratorExit:  # the loop is left: it was not given the message of the rest
         if rebatched.left:
-            subscriber.in_hand = 1
+            rest.in_hand = 1
         raise
     finally:
         if rebatched.left:

@@ -253,12 +253,12 @@ class Endpoint:
         for item in self._items():
             on_item(item)
             if self._is_closing:
-                self.source.consume(self.source.handed_out())
+                self.source.consume(self.source.rest.handed_out())
                 return
 
     def _is_stopped(self) -> bool:
         """Whether it is closing; the loop asks between polls, when the events are told."""
-        if self._on_writer_lost is not None and not self.source.has_rest():
+        if self._on_writer_lost is not None and not self.source.rest.has_some():
             for event in self.source.events():
                 self._events.append(event)
                 if isinstance(event, Lost | Failed):

@@ -101,7 +101,7 @@ def _place_of(endpoint: EndpointLike) -> Place:
         return Place(None, 0, lambda: None)
 
     def settle() -> None:
-        source.consume(source.handed_out())
+        source.consume(source.rest.handed_out())
 
-    tally = Tally(source, lambda: tally.place.number - source.handed_out(), settle)
+    tally = Tally(source, lambda: tally.place.number - source.rest.handed_out(), settle)
     return tally.place

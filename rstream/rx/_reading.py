@@ -157,7 +157,7 @@ class ThreadReading(Reading):
             self._is_done.set()
 
     def _before_poll(self) -> int:
-        before = 1 if self._is_batched else self._source.handed_out()
+        before = 1 if self._is_batched else self._source.rest.handed_out()
         return max(0, self._place.number - before)  # 0: nothing was delivered yet
 
     def _run(self) -> None:

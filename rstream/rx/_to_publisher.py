@@ -18,6 +18,7 @@ from rstream.errors import ClosedError
 from rstream.rx._queue import BoundedQueue, check_capacity
 from rstream.rx._subscribing import subscribe_apart
 from rstream.stream import StreamSource, Subscriber
+from rstream.stream._internal import Rest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -78,6 +79,7 @@ class ObservableReader(Subscriber[T], Generic[T]):
     def __init__(self, source: Observable[T], capacity: int) -> None:
         self.prefetch = min(capacity, TAKE_MOST)
         self.made_at = call_site()
+        self.rest: Rest[T] = Rest()
         self._queue: BoundedQueue[T] = BoundedQueue("to_publisher", policy.Buffer(capacity))
         self._demand: int | None = None  # of a reactive subscriber; None: the caller polls itself
         self._is_waiting = self._is_woken = False
@@ -126,9 +128,9 @@ class ObservableReader(Subscriber[T], Generic[T]):
     def fill(self, limit: int | None) -> None:
         self._take_up(limit or self.prefetch)
         queue = self._queue
-        rest, end = iter(queue.taken), len(queue.taken)
+        rest, left, end = self.rest, iter(queue.taken), len(queue.taken)
         # In one step, as in _take.
-        self._rest, self._rest_end, self._base, self.is_given, queue.taken = rest, end, 0, True, []
+        rest.left, rest.end, rest.base, rest.is_given, queue.taken = left, end, 0, True, []
 
     def _take_up(self, limit: int) -> None:
         """Take from the queue, unless a call that was interrupted has left something."""
@@ -170,7 +172,7 @@ class ObservableReader(Subscriber[T], Generic[T]):
         return True
 
     def is_ready(self) -> bool:
-        if self._is_woken or self._closed or self.has_rest():
+        if self._is_woken or self._closed or self.rest.has_some():
             return True
         return self._demand != 0 if len(self._queue) else self._queue.is_ended
 
@@ -197,7 +199,7 @@ class ObservableReader(Subscriber[T], Generic[T]):
 
     @property
     def is_ended(self) -> bool:
-        return self._queue.is_over and self._queue.error is None and not self.has_rest()
+        return self._queue.is_over and self._queue.error is None and not self.rest.has_some()
 
     def close(self) -> None:
         self._closed = True

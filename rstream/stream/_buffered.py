@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING, Generic, Self, TypeVar
 from rstream._process import quiet_when_torn_down
 from rstream.errors import ClosedError
 from rstream.stream._queue_pump import QueuePump
-from rstream.stream._subscriber import NOTHING, Subscriber, title_of
+from rstream.stream._rest import NOTHING, Rest
+from rstream.stream._subscriber import Subscriber, title_of
 
 if TYPE_CHECKING:
     from rstream import policy
@@ -51,6 +52,7 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
         self.prefetch = reader.prefetch
         self.made_at: str = reader.made_at
         self._pid = os.getpid()
+        self.rest: Rest[T] = Rest()
         self._reader = reader
         self._queue = queue
         self._taken: list[T] = []  # from the queue, by a call that was interrupted
@@ -87,19 +89,19 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
 
     def poll(self, limit: int | None = None) -> list[T]:
         limit = limit or self.prefetch
-        hold = self._hold
-        if self._closed or not self.has_rest():
+        hold, rest = self._hold, self.rest
+        if self._closed or not rest.has_some():
             self._take_up(limit)
             taken = self._taken
             done = hold.taken - max(0, len(taken) - limit)
             self._taken, hold.done = taken[limit:], done
             return taken[:limit]  # given: no signal handler has run since
-        self.consume(self.handed_out())
-        left = length_hint(self._rest)
-        base, done = self._rest_end - left, hold.taken - len(self._taken) - max(0, left - limit)
-        chosen = islice(self._rest, limit)
+        self.consume(rest.handed_out())
+        left = length_hint(rest.left)
+        base, done = rest.end - left, hold.taken - len(self._taken) - max(0, left - limit)
+        chosen = islice(rest.left, limit)
         items = [*chosen]  # likewise
-        self._base, hold.done = base, done
+        rest.base, hold.done = base, done
         return items
 
     def poll_held(self, limit: int | None) -> list[T]:
@@ -114,16 +116,17 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
         taken = self._taken
         count = min(len(taken), limit)
         self._note_polled(count)  # the last call: no signal handler runs behind it
-        self._rest, self._rest_end, self._base, self.is_given = NOTHING, count, 0, False
+        rest = self.rest
+        rest.left, rest.end, rest.base, rest.is_given = NOTHING, count, 0, False
         self._taken = taken[limit:]
         return taken[:limit]
 
     def fill(self, limit: int | None) -> None:
         self._take_up(limit or self.prefetch)
-        rest, end = iter(self._taken), len(self._taken)
+        rest, left, end = self.rest, iter(self._taken), len(self._taken)
         self._note_polled(end)
         # In one step: no signal handler runs before a loop can hand them out.
-        self._rest, self._rest_end, self._base, self.is_given, self._taken = rest, end, 0, True, []
+        rest.left, rest.end, rest.base, rest.is_given, self._taken = left, end, 0, True, []
 
     def _note_polled(self, count: int) -> None:
         tally = self._tally
@@ -133,7 +136,7 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
     def lend_to(self, tally: Tally) -> bool:
         if self._closed:
             return False
-        last = self._rest_end - self._base
+        last = self.rest.end - self.rest.base
         self._hold.lend(tally, self._hold.taken - len(self._taken) - last)
         tally.polled = tally.base + last
         self._tally = tally
@@ -150,7 +153,7 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
     def _note_done(self, count: int) -> None:
         """The first objects of the last call are handled; they count when the hold settles."""
         hold = self._hold
-        done = hold.taken - len(self._taken) - (self._rest_end - self._base - count)
+        done = hold.taken - len(self._taken) - (self.rest.end - self.rest.base - count)
         if done > hold.done:
             hold.done = done
 
@@ -159,7 +162,7 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
         if self._closed:
             raise ClosedError(f"{self._stream_title}: this subscriber is closed")
         if self._tally is None:
-            self.consume(self.handed_out())
+            self.consume(self.rest.handed_out())
         else:
             self._begin_poll(self._tally)
         is_due = False
@@ -196,7 +199,7 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
         return self._pump.watched(self.is_ready)
 
     def is_ready(self) -> bool:
-        if self.has_rest() or self._errors.is_due:
+        if self.rest.has_some() or self._errors.is_due:
             return True
         if self._taken or len(self._queue):
             return self._demand != 0 or self._closed or self._pump.is_woken
@@ -232,7 +235,7 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
         with self._changed:
             return (
                 self._pump.has_ended
-                and not self.has_rest()
+                and not self.rest.has_some()
                 and not len(self._queue)
                 and not self._taken
                 and not self._errors
@@ -252,15 +255,11 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
         with self._changed:
             self._closed = pump.is_closed = True
             pump.note_change()
-        self.consume(self._given())
+        self.consume(self.rest.given())
         pump.leave(self._tally)
         pump.join()
         pump.close_bell()
         self._has_left = True  # last: a close that was interrupted is made again
-
-    def _given(self) -> int:
-        """How many objects of the last call the program was given."""
-        return self.handed_out() - self.in_hand if self.is_given else 0
 
     @quiet_when_torn_down
     def __del__(self) -> None:
@@ -270,5 +269,5 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
             if not (self._has_left or self.is_inherited):
                 self._closed = True
                 if self._tally is None:
-                    self._note_done(self._given())
+                    self._note_done(self.rest.given())
                 self._pump.drop(partial(self._pump.leave_dropped, self._tally))

@@ -12,10 +12,16 @@ from typing import TYPE_CHECKING
 from rstream._channel_uri import ChannelUri
 from rstream.errors import SlowConsumer
 from rstream.stream._events import Evicted
+from rstream.stream._gaps import EVICTED
+from rstream.stream._inputs import RETURN_S
 
 if TYPE_CHECKING:
+    from rstream.errors import ClientTimedOut
     from rstream.policy import Evict
+    from rstream.stream._images import Images
     from rstream.stream._input import Input
+    from rstream.stream._inputs import Inputs
+    from rstream.stream._joining import Joining
     from rstream.stream._peers import Left
     from rstream.stream._report import Report
 
@@ -38,6 +44,62 @@ def evicting_channel(uri: str, evict: Evict | None) -> str:
         }
     )
     return str(wanted)
+
+
+class Eviction:
+    """What a reader does when the driver lets it go. The thread that holds the reader's turn uses
+    it.
+
+    Args:
+        policy: of the program; None: the driver lets this reader never go.
+        report, inputs, images: of the reader.
+        joining: joins again.
+
+    Attributes:
+        policy: as the argument.
+        failure: the stream was left for good; every poll raises it.
+    """
+
+    def __init__(
+        self,
+        policy: Evict | None,
+        report: Report,
+        inputs: Inputs,
+        images: Images,
+        joining: Joining,
+    ) -> None:
+        self.policy: Evict | None = policy
+        self.failure: Exception | None = None
+        self._report = report
+        self._inputs = inputs
+        self._images = images
+        self._joining = joining
+
+    def on_evicted(self, source: Input, policy: Evict, since_ms: int) -> None:
+        """The driver has let this consumer go, from all publishers of a source at once."""
+        delivered, error = evicted(self._report, source, policy, since_ms)
+        if policy.rejoin:
+            self._images.expect(delivered, EVICTED, time.monotonic() + RETURN_S, is_here=True)
+            self._joining.do(lambda: self._inputs.join_one_again(source))
+        else:
+            self._fail(error)
+
+    def on_timed_out(self, policy: Evict, error: ClientTimedOut) -> None:
+        """The driver has given up the whole client, which was stopped for too long."""
+        inputs, report = self._inputs, self._report
+        report.evicted += 1
+        if policy.rejoin:
+            self._joining.rejoin(error)
+            return
+        failure = slow_consumer(repr(inputs), policy, round(time.time() * 1000))
+        failure.__cause__ = error
+        failure.channel, failure.stream_id = ", ".join(inputs.channels), report.stream_id
+        self._fail(failure)
+
+    def _fail(self, error: Exception) -> None:
+        """Leave every subscription, so that no publisher waits; every poll raises the error."""
+        self.failure = error
+        self._inputs.leave_subscriptions()
 
 
 def evicted(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from rstream import _core
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from rstream.stream._images import Images
     from rstream.stream._options import Prefetch
     from rstream.stream._report import Report
-    from rstream.stream._tally import Tally
 
 
 #: How long the driver may take to pass on why a reader leaves.
@@ -54,7 +54,6 @@ class Inputs:
         completed_count: publishers that had completed on subscriptions left since.
         rejoins: how often it has joined again by another driver.
         is_closing: the reader is being closed.
-        tally: says what counts as consumed; None: nothing waits in a queue behind the reader.
     """
 
     def __init__(
@@ -73,7 +72,6 @@ class Inputs:
         self.channels = list(channels)
         self.completed_count = self.rejoins = 0
         self.is_closing = False
-        self.tally: Tally | None = None
         self._report = report
         self._images = images
         self._prefetch: Prefetch | None = prefetch
@@ -82,6 +80,15 @@ class Inputs:
         self._takes_views = takes_views
         self.waiter: _core.Waiter
         self._join()
+
+    def __repr__(self) -> str:
+        name = self._report.name or self._report.stream_id
+        return f"<rstream.stream.Reader {name!r} on {self.places or 'nothing'}>"
+
+    @property
+    def places(self) -> str:
+        """The channels that are joined, for people; empty: none is."""
+        return ", ".join(source.channel for source in self.joined)
 
     def _subscribe(self, channel: str) -> Input:
         # Without demand at first: publishers learn a number, and at no time that there is no limit.
@@ -143,6 +150,26 @@ class Inputs:
     def all_completed_count(self) -> int:
         """Publishers that have completed since the start."""
         return self.completed_count + sum(s.peers.completed_count for s in self.joined)
+
+    # ---- demand of the reactive runtime ----
+
+    def raise_demand(self, n: int) -> None:
+        """Tell publishers that so many more objects are wanted; any thread."""
+        # A rejoin in another thread closes the subscriptions; the next poll raises the demand anew.
+        with suppress(IndexError, RStreamError):
+            self.joined[0].core.request(n)
+
+    def raise_demand_to(self, demand: int) -> None:
+        """Tell publishers what is missing to this demand. Control messages, which are taken but not
+        handed out, cost none; and a rejoin loses none: it is raised to what is wanted now.
+        """
+        if self.joined:
+            core = self.joined[0].core
+            missing = demand - core.demand
+            if missing > 0:
+                core.request(missing)
+
+    # ---- joining again ----
 
     def join_one_again(self, source: Input) -> None:
         """Subscribe anew on the same channel, from what is sent now on.

@@ -40,6 +40,7 @@ from rstream.stream._queue_thread import PUMP_WAIT_S, QueueThread
 from rstream.stream._reader import reason_of
 from rstream.stream._remote import decode_failure, encode_failure, make_remote
 from rstream.stream._report import OnLost
+from rstream.stream._rest import Rest
 from rstream.stream._sending import CHUNK, Sending, SendSettings, Waiting, at_hand, length_of
 from rstream.stream._session import Link
 from rstream.stream._subscriber import WAIT_FOREVER_S, hint_of_timeout, title_of
@@ -87,6 +88,7 @@ __all__ = (
     "PublisherOptions",
     "PublisherSettings",
     "QueueThread",
+    "Rest",
     "SendSettings",
     "Sending",
     "StreamEvent",

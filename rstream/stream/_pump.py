@@ -73,7 +73,7 @@ def batches(
             if is_stopped():
                 return
             raise
-        source.is_given = True
+        source.rest.is_given = True
         try:
             yield items
         finally:  # also when the loop is left: it was given all of them
@@ -94,16 +94,17 @@ def items(
     next iteration, poll or, after a close, the next reader begins with them.
     """
     part = 0  # not known yet: a quarter of the first poll
+    rest = source.rest
     while not is_stopped():
-        rest = source.rest
-        if length_hint(rest) == 0:
+        left = rest.left
+        if length_hint(left) == 0:
             # Nothing here may refer to objects that were handed out: a view holds its publisher.
-            source.drop_used_rest()
-            del rest
+            rest.drop_used()
+            del left
             try:
                 source.fill(None if limit is None else limit())
-                rest = source.rest
-                if length_hint(rest) == 0:
+                left = rest.left
+                if length_hint(left) == 0:
                     if source.is_ended if is_ended is None else is_ended():
                         return
                     source.wait(wait_s)
@@ -112,17 +113,17 @@ def items(
                 if is_stopped():
                     return
                 raise
-        part = part or max(1, min(PART_FIRST, length_hint(rest) // PART_GROWTH, source.part_most))
+        part = part or max(1, min(PART_FIRST, length_hint(left) // PART_GROWTH, source.part_most))
         counted_s = monotonic()
         # In this generator, not in one below it, which would cost 20 ns for each item.
         try:
-            while length_hint(rest) > 0 and not is_stopped():
-                yield from islice(rest, part)
+            while length_hint(left) > 0 and not is_stopped():
+                yield from islice(left, part)
                 now_s = monotonic()
                 part = next_part(part, now_s - counted_s, most=source.part_most)
                 counted_s = now_s
-                source.consume(source.handed_out())
+                source.consume(rest.handed_out())
         except GeneratorExit:  # the loop is left
-            source.consume(source.handed_out() - source.in_hand)
-            source.drop_used_rest()
+            source.consume(rest.handed_out() - rest.in_hand)
+            rest.drop_used()
             raise

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from contextlib import suppress
 from itertools import islice
 from operator import length_hint
-from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, Self, TypeVar
 
 from rstream._checks import check_timeout
 from rstream._pickling import refuse_pickling
@@ -16,6 +16,7 @@ from rstream._unclosed import warn_unclosed
 from rstream._with_hints import refuses_async_with
 from rstream.errors import ReadTimeout, RStreamError, StreamEnded
 from rstream.stream import _pump
+from rstream.stream._rest import NOTHING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from rstream._waits import Watched
     from rstream.stream._events import StreamEvent
+    from rstream.stream._rest import Rest
     from rstream.stream._tally import Tally
 
 T = TypeVar("T")
@@ -30,8 +32,6 @@ T = TypeVar("T")
 WAIT_FOREVER_S = 3600.0
 #: Seconds after which an event loop looks again, should a wake-up ever be lost.
 LOOK_AGAIN_S = 10.0
-
-NOTHING: Final[Iterator[Any]] = iter(())
 
 
 @refuses_async_with(
@@ -62,14 +62,8 @@ class Subscriber(ABC, Generic[T]):
     _closed: bool = True
     #: Where it was opened, for the warning about one that was not closed.
     made_at: str = "?"
-    # What was polled and not handed out yet; it stays when a loop is left, or a poll interrupted.
-    # How many objects that poll had, and how many of them were handed out before the last call.
-    _rest: Iterator[Any] = NOTHING
-    _rest_end: int = 0
-    _base: int = 0
-    #: Whether what was handed out since then is consumed at a close. A caller of :meth:`poll_held`
-    #: says itself what is: with :meth:`consume`, or by setting this.
-    is_given: bool = True
+    #: What was polled and not handed out yet.
+    rest: Rest[T]
     #: Whether a poll that finds the driver lost joins again itself. False: it returns nothing, and
     #: the owner, who must not block, has a thread call :meth:`join_again` while ``must_join``.
     joins_in_poll: bool = True
@@ -77,8 +71,6 @@ class Subscriber(ABC, Generic[T]):
     closes_slowly: bool = False
     #: Most objects that a loop counts as consumed at once.
     part_most: int = _pump.PART_MOST
-    #: Objects that a loop has handed out and that do not count as consumed when it is left: 0 or 1.
-    in_hand: int = 0
 
     @abstractmethod
     def poll(self, limit: int | None = None) -> list[T]:
@@ -269,6 +261,10 @@ class Subscriber(ABC, Generic[T]):
     def note_quiet(self) -> None:
         """Look at what only time brings about: publishers that do not come back, and the like."""
 
+    def set_joins_in_poll(self, joins: bool) -> None:
+        """Set :attr:`joins_in_poll`."""
+        self.joins_in_poll = joins
+
     @property
     def must_join(self) -> bool:
         """Whether the driver was lost and no poll goes on before :meth:`join_again`."""
@@ -290,7 +286,7 @@ class Subscriber(ABC, Generic[T]):
         """Poll, when nothing is left, and leave the objects in :attr:`rest`. They count as consumed
         with :meth:`consume`, or at the next poll.
         """
-        self.set_rest(self.poll_held(limit))
+        self.rest.put(self.poll_held(limit))
 
     def poll_held(self, limit: int | None) -> list[T]:
         """As :meth:`poll`, but the objects count as consumed with :meth:`consume`, or at the next
@@ -314,38 +310,15 @@ class Subscriber(ABC, Generic[T]):
         """The window of its publishers; 0: there is none, or it is not known."""
         return 0
 
-    @property
-    def rest(self) -> Iterator[T]:
-        """What was polled and not handed out."""
-        return self._rest
-
-    def set_rest(self, items: list[T]) -> Iterator[T]:
-        """Note what a loop has polled, before it hands out the first object."""
-        rest, end = iter(items), self._base + len(items)
-        self._rest, self._rest_end, self.is_given = rest, end, True
-        return rest
-
-    def has_rest(self) -> bool:
-        """Whether something was polled and not handed out."""
-        return length_hint(self._rest) > 0
-
-    def drop_used_rest(self) -> None:
-        """Forget the objects of the last poll if a loop has handed out all of them."""
-        if not self.has_rest():
-            self._rest = NOTHING
-
-    def handed_out(self) -> int:
-        """How many objects a loop has handed out since the last call of those above."""
-        return self._rest_end - self._base - length_hint(self._rest)
-
     def take_rest(self, limit: int) -> list[T]:
         """Take from what is left, before anything else is read."""
-        if self._rest is NOTHING or self._closed:
+        rest = self.rest
+        if rest.left is NOTHING or self._closed:
             return []
-        self.consume(self.handed_out())
-        base = self._rest_end - length_hint(self._rest)
-        chosen = islice(self._rest, limit)
-        self._base = base
+        self.consume(rest.handed_out())
+        base = rest.end - length_hint(rest.left)
+        chosen = islice(rest.left, limit)
+        rest.base, rest.polled = base, None
         return [*chosen]  # no signal handler runs before the return
 
     def __reduce__(self) -> NoReturn:

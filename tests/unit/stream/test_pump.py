@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rstream.stream._pump import PART_FIRST, PART_MOST, PART_S, batches, items
+from rstream.stream._rest import Rest
 from rstream.stream._subscriber import Subscriber
 
 
@@ -13,6 +14,7 @@ class Script(Subscriber):
 
     def __init__(self, *polls):
         self._closed = False
+        self.rest = Rest()
         self.prefetch = 256
         self.polls = list(polls)
         self.limits = []
@@ -150,7 +152,7 @@ def test_the_first_part_is_a_quarter_of_a_short_poll(clock, length, part):
 @pytest.mark.parametrize("in_hand", [0, 1])
 def test_a_loop_that_is_left_keeps_what_it_was_not_given(in_hand):
     source = Script([1, 2, 3, 4, 5], [6])
-    source.in_hand = in_hand
+    source.rest.in_hand = in_hand
     for item in items(source, lambda: False):
         if item == 3:
             break
