@@ -30,7 +30,7 @@ class Watched(Protocol):
 
 
 class Listens(Protocol):
-    """What a thread or a task waits on for messages, as :class:`rstream.stream.Reader`."""
+    """What a thread or a task waits on for messages, as a reading of :mod:`rstream.stream`."""
 
     @property
     def watched(self) -> Watched:

@@ -1,7 +1,7 @@
 """What an awaited subscriber and its loops share: polls, waits, one task at a time, and the end.
 
-Theory of operation. A subscriber of :mod:`rstream.stream` reads, and its ``poll`` never waits. It
-is polled in the loop's thread. While nothing is there, the task sleeps on the descriptor that the
+Theory of operation. A reading of :mod:`rstream.stream` has a ``poll`` that never waits. It is
+polled in the loop's thread. While nothing is there, the task sleeps on the descriptor that the
 transport makes readable: one wake-up of the loop for all messages that have arrived by then. No
 thread belongs to it, except for the moments when a lost driver is joined again.
 
@@ -9,8 +9,8 @@ Nothing is awaited between a poll and the hand-over of what it returned, and obj
 polled and not handed out stay in the subscriber. So no cancellation can lose one.
 
 A signal handler may raise as well, where a function begins, where a loop jumps back, or after a
-call (_reader.py). So no call stands between a poll and the ``return`` of what it found, also not in
-a ``finally``. And each step of the end may be made twice.
+call (stream/_stream_reading.py). So no call stands between a poll and the ``return`` of what it
+found, also not in a ``finally``. And each step of the end may be made twice.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from rstream.aio._sleeper import Sleeper
 from rstream.aio._thread_call import ThreadCall
 from rstream.aio._turns import Parts
 from rstream.errors import ClosedError, ConcurrentUseError, DriverLost
-from rstream.stream._internal import WAIT_FOREVER_S, title_of
+from rstream.stream._internal import WAIT_FOREVER_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rstream._waits import Step, Steps
     from rstream.aio._turns import Turns
-    from rstream.stream import Subscriber as BlockingSubscriber
+    from rstream.stream._internal import Reading
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -49,16 +49,16 @@ CHECK_S = 0.001
 
 
 class Feed(Generic[T]):
-    """Reads a plain subscriber in an event loop.
+    """Reads in an event loop.
 
     Args:
-        source: the plain subscriber.
+        source: what is read.
         is_ended: whether all was read; None: as the source says.
         leave: called once at the end, with the exception that ended it; None: closes the source.
         turns: of the loop.
 
     Attributes:
-        source: the plain subscriber; its objects are consumed through it.
+        source: what is read; its objects are consumed through it.
         turns: when other tasks had a turn last.
         parts: of what loops over single objects hand out.
         polls: how many polls have taken what an earlier one gave.
@@ -67,7 +67,7 @@ class Feed(Generic[T]):
 
     def __init__(
         self,
-        source: BlockingSubscriber[T],
+        source: Reading[T],
         is_ended: Callable[[], bool] | None,
         leave: Callable[[BaseException | None], None] | None,
         turns: Turns,
@@ -217,14 +217,14 @@ class Feed(Generic[T]):
     def _check_alone(self) -> None:
         if self.is_reading:
             raise ConcurrentUseError(
-                f"{title_of(self.source)}: another task is reading; one task at a time",
+                f"{self.source.title}: another task is reading; one task at a time",
                 hint="open one subscriber for each task, or hand the objects out through a queue",
             )
 
     def check_open(self) -> None:
         """Raise ClosedError if it was closed here."""
         if self.is_closed:
-            raise ClosedError(f"{title_of(self.source)}: this subscriber is closed")
+            raise ClosedError(f"{self.source.title}: this subscriber is closed")
 
     # ---- waiting ----
 

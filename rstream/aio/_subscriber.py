@@ -6,21 +6,21 @@ import time
 from typing import TYPE_CHECKING, Generic, NoReturn, Self, TypeVar
 
 from rstream._checks import check_timeout
+from rstream._pickling import refuse_pickling
 from rstream._unclosed import call_site
 from rstream._with_hints import refuses_with
 from rstream.aio._feed import Feed
 from rstream.aio._iterators import Batches, Items
 from rstream.aio._turns import turns_here
 from rstream.errors import ReadTimeout, StreamEnded
-from rstream.stream._internal import hint_of_timeout, title_of
+from rstream.stream._internal import INSTEAD_OF_PICKLING
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from types import TracebackType
 
     from rstream.aio._turns import Turns
-    from rstream.stream import Subscriber as BlockingSubscriber
-    from rstream.stream._internal import StreamEvent
+    from rstream.stream._internal import Reading, StreamEvent
 
 T = TypeVar("T")
 
@@ -49,7 +49,7 @@ class Subscriber(Generic[T]):
 
     def __init__(
         self,
-        source: BlockingSubscriber[T],
+        source: Reading[T],
         *,
         is_ended: Callable[[], bool] | None = None,
         leave: Callable[[BaseException | None], None] | None = None,
@@ -159,13 +159,13 @@ class Subscriber(Generic[T]):
         self._feed.check_open()
         if self.is_ended:
             raise StreamEnded(
-                f"{title_of(self._source)}: the stream has ended; every publisher has completed it "
+                f"{self._source.title}: the stream has ended; every publisher has completed it "
                 "or failed",
                 hint="with stays=True a subscriber waits for the next publisher",
             )
         raise ReadTimeout(
-            f"{title_of(self._source)}: no message within {timeout_s:g} s",
-            hint=hint_of_timeout(self._source, timeout_s or 0.0),
+            f"{self._source.title}: no message within {timeout_s:g} s",
+            hint=self._source.hint_of_timeout(timeout_s or 0.0),
         )
 
     async def wait(self, timeout_s: float | None = None) -> bool:
@@ -197,7 +197,7 @@ class Subscriber(Generic[T]):
         self._feed.abandon()
 
     def __reduce__(self) -> NoReturn:
-        self._source.__reduce__()
+        refuse_pickling(self, INSTEAD_OF_PICKLING)
 
     async def __aenter__(self) -> Self:
         return self

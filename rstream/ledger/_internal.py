@@ -5,8 +5,8 @@ from __future__ import annotations
 from rstream.ledger._database import BUSY_S, Database, failure
 from rstream.ledger._marks import Marks, marked, opening
 from rstream.ledger._messages import CHECKSUM_BEGIN, Account, Answer, Ask, checksum, service_name
+from rstream.ledger._reading import STAGING_BYTES, CommittedReading
 from rstream.ledger._rows import from_bytes, to_bytes
-from rstream.ledger._subscriber import STAGING_BYTES, CommittedSubscriber
 
 __all__ = (
     "BUSY_S",
@@ -15,7 +15,7 @@ __all__ = (
     "Account",
     "Answer",
     "Ask",
-    "CommittedSubscriber",
+    "CommittedReading",
     "Database",
     "Marks",
     "checksum",

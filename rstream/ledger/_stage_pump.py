@@ -1,4 +1,4 @@
-"""Stages the rows of writers that commit, and answers their questions (_subscriber.py)."""
+"""Stages the rows of writers that commit, and answers their questions (_reading.py)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rstream.ledger._messages import Answer, Ask, service_name
 from rstream.ledger._rows import from_bytes, to_bytes
 from rstream.ledger._staging import Row, Staging
 from rstream.service import Service, serve
-from rstream.stream import Lost, Subscriber, Unavailable
+from rstream.stream import Lost, Unavailable
 from rstream.stream._internal import EVENTS_MAX, PUMP_WAIT_S, QueueThread, pump
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from rstream.ledger._ledger import Ledger
     from rstream.stream import StreamEvent
+    from rstream.stream._internal import Reading
 
 log = logging.getLogger("rstream")
 
@@ -35,7 +36,7 @@ SERVE_PAUSE_S = 0.1
 
 
 class StagePump(QueueThread):
-    """Reads for a :class:`~rstream.ledger._subscriber.CommittedSubscriber`, with its arguments.
+    """Reads for a :class:`~rstream.ledger._reading.CommittedReading`, with its arguments.
 
     Attributes:
         ready: what the consumer may take.
@@ -49,7 +50,7 @@ class StagePump(QueueThread):
 
     def __init__(
         self,
-        source: Subscriber[Any],
+        source: Reading[Any],
         *,
         name: str,
         stream_id: int,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from rstream.codecs._internal import choose_for_handle, limited
 from rstream.errors import ConfigError
-from rstream.ledger._internal import STAGING_BYTES, CommittedSubscriber
+from rstream.ledger._internal import STAGING_BYTES, CommittedReading
 from rstream.ray._handle import COMMITTED
 from rstream.ray._ledger import ActorLedger
 from rstream.ray._open import open_endpoint
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rstream.ray._endpoint import Endpoint
     from rstream.ray._handle import StreamHandle
     from rstream.ray._reader_options import EndpointOptions
-    from rstream.stream import Subscriber
+    from rstream.stream._internal import Reading
 
 
 def committed_reader(
@@ -80,9 +80,9 @@ def committed_reader(
         )
 
     def staged(
-        source: Subscriber[Any], handle: StreamHandle, channels: dict[str, str]
-    ) -> Subscriber[Any]:
-        return CommittedSubscriber(
+        source: Reading[Any], handle: StreamHandle, channels: dict[str, str]
+    ) -> Reading[Any]:
+        return CommittedReading(
             source,
             name=handle.name,
             stream_id=handle.stream_id,

@@ -14,7 +14,8 @@ from rstream.errors import ConfigError
 from rstream.ray._rows import Rebatched, check_schema, in_format, table_of
 from rstream.ray._targets import Target, target_of
 from rstream.ray._wanted import Wanted
-from rstream.stream._internal import check_name
+from rstream.stream import Subscriber
+from rstream.stream._internal import check_name, reading_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from rstream.ray._endpoint import Endpoint
     from rstream.ray._group import Group
     from rstream.ray._handle import StreamHandle
-    from rstream.stream import SendOptions, Subscriber
+    from rstream.stream import SendOptions
     from rstream.stream._internal import OnLost
 
 BatchFormat: TypeAlias = Literal["pandas", "pyarrow", "numpy"]
@@ -216,7 +217,7 @@ def iter_batches(
     if batch_size is not None and (not is_whole(batch_size) or batch_size < 1):
         raise ConfigError(f"batch_size={batch_size!r}: must be a whole number from 1 on, or None")
     made = in_format(batch_format)
-    if isinstance(source, type) or not hasattr(getattr(source, "source", source), "rest"):
+    if isinstance(source, type) or not isinstance(getattr(source, "source", source), Subscriber):
         raise TypeError(
             f"iter_batches({short(source)}): must be a reading end, such as "
             "rstream.ray.reader(name) or rstream.subscriber(name)"
@@ -224,15 +225,15 @@ def iter_batches(
     return map(made, _batches(source, iter(source), batch_size, schema))
 
 
-#: Rows that a loop over batches has not been given, and ``in_hand`` of the subscriber before.
+#: Rows that a loop over batches has not been given, and ``in_hand`` before.
 _left: WeakKeyDictionary[Any, tuple[list[Any], int]] = WeakKeyDictionary()
 
 
 def _batches(
     source: Endpoint | Subscriber[Any], items: Iterator[Any], batch_size: int | None, schema: Any
 ) -> Iterator[Any]:
-    subscriber: Subscriber[Any] = getattr(source, "source", source)  # of an endpoint
-    rest = subscriber.rest
+    face = source if isinstance(source, Subscriber) else source.source
+    rest = reading_of(face).rest
     left, in_hand = _left.pop(source, ([], rest.in_hand))
 
     def tables() -> Iterator[Any]:

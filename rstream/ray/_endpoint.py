@@ -22,7 +22,7 @@ from rstream._process import quiet_when_torn_down
 from rstream.driver import watch_loop
 from rstream.errors import ClosedError, ConfigError
 from rstream.stream import Failed, Lost
-from rstream.stream._internal import EVENTS_MAX, items
+from rstream.stream._internal import EVENTS_MAX, items, reading_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
@@ -82,6 +82,7 @@ class Endpoint:
     ) -> None:
         self.reader: Reader[Any] = reader
         self.source: Subscriber[Any] = reader if source is None else source
+        self._reading = reading_of(self.source)
         self.handle: StreamHandle = handle
         self._is_closed = False
         self._loop: _Loop | None = None
@@ -200,7 +201,7 @@ class Endpoint:
 
     def _items(self) -> Iterator[Any]:
         return items(
-            self.source,
+            self._reading,
             self._is_stopped,
             is_ended=self._is_finished,
             wait_s=CLOSE_CHECK_S,
@@ -231,7 +232,7 @@ class Endpoint:
         from rstream.aio import Subscriber
 
         self._check_not_started()
-        self._awaited = Subscriber(self.source, is_ended=self._is_finished, leave=self._leave)
+        self._awaited = Subscriber(self._reading, is_ended=self._is_finished, leave=self._leave)
         return self._awaited
 
     def _check_not_started(self) -> None:
@@ -253,12 +254,12 @@ class Endpoint:
         for item in self._items():
             on_item(item)
             if self._is_closing:
-                self.source.consume(self.source.rest.handed_out())
+                self._reading.consume(self._reading.rest.handed_out())
                 return
 
     def _is_stopped(self) -> bool:
         """Whether it is closing; the loop asks between polls, when the events are told."""
-        if self._on_writer_lost is not None and not self.source.rest.has_some():
+        if self._on_writer_lost is not None and not self._reading.rest.has_some():
             for event in self.source.events():
                 self._events.append(event)
                 if isinstance(event, Lost | Failed):
@@ -405,7 +406,7 @@ class Endpoint:
 
     @quiet_when_torn_down
     def __del__(self) -> None:
-        if self._on_closed is None or self._is_closed or self.source.is_inherited:
+        if self._on_closed is None or self._is_closed or self._reading.is_inherited:
             return  # the source warns, and closes itself
         if not sys.is_finalizing():
             # Apart, and without a lock of `threading`: a collection may come in the middle of any

@@ -36,10 +36,12 @@ from rstream.ray._refusal import make_room, refuse, who_holds
 from rstream.ray._roster import Record
 from rstream.ray._work import Share, check_share, work_codec
 from rstream.stream._internal import (
-    BufferedSubscriber,
+    BufferedReading,
     check_name,
     check_prefetch,
+    face_of,
     new_stream_id,
+    reading_of,
     under_policy,
 )
 
@@ -49,7 +51,7 @@ if TYPE_CHECKING:
     from rstream.codecs import Codec, CodecLike
     from rstream.ray._cluster import Holder
     from rstream.ray._reader_options import EndpointOptions, EndpointSettings
-    from rstream.stream import Reader, Subscriber
+    from rstream.stream._internal import Reading, StreamReading
 
 log = logging.getLogger("rstream")
 
@@ -129,9 +131,7 @@ def reader(
     return open_endpoint(name, reader_codec, codec_name, chosen, on_slow=on_slow)
 
 
-def _as_it_is(
-    source: Subscriber[Any], handle: StreamHandle, channels: dict[str, str]
-) -> Subscriber[Any]:
+def _as_it_is(source: Reading[Any], handle: StreamHandle, channels: dict[str, str]) -> Reading[Any]:
     del handle, channels
     return source
 
@@ -144,9 +144,7 @@ def open_endpoint(
     *,
     on_slow: policy.SlowPolicy = policy.Block(),
     delivery: str = "",
-    in_front: Callable[[Subscriber[Any], StreamHandle, dict[str, str]], Subscriber[Any]] = (
-        _as_it_is
-    ),
+    in_front: Callable[[Reading[Any], StreamHandle, dict[str, str]], Reading[Any]] = (_as_it_is),
 ) -> Endpoint:
     """Open a reading end, make its handle, and tell the registry of it.
 
@@ -194,7 +192,7 @@ def open_endpoint(
         is_old_port = udp and place.port != 0 and not port
         open_it = functools.partial(_open_again, opened, channels, is_old_port=is_old_port)
         source = under_policy(on_slow, open_it)
-        opened_reader = source.reader if isinstance(source, BufferedSubscriber) else source
+        opened_reading = source.reader if isinstance(source, BufferedReading) else source
     except BaseException as error:
         seat.leave()
         if isinstance(error, RegistrationError):
@@ -203,7 +201,7 @@ def open_endpoint(
             _hint_at_holder(error, chosen.dir, port)
         raise
     try:
-        endpoint = address_of(node, bound_port(opened_reader.subscriptions)) if udp else ""
+        endpoint = address_of(node, bound_port(opened_reading.subscriptions)) if udp else ""
         udp_channel = (
             with_link_options(
                 Channel.udp(endpoint, name=title, term_length=term_length, rate=rate),
@@ -232,10 +230,11 @@ def open_endpoint(
             beside["udp"] = f"aeron:udp?tags={socket_tag}|rs-key={sealed}"
         source = in_front(source, handle, beside)
         token = _announce(name or "", seat, holder, handle)
+        reader = stream.Reader(opened_reading)
         return Endpoint(
-            opened_reader,
+            reader,
             handle,
-            source,
+            reader if source is opened_reading else face_of(source),
             on_closed=lambda: _forget(seat, handle, token),
             refuse=lambda reason: refuse(handle, list(beside.values()), reason),
         )
@@ -336,19 +335,19 @@ def _listening(
 
 
 def _open_again(
-    open_it: Callable[..., Reader[Any]],
+    open_it: Callable[..., stream.Reader[Any]],
     channels: list[Channel],
     evict: policy.Evict | None,
     *,
     is_old_port: bool,
-) -> Reader[Any]:
+) -> StreamReading[Any]:
     """Open the reader; an old port is tried until the driver has given the dead actor's client up,
     which frees it. If a stranger has it by then, the handle has another port from now on.
     """
     deadline_s = time.monotonic() + REJOIN_TIMEOUT_S
     while is_old_port:
         try:
-            return open_it(channels=channels, evict=evict)
+            return reading_of(open_it(channels=channels, evict=evict))
         except RegistrationError as error:
             if time.monotonic() >= deadline_s:
                 log.warning("%s; the endpoint takes another port, and so another handle", error)
@@ -357,7 +356,7 @@ def _open_again(
     if is_old_port:
         host = str(channels[1].endpoint).rpartition(":")[0]
         channels = [channels[0], channels[1].replace(endpoint=f"{host}:0")]
-    return open_it(channels=channels, evict=evict)
+    return reading_of(open_it(channels=channels, evict=evict))
 
 
 def _hint_at_bind(error: RegistrationError) -> None:

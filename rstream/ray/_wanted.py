@@ -15,14 +15,14 @@ from rstream.errors import RStreamError
 from rstream.ray._cluster import attempt_number
 from rstream.ray._open import reader
 from rstream.ray._rows import table_of
-from rstream.stream._internal import batches
+from rstream.stream._internal import batches, reading_of
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
     from rstream.codecs import CodecLike
     from rstream.stream import Subscriber
-    from rstream.stream._internal import OnLost
+    from rstream.stream._internal import OnLost, Reading
 
 #: Longest wait before the end is looked for again.
 LOOK_S: Final = 0.05
@@ -60,7 +60,7 @@ class Wanted:
                 hint="materialize() what is used twice, and have the writers send again",
             )
         with self._opened() as source:
-            yield from self._tables(source)
+            yield from self._tables(reading_of(source))
 
     @contextlib.contextmanager
     def _opened(self) -> Generator[Subscriber[Any]]:
@@ -86,7 +86,7 @@ class Wanted:
             ) as source:
                 yield source
 
-    def _tables(self, source: Subscriber[Any]) -> Iterator[Any]:
+    def _tables(self, source: Reading[Any]) -> Iterator[Any]:
         messages = read_bytes = 0
         idle_since_s: float | None = None
 

@@ -10,7 +10,7 @@ from reactivex.disposable import Disposable
 from rstream._checks import short
 from rstream.rx._subscribing import Gate
 from rstream.stream import Subscriber
-from rstream.stream._internal import Place, Tally, tally
+from rstream.stream._internal import Place, Tally, reading_of, tally
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -96,9 +96,10 @@ def _place_of(endpoint: EndpointLike) -> Place:
     """Where its thread is. What waits in queues behind it does not count as consumed, unless the
     endpoint has ended and the queues hand it on.
     """
-    source: Subscriber[Any] | None = getattr(endpoint, "source", None)
-    if not isinstance(source, Subscriber):
+    face: Subscriber[Any] | None = getattr(endpoint, "source", None)
+    if not isinstance(face, Subscriber):
         return Place(None, 0, lambda: None)
+    source = reading_of(face)
 
     def settle() -> None:
         source.consume(source.rest.handed_out())

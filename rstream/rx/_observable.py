@@ -12,7 +12,13 @@ from rstream.errors import ClosedError
 from rstream.rx._reading import chosen_scheduler, read
 from rstream.rx._schedulers import check_scheduler
 from rstream.stream import Subscriber
-from rstream.stream._internal import SubscriberSettings, close_disposed_here, settings, settle_here
+from rstream.stream._internal import (
+    SubscriberSettings,
+    close_disposed_here,
+    reading_of,
+    settings,
+    settle_here,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -204,6 +210,6 @@ def _observable(
             return Disposable()
         close_disposed_here()
         place = chosen_scheduler(scheduler, subscribed)
-        return Disposable(read(source, observer, is_batched, place, name))
+        return Disposable(read(reading_of(source), observer, is_batched, place, name))
 
     return Observable(subscribe)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from reactivex import abc
 
-    from rstream.stream import Subscriber
+    from rstream.stream._internal import Reading
 
 log = logging.getLogger("rstream")
 
@@ -42,11 +42,11 @@ PAUSE_MOST_S: Final = 0.01
 VIRTUAL_PAUSE_S: Final = 0.1
 
 
-class Reading:
+class ObserverReading:
     """What both ways share: the objects that are delivered are counted, and the end."""
 
     def __init__(
-        self, source: Subscriber[Any], observer: abc.ObserverBase[Any], is_batched: bool
+        self, source: Reading[Any], observer: abc.ObserverBase[Any], is_batched: bool
     ) -> None:
         self._source = source
         self._observer = observer
@@ -104,11 +104,11 @@ class Reading:
             tally.here.place = outer
 
 
-class ThreadReading(Reading):
+class ThreadReading(ObserverReading):
     """Reads until the end in one thread, which waits while nothing comes."""
 
     def __init__(
-        self, source: Subscriber[Any], observer: abc.ObserverBase[Any], is_batched: bool
+        self, source: Reading[Any], observer: abc.ObserverBase[Any], is_batched: bool
     ) -> None:
         super().__init__(source, observer, is_batched)
         self._is_done = Event()
@@ -194,7 +194,7 @@ class ThreadReading(Reading):
                 return
 
 
-class ScheduledReading(Reading):
+class ScheduledReading(ObserverReading):
     """Reads in steps, each an action of a scheduler that others use too.
 
     ``_lock`` guards the flags. One step runs at a time, and it alone touches the reader; a dispose
@@ -203,7 +203,7 @@ class ScheduledReading(Reading):
 
     def __init__(
         self,
-        source: Subscriber[Any],
+        source: Reading[Any],
         observer: abc.ObserverBase[Any],
         is_batched: bool,
         scheduler: abc.SchedulerBase,
@@ -311,7 +311,7 @@ class ScheduledReading(Reading):
 
 
 def read(
-    source: Subscriber[Any],
+    source: Reading[Any],
     observer: abc.ObserverBase[Any],
     is_batched: bool,
     scheduler: abc.SchedulerBase | None,

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import time
 from itertools import islice
-from typing import TYPE_CHECKING, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, TypeVar, final
 
 from rstream import abc, policy
 from rstream._checks import check_timeout
-from rstream._unclosed import call_site
 from rstream._waits import Bell
 from rstream.errors import ClosedError
 from rstream.rx._queue import BoundedQueue, check_capacity
 from rstream.rx._subscribing import subscribe_apart
-from rstream.stream import StreamSource, Subscriber
-from rstream.stream._internal import Rest
+from rstream.stream import StreamSource
+from rstream.stream._internal import Reading
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,24 +67,23 @@ def to_publisher(
     check_capacity("to_publisher", "capacity", capacity)
 
     def operator(source: Observable[T]) -> abc.Publisher[T]:
-        return StreamSource(lambda: ObservableReader(source, capacity), "observable", executor)
+        return StreamSource(lambda: ObservableReading(source, capacity), "observable", executor)
 
     return operator
 
 
-class ObservableReader(Subscriber[T], Generic[T]):
+@final
+class ObservableReading(Reading[T], Generic[T]):
     """Reads an Observable as a subscriber reads a stream; the runtime's loop calls it."""
 
     def __init__(self, source: Observable[T], capacity: int) -> None:
-        self.prefetch = min(capacity, TAKE_MOST)
-        self.made_at = call_site()
-        self.rest: Rest[T] = Rest()
+        super().__init__(min(capacity, TAKE_MOST))
         self._queue: BoundedQueue[T] = BoundedQueue("to_publisher", policy.Buffer(capacity))
         self._demand: int | None = None  # of a reactive subscriber; None: the caller polls itself
         self._is_waiting = self._is_woken = False
         self._bell: Bell | None = None  # of an event loop that watches
         self._queue.on_change = self._notify
-        self._closed = False
+        self.is_closed = False
         # Of the items of the last poll, and of those that an interrupted poll has left to the next.
         self._taken: list[Mark | None] = []
         subscribe_apart(self._queue, source, self._put)
@@ -134,7 +132,7 @@ class ObservableReader(Subscriber[T], Generic[T]):
 
     def _take_up(self, limit: int) -> None:
         """Take from the queue, unless a call that was interrupted has left something."""
-        if self._closed:
+        if self.is_closed:
             raise ClosedError(f"{self!r} is closed")
         queue = self._queue
         with queue.changed:
@@ -172,7 +170,7 @@ class ObservableReader(Subscriber[T], Generic[T]):
         return True
 
     def is_ready(self) -> bool:
-        if self._is_woken or self._closed or self.rest.has_some():
+        if self._is_woken or self.is_closed or self.rest.has_some():
             return True
         return self._demand != 0 if len(self._queue) else self._queue.is_ended
 
@@ -202,7 +200,7 @@ class ObservableReader(Subscriber[T], Generic[T]):
         return self._queue.is_over and self._queue.error is None and not self.rest.has_some()
 
     def close(self) -> None:
-        self._closed = True
+        self.is_closed = True
         with self._queue.changed:
             self._queue.marks.block(self._queue.marks.given)  # it was taken, and not delivered
         self._queue.dispose()

@@ -36,7 +36,6 @@ from rstream.stream import (
     Gap,
     Lost,
     Publisher,
-    Reader,
     Unavailable,
     publisher,
     reader,
@@ -48,6 +47,7 @@ if TYPE_CHECKING:
 
     from rstream.codecs import Encoded
     from rstream.service._place import ServicePlace
+    from rstream.stream._internal import StreamReading
 
 #: A caller looks so long for its answer before it sleeps. A server that sleeps takes 50 µs to wake,
 #: and the look outlasts that: otherwise both would sleep in each round trip.
@@ -92,7 +92,7 @@ class Line:
         self._before = b""
         self._link: session.Link
         self.directory: str
-        self.answers: Reader[bytes]
+        self.answers: StreamReading[bytes]
         self._asks: Publisher[bytes]
         host = session.opened(dir, None, self._open)
         self._unparted_max = self._asks.max_unparted_length

@@ -33,11 +33,12 @@ from rstream.service._wire import (
     host_of,
     write_answer,
 )
-from rstream.stream import Available, Publisher, Reader, Unavailable, publisher, reader
+from rstream.stream import Available, Publisher, Unavailable, publisher, reader
 from rstream.stream._internal import encode_failure, inner_publisher, inner_reader, session
 
 if TYPE_CHECKING:
     from rstream.service._place import ServicePlace
+    from rstream.stream._internal import StreamReading
 
 log = logging.getLogger("rstream")
 
@@ -94,7 +95,7 @@ class ServerLine:
         self.directory: str
         self._dir = dir
         self._lock: Publisher[bytes]
-        self.asks: Reader[bytes]
+        self.asks: StreamReading[bytes]
 
     def open(self) -> Self:
         """Take the place. Its owner has it by then, and closes it: an interrupt may come between a
@@ -112,7 +113,7 @@ class ServerLine:
         self.directory = link.directory
         try:
             self._take_place()
-            self.asks = reader(
+            asks = reader(
                 self.place.ask_name,
                 bytes,
                 channels=[self.place.channel],
@@ -120,7 +121,8 @@ class ServerLine:
                 on_gap="resume",
                 client=link.client,
             )
-            inner_reader(self.asks, self._title).look_s = EXPECT_S
+            self.asks = inner_reader(asks, self._title)
+            self.asks.look_s = EXPECT_S
             self._is_open = True
         except BaseException:
             self._close_streams()

@@ -18,13 +18,15 @@ from rstream.ledger._internal import to_bytes
 from rstream.spark._elements import batches_of
 from rstream.spark._source_options import WHO
 from rstream.stream import Available, Gap, Refused, reader
+from rstream.stream._internal import reading_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rstream.spark._source_options import SourceConfig
     from rstream.spark._spool import Spool
-    from rstream.stream import Reader, StreamEvent
+    from rstream.stream import StreamEvent
+    from rstream.stream._internal import StreamReading
 
 log = logging.getLogger("rstream")
 
@@ -38,9 +40,9 @@ REST_S: Final = 1.0
 CONNECT_S: Final = 1.0
 
 
-def open_reader(config: SourceConfig, codec: str) -> Reader[Any]:
+def open_reader(config: SourceConfig, codec: str) -> StreamReading[Any]:
     """A reader whose publishers' trouble and gaps are events."""
-    return reader(
+    opened = reader(
         config.stream,
         codec=codec,
         channels=None if config.channel is None else [config.channel],
@@ -50,6 +52,7 @@ def open_reader(config: SourceConfig, codec: str) -> Reader[Any]:
         limits=config.limits,
         dir=config.driver_dir,
     )
+    return reading_of(opened)
 
 
 class Feed:

@@ -39,6 +39,7 @@ from rstream.spark._feed import Feed
 from rstream.spark._source_options import WHO
 from rstream.spark._spool import Spool, stored
 from rstream.stream import reader
+from rstream.stream._internal import reading_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from rstream.spark._source_options import SourceConfig
-    from rstream.stream import Reader
+    from rstream.stream._internal import StreamReading
 
 log = logging.getLogger("rstream")
 
@@ -243,7 +244,8 @@ class BatchReader(DataSourceReader):
             on_lost="raise",
             on_gap="raise" if config.fails_on_gap else "resume",
             dir=config.driver_dir,
-        ) as source:
+        ) as opened:
+            source = reading_of(opened)
             left, came_s = config.messages_max or None, time.monotonic()
             while left != 0:
                 items = source.poll_held(POLL_MAX if left is None else min(left, POLL_MAX))
@@ -259,7 +261,7 @@ class BatchReader(DataSourceReader):
                 source.wait(WAIT_S)
             self._tell_rest(source)
 
-    def _batches(self, source: Reader[Any], items: list[Any]) -> list[Any]:
+    def _batches(self, source: StreamReading[Any], items: list[Any]) -> list[Any]:
         """The rows of a poll.
 
         Raises:
@@ -280,7 +282,7 @@ class BatchReader(DataSourceReader):
                     ) from error
             raise
 
-    def _tell_rest(self, source: Reader[Any]) -> None:
+    def _tell_rest(self, source: StreamReading[Any]) -> None:
         """Log that the bound leaves messages unread: they were sent, and this job has not them."""
         rest: list[Any] = []
         with contextlib.suppress(RStreamError):  # the job has all that it wants

@@ -1,11 +1,11 @@
-"""A subscriber with a queue of its own: a thread reads eagerly, the policy decides what is dropped.
+"""Reading with a queue: a thread reads eagerly, the policy decides what is dropped.
 
 One lock, the condition ``_changed``, guards the queue, the errors and the flags. The thread
 (_queue_pump.py) is the only one that polls the reader; it stores under the lock and notifies. The
 consumer takes under the lock, and waits on the condition, never in the reader. An error stands
 behind the items that waited in the queue when it came.
 
-The program has the subscriber, and the thread has the pump, which knows no subscriber: so one that
+The program has the one that takes, and the thread has the pump, which does not know it: so one that
 the program drops is collected, and its thread leaves the stream.
 
 What waits does not count as consumed (_queue_hold.py).
@@ -13,31 +13,31 @@ What waits does not count as consumed (_queue_hold.py).
 
 from __future__ import annotations
 
-import os
 import weakref
 from functools import partial
 from itertools import islice
 from operator import length_hint
-from typing import TYPE_CHECKING, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Generic, Self, TypeVar, final
 
 from rstream._process import quiet_when_torn_down
 from rstream.errors import ClosedError
 from rstream.stream._queue_pump import QueuePump
-from rstream.stream._rest import NOTHING, Rest
-from rstream.stream._subscriber import Subscriber, title_of
+from rstream.stream._reading import Reading
+from rstream.stream._rest import NOTHING
 
 if TYPE_CHECKING:
     from rstream import policy
     from rstream._waits import Bell
     from rstream.flow.queues import Queue
     from rstream.stream._events import StreamEvent
-    from rstream.stream._reader import Reader
+    from rstream.stream._stream_reading import StreamReading
     from rstream.stream._tally import Tally
 
 T = TypeVar("T")
 
 
-class BufferedSubscriber(Subscriber[T], Generic[T]):
+@final
+class BufferedReading(Reading[T], Generic[T]):
     """Takes from a queue that a thread fills. Only a full ``Buffer(n)`` slows the publisher down.
 
     When the policy fails, or the user's key or merge function raises, the stream is left at once,
@@ -48,11 +48,10 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
     closes_slowly: bool = True
     _has_left: bool = True  # __del__ runs even when the constructor raises
 
-    def __init__(self, reader: Reader[T], queue: Queue[T], on_slow: policy.SlowPolicy) -> None:
-        self.prefetch = reader.prefetch
-        self.made_at: str = reader.made_at
-        self._pid = os.getpid()
-        self.rest: Rest[T] = Rest()
+    def __init__(
+        self, reader: StreamReading[T], queue: Queue[T], on_slow: policy.SlowPolicy
+    ) -> None:
+        super().__init__(reader.prefetch, made_at=reader.made_at)
         self._reader = reader
         self._queue = queue
         self._taken: list[T] = []  # from the queue, by a call that was interrupted
@@ -62,7 +61,7 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
         self._errors = pump.errors
         self._tally: Tally | None = None  # of queues behind the consumer
         self._demand: int | None = None  # of a reactive subscriber; None: the caller polls itself
-        self._closed = self._has_left = False
+        self.is_closed = self._has_left = False
 
     def start(self) -> Self:
         """Begin to read: apart from the constructor, after which an interrupt may come before the
@@ -79,18 +78,18 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
         return f"<rstream.Subscriber over {self._reader!r}>"
 
     @property
-    def _stream_title(self) -> str:
-        return title_of(self._reader)
+    def title(self) -> str:
+        return self._reader.title
 
     @property
-    def reader(self) -> Reader[T]:
+    def reader(self) -> StreamReading[T]:
         """The reader behind the queue; for its facts only, because the pump thread polls it."""
         return self._reader
 
     def poll(self, limit: int | None = None) -> list[T]:
         limit = limit or self.prefetch
         hold, rest = self._hold, self.rest
-        if self._closed or not rest.has_some():
+        if self.is_closed or not rest.has_some():
             self._take_up(limit)
             taken = self._taken
             done = hold.taken - max(0, len(taken) - limit)
@@ -134,7 +133,7 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
             tally.base, tally.polled = tally.polled, tally.polled + count
 
     def lend_to(self, tally: Tally) -> bool:
-        if self._closed:
+        if self.is_closed:
             return False
         last = self.rest.end - self.rest.base
         self._hold.lend(tally, self._hold.taken - len(self._taken) - last)
@@ -159,8 +158,8 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
 
     def _take_up(self, limit: int) -> None:
         """Take from the queue, unless a call that was interrupted has left something."""
-        if self._closed:
-            raise ClosedError(f"{self._stream_title}: this subscriber is closed")
+        if self.is_closed:
+            raise ClosedError(f"{self.title}: this subscriber is closed")
         if self._tally is None:
             self.consume(self.rest.handed_out())
         else:
@@ -202,8 +201,8 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
         if self.rest.has_some() or self._errors.is_due:
             return True
         if self._taken or len(self._queue):
-            return self._demand != 0 or self._closed or self._pump.is_woken
-        return bool(self._pump.failure or self._closed or self._pump.is_woken)
+            return self._demand != 0 or self.is_closed or self._pump.is_woken
+        return bool(self._pump.failure or self.is_closed or self._pump.is_woken)
 
     def wake(self) -> None:
         self._pump.wake()
@@ -253,7 +252,7 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
             return
         pump = self._pump
         with self._changed:
-            self._closed = pump.is_closed = True
+            self.is_closed = pump.is_closed = True
             pump.note_change()
         self.consume(self.rest.given())
         pump.leave(self._tally)
@@ -267,7 +266,7 @@ class BufferedSubscriber(Subscriber[T], Generic[T]):
             super().__del__()
         finally:
             if not (self._has_left or self.is_inherited):
-                self._closed = True
+                self.is_closed = True
                 if self._tally is None:
                     self._note_done(self.rest.given())
                 self._pump.drop(partial(self._pump.leave_dropped, self._tally))

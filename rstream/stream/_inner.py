@@ -12,15 +12,17 @@ import logging
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rstream.stream._publisher_facts import sending_of
+from rstream.stream._reader import reading_of
 
 if TYPE_CHECKING:
     from rstream.stream._publisher import Publisher
     from rstream.stream._reader import Reader
+    from rstream.stream._stream_reading import StreamReading
 
 __all__ = ("inner_publisher", "inner_reader")
 
 PublisherT = TypeVar("PublisherT", bound="Publisher[Any]")
-ReaderT = TypeVar("ReaderT", bound="Reader[Any]")
+T = TypeVar("T")
 
 
 def inner_publisher(one: PublisherT, owner: str) -> PublisherT:
@@ -35,8 +37,11 @@ def inner_publisher(one: PublisherT, owner: str) -> PublisherT:
     return one
 
 
-def inner_reader(one: ReaderT, owner: str) -> ReaderT:
-    """Make a reader a part of its owner, and return it. Arguments as :func:`inner_publisher`."""
-    one._report.owner = owner
-    one._report.log_level = logging.DEBUG
-    return one
+def inner_reader(one: Reader[T], owner: str) -> StreamReading[T]:
+    """Make a reader a part of its owner, and return its engine. Arguments as
+    :func:`inner_publisher`.
+    """
+    reading = reading_of(one)
+    reading.report.owner = owner
+    reading.report.log_level = logging.DEBUG
+    return reading

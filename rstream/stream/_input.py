@@ -34,12 +34,12 @@ class Input:
         chunk: Chunk | None,
         takes_views: bool = False,
     ) -> None:
-        self.core = core
-        self.channel = channel
-        self.chunk = chunk
-        self.peers = Peers()
-        self.is_telling = False
-        self.takes_views = takes_views
+        self.core: _core.Subscription = core
+        self.channel: str = channel
+        self.chunk: Chunk | None = chunk
+        self.peers: Peers = Peers()
+        self.is_telling: bool = False
+        self.takes_views: bool = takes_views
         self.tell_demand()
 
     def tell_demand(self) -> None:

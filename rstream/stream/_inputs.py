@@ -67,11 +67,12 @@ class Inputs:
         max_message_length: int = MESSAGE_LENGTH,
         takes_views: bool = False,
     ) -> None:
-        self.link = link
+        self.link: _session.Link = link
         self.joined: list[Input] = []
-        self.channels = list(channels)
-        self.completed_count = self.rejoins = 0
-        self.is_closing = False
+        self.channels: list[str] = list(channels)
+        self.completed_count: int = 0
+        self.rejoins: int = 0
+        self.is_closing: bool = False
         self._report = report
         self._images = images
         self._prefetch: Prefetch | None = prefetch

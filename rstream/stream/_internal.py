@@ -6,7 +6,7 @@ from rstream.stream import _pump as pump
 from rstream.stream import _session as session
 from rstream.stream import _tally as tally
 from rstream.stream._blocks import Block, BlockPool, remove_orphans
-from rstream.stream._buffered import BufferedSubscriber
+from rstream.stream._buffered import BufferedReading
 from rstream.stream._end import is_failure, linger_after
 from rstream.stream._events import EVENTS_MAX, Gap, StreamEvent
 from rstream.stream._inner import inner_publisher, inner_reader
@@ -37,13 +37,15 @@ from rstream.stream._publisher import SET_RATE_TIMEOUT_S, send_encoded
 from rstream.stream._publisher_facts import PublisherFacts, sending_of
 from rstream.stream._pump import batches, items, next_part
 from rstream.stream._queue_thread import PUMP_WAIT_S, QueueThread
-from rstream.stream._reader import reason_of
+from rstream.stream._reader import face_of, reading_of
+from rstream.stream._reading import WAIT_FOREVER_S, Reading
 from rstream.stream._remote import decode_failure, encode_failure, make_remote
 from rstream.stream._report import OnLost
 from rstream.stream._rest import Rest
 from rstream.stream._sending import CHUNK, Sending, SendSettings, Waiting, at_hand, length_of
 from rstream.stream._session import Link
-from rstream.stream._subscriber import WAIT_FOREVER_S, hint_of_timeout, title_of
+from rstream.stream._stream_reading import StreamReading, reason_of
+from rstream.stream._subscriber import INSTEAD_OF_PICKLING
 from rstream.stream._tally import (
     NOWHERE,
     Mark,
@@ -62,6 +64,7 @@ __all__ = (
     "CHUNK",
     "EVENTS_MAX",
     "FLAGS_KNOWN",
+    "INSTEAD_OF_PICKLING",
     "KIND_BLOCK",
     "KIND_COMPLETE",
     "KIND_ERROR",
@@ -75,7 +78,7 @@ __all__ = (
     "WAIT_FOREVER_S",
     "Block",
     "BlockPool",
-    "BufferedSubscriber",
+    "BufferedReading",
     "Gap",
     "Link",
     "Mark",
@@ -88,10 +91,12 @@ __all__ = (
     "PublisherOptions",
     "PublisherSettings",
     "QueueThread",
+    "Reading",
     "Rest",
     "SendSettings",
     "Sending",
     "StreamEvent",
+    "StreamReading",
     "SubscriberOptions",
     "SubscriberSettings",
     "Tally",
@@ -105,8 +110,8 @@ __all__ = (
     "close_disposed_here",
     "decode_failure",
     "encode_failure",
+    "face_of",
     "here",
-    "hint_of_timeout",
     "inner_publisher",
     "inner_reader",
     "is_failure",
@@ -119,6 +124,7 @@ __all__ = (
     "next_part",
     "pump",
     "reader_opener",
+    "reading_of",
     "reason_of",
     "remove_orphans",
     "send_encoded",
@@ -128,6 +134,8 @@ __all__ = (
     "settings",
     "settle_here",
     "tally",
+    "tell_is_coming",
+    "tell_why_gone",
     "title_of",
     "under_policy",
     "uri_keys",

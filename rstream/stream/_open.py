@@ -16,7 +16,7 @@ from rstream.codecs._internal import limited
 from rstream.errors import ConfigError
 from rstream.flow.policies import check_evict, queue_of
 from rstream.stream import _session
-from rstream.stream._buffered import BufferedSubscriber
+from rstream.stream._buffered import BufferedReading
 from rstream.stream._eviction import evicting_channel
 from rstream.stream._gaps import OnGap, check_on_gap
 from rstream.stream._names import counts_readers, resolve_address, with_rate
@@ -33,10 +33,11 @@ from rstream.stream._options import (
 from rstream.stream._parts import MESSAGE_LENGTH, check_message_length
 from rstream.stream._processor import MapProcessor
 from rstream.stream._publisher import Publisher
-from rstream.stream._reader import Reader
+from rstream.stream._reader import Reader, face_of
 from rstream.stream._sending import SendSettings
 from rstream.stream._sink import StreamSink
 from rstream.stream._source import StreamSource
+from rstream.stream._stream_reading import StreamReading
 from rstream.stream._views import takes_views
 
 if TYPE_CHECKING:
@@ -222,13 +223,13 @@ def subscriber(
                 print(order)
     """
     chosen = settings(SubscriberSettings, "subscriber", options, "type", "codec")
-    return reader_opener(name, choose(type, codec), chosen)()
+    return face_of(reader_opener(name, choose(type, codec), chosen)())
 
 
 def reader_opener(
     name: str | int, codec: Codec[Any], chosen: SubscriberSettings, *, is_reactive: bool = False
-) -> Callable[[], Reader[Any] | BufferedSubscriber[Any]]:
-    """Check the arguments of a subscriber; the result opens one.
+) -> Callable[[], StreamReading[Any] | BufferedReading[Any]]:
+    """Check the arguments of a subscriber; the result opens the engine of one.
 
     Args:
         is_reactive: its subscriber calls ``request(n)``.
@@ -249,8 +250,8 @@ def reader_opener(
     check_trust(codec, uri)
     _check_views(codec, uri, chosen.on_slow, has_queue=has_queue)
 
-    def open_reader(evict: policy.Evict | None) -> Reader[Any]:
-        return _open_reader(
+    def open_reading(evict: policy.Evict | None) -> StreamReading[Any]:
+        return _open_reading(
             stream or number,
             [uri],
             number,
@@ -267,28 +268,29 @@ def reader_opener(
             client=chosen.client,
         )
 
-    return lambda: under_policy(chosen.on_slow, open_reader)
+    return lambda: under_policy(chosen.on_slow, open_reading)
 
 
 def under_policy(
-    on_slow: policy.SlowPolicy, open_reader: Callable[[policy.Evict | None], Reader[Any]]
-) -> Reader[Any] | BufferedSubscriber[Any]:
-    """Open a reader, and put the queue of the policy in front of it if the policy has one.
+    on_slow: policy.SlowPolicy,
+    open_reading: Callable[[policy.Evict | None], StreamReading[Any]],
+) -> StreamReading[Any] | BufferedReading[Any]:
+    """Begin to read, and put the queue of the policy in front if the policy has one.
 
     Args:
         on_slow: the policy.
-        open_reader: opens the reader; its argument is the policy if that is ``Evict``.
+        open_reading: opens the stream; its argument is the policy if that is ``Evict``.
     Raises:
         ConfigError: the policy cannot be used. Nothing was opened.
     """
     queue = queue_of(on_slow)
-    opened = open_reader(on_slow if isinstance(on_slow, policy.Evict) else None)
+    opened = open_reading(on_slow if isinstance(on_slow, policy.Evict) else None)
     if queue is None:
         return opened
     if opened.takes_views:
         opened.close()
         raise _views_in_queue(on_slow)
-    return BufferedSubscriber(opened, queue, on_slow).start()
+    return BufferedReading(opened, queue, on_slow).start()
 
 
 @names_keywords
@@ -331,7 +333,7 @@ def reader(
     Raises:
         ConfigError, DriverError: as for :func:`rstream.subscriber`.
     """
-    return _open_reader(
+    reading = _open_reading(
         name,
         channels,
         stream_id,
@@ -347,9 +349,10 @@ def reader(
         dir=dir,
         client=client,
     )
+    return Reader(reading)
 
 
-def _open_reader(
+def _open_reading(
     name: str | int,
     channels: Sequence[Channel | str] | None,
     stream_id: int | None,
@@ -366,7 +369,7 @@ def _open_reader(
     evict: policy.Evict | None = None,
     max_message_length: int = MESSAGE_LENGTH,
     limits: Limits | None = None,
-) -> Reader[Any]:
+) -> StreamReading[Any]:
     codec = limited(codec, limits)
     check_prefetch(prefetch)
     check_message_length(max_message_length)
@@ -397,7 +400,7 @@ def _open_reader(
         "evict": evict,
         "max_message_length": max_message_length,
     }
-    return _session.opened(dir, client, lambda link: Reader[Any](link, **options))
+    return _session.opened(dir, client, lambda link: StreamReading[Any](link, **options))
 
 
 def _check_losses(on_lost: object, on_gap: OnGap) -> None:
@@ -495,8 +498,8 @@ def source(
         ConfigError: an argument cannot be used. All other errors reach ``on_error``.
     """
     chosen = settings(SubscriberSettings, "source", options, "type", "codec", "executor")
-    open_reader = reader_opener(name, choose(type, codec), chosen, is_reactive=True)
-    return StreamSource(open_reader, str(name), executor)
+    open_reading = reader_opener(name, choose(type, codec), chosen, is_reactive=True)
+    return StreamSource(open_reading, str(name), executor)
 
 
 @overload

@@ -59,7 +59,7 @@ class Peers:
 
     def __init__(self) -> None:
         self.by_session: dict[int, Peer] = {}
-        self.completed_count = 0
+        self.completed_count: int = 0
 
     def get(self, session_id: int) -> Peer:
         """The peer; a new one when it was not known."""

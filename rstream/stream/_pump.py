@@ -16,7 +16,7 @@ from rstream.errors import ClosedError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from rstream.stream._subscriber import Subscriber
+    from rstream.stream._reading import Reading
 
 T = TypeVar("T")
 
@@ -36,7 +36,7 @@ def next_part(part: int, took_s: float, *, aim_s: float = PART_S, most: int = PA
 
 
 def batches(
-    source: Subscriber[T],
+    source: Reading[T],
     is_stopped: Callable[[], bool],
     *,
     limit: Callable[[], int | None] | None = None,
@@ -56,7 +56,7 @@ def batches(
         is_ended: asked after an empty poll; True ends the iteration. None: ``source.is_ended``.
         wait_s: most seconds of one wait; None: as long as it takes.
     Raises:
-        RStreamError: as :meth:`Subscriber.poll`. A new iteration goes on after it.
+        RStreamError: as :meth:`rstream.stream.Subscriber.poll`. A new iteration goes on after it.
     """
     while not is_stopped():
         try:
@@ -81,7 +81,7 @@ def batches(
 
 
 def items(
-    source: Subscriber[T],
+    source: Reading[T],
     is_stopped: Callable[[], bool],
     *,
     limit: Callable[[], int | None] | None = None,

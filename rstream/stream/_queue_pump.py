@@ -12,12 +12,11 @@ from rstream.flow.queues import FullError, PlainQueue, Queue
 from rstream.stream import _pump
 from rstream.stream._queue_hold import QueueHold
 from rstream.stream._queue_thread import PUMP_WAIT_S, QueueThread
-from rstream.stream._subscriber import title_of
 
 if TYPE_CHECKING:
     import weakref
 
-    from rstream.stream._reader import Reader
+    from rstream.stream._stream_reading import StreamReading
     from rstream.stream._tally import Tally
 
 log = logging.getLogger("rstream")
@@ -35,7 +34,9 @@ class QueuePump(QueueThread, Generic[T]):
         tally: of queues behind the consumer; it knows the consumer.
     """
 
-    def __init__(self, reader: Reader[T], queue: Queue[T], on_slow: policy.SlowPolicy) -> None:
+    def __init__(
+        self, reader: StreamReading[T], queue: Queue[T], on_slow: policy.SlowPolicy
+    ) -> None:
         super().__init__(reader, f"rstream-pump-{reader.name or reader.stream_id}")
         self.reader = reader
         self.queue = queue
@@ -108,7 +109,7 @@ class QueuePump(QueueThread, Generic[T]):
                 count = len(items) - length_hint(rest) - 1
                 self.hold.put(base, count)
                 self.hold.fail(base + count)
-                report = self.reader._report  # pyright: ignore[reportPrivateUsage] - same room
+                report = self.reader.report
                 self.failure = SlowConsumer(
                     f"{report.title} on {self.reader.channel}: {error}, and one more has come",
                     hint="on_slow=Fail left the stream: consume faster, allow more, "
@@ -140,7 +141,7 @@ class QueuePump(QueueThread, Generic[T]):
             log.warning(
                 "%s: %d objects that waited in its queue of %d are lost: they took more than half "
                 "of the window, so they had counted as consumed",
-                title_of(self.reader),
+                self.reader.title,
                 gone,
                 self.queue.capacity,
             )

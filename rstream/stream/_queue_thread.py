@@ -25,7 +25,7 @@ from rstream.stream._placed_errors import PlacedErrors
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rstream.stream._subscriber import Subscriber
+    from rstream.stream._reading import Reading
 
 PUMP_WAIT_S: Final = 0.5
 #: How long a close waits for the thread.
@@ -52,7 +52,7 @@ class QueueThread(ABC):
         bell: of an event loop that waits for a change.
     """
 
-    def __init__(self, source: Subscriber[Any], name: str) -> None:
+    def __init__(self, source: Reading[Any], name: str) -> None:
         self.changed: Condition = Condition()
         self.errors: PlacedErrors = PlacedErrors()
         self.has_ended: bool = False

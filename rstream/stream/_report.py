@@ -43,7 +43,7 @@ class Report:
         self.stream_id = stream_id
         self.owner = ""
         self.log_level = logging.WARNING
-        self.is_raising = on_lost == "raise"
+        self.is_raising: bool = on_lost == "raise"
         self.events: deque[StreamEvent] = deque(maxlen=EVENTS_MAX)
         self.errors: deque[Exception] = deque()
         self.refused = self.evicted = self.overruns = self.gaps = self.skipped_bytes = 0

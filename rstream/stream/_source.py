@@ -36,7 +36,7 @@ from rstream.driver import watch_loop
 from rstream.errors import ClosedError, ForkedError
 from rstream.flow.demand import Demand
 from rstream.flow.states import Signal, State, next_state
-from rstream.stream._subscriber import Subscriber
+from rstream.stream._reading import Reading
 from rstream.stream._tally import Place, Tally, here
 from rstream.stream.executor import Executor, ThreadExecutor
 
@@ -46,7 +46,7 @@ log = logging.getLogger("rstream")
 
 T = TypeVar("T")
 
-OpenReader = Callable[[], Subscriber[T]]
+OpenReader = Callable[[], Reading[T]]
 
 
 class StreamSource(abc.Publisher[T], Generic[T]):
@@ -110,7 +110,7 @@ class _Loop(Generic[T]):
     def __init__(self, subscriber: abc.Subscriber[T], name: str) -> None:
         self._subscriber: abc.Subscriber[T] | None = subscriber
         self._name = name
-        self._reader: Subscriber[T] | None = None
+        self._reader: Reading[T] | None = None
         self._lock = threading.Lock()  # guards state, demand, failure
         self._woken = Event()
         self._step_lock = threading.RLock()  # held by the thread in step
@@ -123,7 +123,7 @@ class _Loop(Generic[T]):
         self._before = 0  # elements of earlier polls
         self._tally: Tally | None = None
 
-    def attach(self, reader: Subscriber[T]) -> None:
+    def attach(self, reader: Reading[T]) -> None:
         self._reader = reader
         self._tally = Tally(reader, lambda: self._before, self._count)
 
@@ -298,7 +298,7 @@ class _Loop(Generic[T]):
         if reader is not None and self._tally is not None:
             self._tally.finish(lambda: self._close(reader))
 
-    def _close(self, reader: Subscriber[T]) -> None:
+    def _close(self, reader: Reading[T]) -> None:
         try:
             reader.close()
         except Exception:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from rstream._checks import check_timeout
 from rstream.errors import ClosedError, ConfigError, DriverLost
+from rstream.stream._reader import reading_of
 from rstream.stream._subscriber import Subscriber
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def wait_any(
             return ready
         for subscriber in waiting:
             with suppress(ClosedError, DriverLost):  # the next turn finds it ready
-                subscriber.note_quiet()
+                reading_of(subscriber).note_quiet()
 
 
 def _check(waiting: Sequence[object]) -> None:
@@ -102,22 +103,23 @@ def _wait_once(waiting: list[AnySubscriber], left_s: float | None) -> list[AnySu
                 sleep_s = 0.0
             else:
                 poller.register(descriptor, select.POLLIN)
-                sleep_s = min(sleep_s, subscriber.patience_s())
+                sleep_s = min(sleep_s, reading_of(subscriber).patience_s())
         rung = {descriptor for descriptor, _ in poller.poll(sleep_s * 1000)}
     finally:
         for subscriber, descriptor in watched:
             if descriptor is not None:
                 with suppress(ClosedError, DriverLost):
-                    subscriber.watched.disarm()
+                    reading_of(subscriber).watched.disarm()
     return [sub for sub, descriptor in watched if descriptor is None or descriptor in rung]
 
 
 def _descriptor_of(subscriber: Subscriber[Any]) -> int | None:
     """What to watch until the subscriber is ready; None: it is ready."""
+    reading = reading_of(subscriber)
     try:
-        if subscriber.is_closed or subscriber.is_ended or subscriber.is_ready():
+        if reading.is_closed or reading.is_ended or reading.is_ready():
             return None
-        watched = subscriber.watched
+        watched = reading.watched
         return None if watched.arm() else watched.fileno()
     except (ClosedError, DriverLost):
         return None  # the next poll says so, or joins again

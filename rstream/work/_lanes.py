@@ -14,6 +14,7 @@ from rstream.errors import ConfigError
 from rstream.stream._internal import inner_reader, new_stream_id
 
 if TYPE_CHECKING:
+    from rstream.stream._internal import StreamReading
     from rstream.work._settings import TakingSettings
 
 __all__ = ("open_lanes",)
@@ -22,7 +23,7 @@ __all__ = ("open_lanes",)
 WINDOW_BYTES = 512 * 1024
 
 
-def open_lanes(chosen: TakingSettings, title: str) -> tuple[stream.Reader[bytes], str]:
+def open_lanes(chosen: TakingSettings, title: str) -> tuple[StreamReading[bytes], str]:
     """Open the stream of all lanes.
 
     Args:
@@ -37,7 +38,7 @@ def open_lanes(chosen: TakingSettings, title: str) -> tuple[stream.Reader[bytes]
     host = ""
     if is_network:  # publishers believe no name, and no address of somebody else
         host = _numeric(chosen.host) if chosen.host else _towards(chosen.uris[0])
-    source: stream.Reader[bytes] = stream.reader(
+    lanes: stream.Reader[bytes] = stream.reader(
         chosen.name,
         channels=[_channel(host, chosen.port)] if is_network else None,
         stream_id=new_stream_id(),
@@ -46,7 +47,7 @@ def open_lanes(chosen: TakingSettings, title: str) -> tuple[stream.Reader[bytes]
         on_gap="resume",
         dir=chosen.dir,
     )
-    inner_reader(source, title)
+    source = inner_reader(lanes, title)
     if not is_network:
         return source, ""
     try:

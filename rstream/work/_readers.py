@@ -24,6 +24,7 @@ from rstream.work._seating import Seating
 
 if TYPE_CHECKING:
     from rstream._condition import Condition
+    from rstream.stream._internal import StreamReading
     from rstream.work._desk import WorkDesk
     from rstream.work._seating import LanePublisher
     from rstream.work._settings import GivingSettings
@@ -240,7 +241,7 @@ def _has_lost_driver(lane: LanePublisher) -> bool:
     )
 
 
-def _close_quietly(one: LanePublisher | stream.Reader[Any]) -> None:
+def _close_quietly(one: LanePublisher | StreamReading[Any]) -> None:
     try:
         one.close()
     except RStreamError as error:

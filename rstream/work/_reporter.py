@@ -28,6 +28,7 @@ from rstream.work._protocol import REPORT_TERM, VERSION, ReaderReport, hello_id,
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from rstream.stream._internal import StreamReading
     from rstream.work._ledger import JobLedger
     from rstream.work._protocol import LaneReport
     from rstream.work._settings import TakingSettings
@@ -83,7 +84,7 @@ class Reporter:
         self._is_stopped = False
         self._prompted = Event()
         self._controls: list[stream.Publisher[ReaderReport]] = []
-        self._hello: stream.Reader[bytes] | None = None
+        self._hello: StreamReading[bytes] | None = None
         try:
             self._open()
         except BaseException:

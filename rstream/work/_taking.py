@@ -46,6 +46,7 @@ from rstream.work._reporter import Reporter
 if TYPE_CHECKING:
     from rstream._waits import Steps
     from rstream.codecs import Codec
+    from rstream.stream._internal import StreamReading
     from rstream.work._settings import TakingSettings
 
 __all__ = ("Taking",)
@@ -93,7 +94,7 @@ class Taking(Generic[T]):
         self._unreported = 0  # done since the last report
         self._reported_s = 0.0
         self._taken = self._done = self._refused = 0
-        self.source: stream.Reader[bytes]
+        self.source: StreamReading[bytes]
         self.endpoint: str
         self.source, self.endpoint = open_lanes(chosen, self._title)
         try:

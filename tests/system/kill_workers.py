@@ -19,7 +19,7 @@ from typing import Any
 import rstream
 from rstream import stream
 from rstream.errors import PublisherLost
-from rstream.stream._internal import sending_of
+from rstream.stream._internal import reading_of, sending_of
 
 
 class Journal:
@@ -33,9 +33,8 @@ class Journal:
 
     def start(self, face: Any) -> None:
         """Record the session and client, at the start and after each rejoin."""
-        link = (
-            face._inputs.link if isinstance(face, stream.Reader) else sending_of(face).session.link
-        )
+        is_reader = isinstance(face, stream.Reader)
+        link = reading_of(face).inputs.link if is_reader else sending_of(face).session.link
         session_id = getattr(face, "session_id", 0)
         self.write(("start", os.getpid(), session_id, link.client.client_id))
 
@@ -88,7 +87,7 @@ def subscribe(task: dict[str, Any]) -> None:
             journal.write(("lost", str(error), error.session_id, error.position))
             continue
         finally:
-            journal.events(sub, sub.taken_events())
+            journal.events(sub, reading_of(sub).taken_events())
         journal.write(*(("got", *item) for item in items))
         if not items:
             sub.wait(0.05)

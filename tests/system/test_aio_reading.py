@@ -88,7 +88,7 @@ async def test_a_killed_driver_is_joined_again_beside_the_loop(shared_dir, slow_
             pub.abandon()  # nobody has completed the stream
             tasks.start_soon(note_turns)
             kill_driver(shared_dir)
-            await until_async(lambda: not sub._source._inputs.link.is_alive)
+            await until_async(lambda: not sub._source.inputs.link.is_alive)
             tasks.start_soon(write_again)
             assert await read() == 1
             begun_s = slow_joins[0]
@@ -109,7 +109,7 @@ async def test_a_read_cancelled_during_a_rejoin(shared_dir, slow_joins, how):
     with anyio.move_on_after(0.01):
         await sub.get()
     kill_driver(shared_dir)
-    await until_async(lambda: not sub._source._inputs.link.is_alive)
+    await until_async(lambda: not sub._source.inputs.link.is_alive)
     reading = asyncio.ensure_future(sub.get())
     await until_async(lambda: slow_joins)
     reading.cancel()

@@ -24,6 +24,7 @@ import rstream
 from rstream import aio, policy, stream, work
 from rstream.aio._sleeper import Sleeper
 from rstream.errors import ClosedError, ReadTimeout
+from rstream.stream._internal import reading_of
 from tests.interrupts import Interrupt, own_garbage
 from tests.support import free_port, in_thread, until
 
@@ -191,7 +192,7 @@ IPC = "aeron:ipc?term-length=64k"
 
 def subscriber(source):
     """The awaited subscriber over one for threads."""
-    return aio.Subscriber(source)
+    return aio.Subscriber(reading_of(source))
 
 
 @contextmanager

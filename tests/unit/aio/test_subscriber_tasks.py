@@ -21,7 +21,7 @@ from rstream.errors import (
     StreamEnded,
 )
 from rstream.stream import _session
-from rstream.stream._buffered import BufferedSubscriber
+from rstream.stream._internal import BufferedReading
 from tests.support import until_async
 
 pytestmark = pytest.mark.anyio
@@ -179,14 +179,14 @@ async def test_close_ends_the_loop_of_another_task(driver_dir, name, publisher, 
 @pytest.mark.parametrize("how", ["close", "abandon"])
 async def test_the_thread_of_a_queue_ends_beside_the_loop(driver_dir, name, monkeypatch, how):
     """It may be joining a lost driver again, which takes seconds."""
-    real, begun_s = BufferedSubscriber.close, []
+    real, begun_s = BufferedReading.close, []
 
     def slow(self):
         begun_s.append(time.monotonic())
         time.sleep(0.2)
         real(self)
 
-    monkeypatch.setattr(BufferedSubscriber, "close", slow)
+    monkeypatch.setattr(BufferedReading, "close", slow)
     turned_s = []
 
     async def note_turns():

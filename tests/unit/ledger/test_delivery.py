@@ -20,6 +20,7 @@ from rstream.errors import ConfigError, RStreamError, ServerLost
 from rstream.ledger import FileLedger, MemoryLedger, marks_of
 from rstream.service import Requester, Service
 from rstream.spark import _commit, _ends, _task
+from rstream.stream._internal import reading_of
 from tests.support import in_thread, until
 from tests.unit.ledger.conftest import TIMEOUT_S, End, Job, batch_of
 
@@ -175,7 +176,7 @@ def test_a_reader_that_restarts_before_it_answers_is_asked_again(
     def ask_late(config: Any, index: int, question: Any, **options: Any) -> Any:
         if not again:
             assert question.do == "begin"
-            until(lambda: end.end.source._stage._services)
+            until(lambda: reading_of(end.end.source)._stage._services)
             end.end.close()
             again.append(reopened(open_end, end, monkeypatch).start())
         return ask(config, index, question, **options)
@@ -207,7 +208,7 @@ def test_a_reader_that_is_closed_while_it_begins_to_answer_does_not_answer(
     publisher.send(task._opening(_task._Target(publisher, "ipc")))
     assert began.wait(TIMEOUT_S)
     closing = in_thread(end.end.close)
-    until(lambda: end.end.source._closed)
+    until(lambda: end.end.source.is_closed)
     go.set()
     closing.join(TIMEOUT_S)
     assert len(closed) == 1
@@ -447,7 +448,7 @@ def test_eager_delivery_hands_out_at_once_and_marks(open_end: OpenEnd) -> None:
     assert marks is not None
     assert (marks.epoch, marks.delivery) == (3, "eager")
     assert "staged_bytes" in end.end.statistics()
-    assert end.end.source._pump is None  # type: ignore[attr-defined]
+    assert reading_of(end.end.source)._pump is None  # type: ignore[attr-defined]
 
 
 def test_a_reader_that_does_not_commit_is_refused_before_a_row_is_sent(

@@ -12,7 +12,8 @@ from reactivex import Subject
 from reactivex.scheduler import CurrentThreadScheduler, ImmediateScheduler
 
 from rstream.rx import observe_on_bounded
-from rstream.rx._to_publisher import ObservableReader
+from rstream.rx._to_publisher import ObservableReading
+from rstream.stream._internal import face_of, reading_of
 from tests.interrupts import at_each_place
 
 from .sources import ThreadSource
@@ -30,7 +31,7 @@ def poll(reader, got):
 
 def demanded(reader, got):
     reader.wait(5)
-    got += reader.poll_demanded(3)
+    got += reading_of(reader).poll_demanded(3)
 
 
 def items(reader, got):
@@ -48,7 +49,7 @@ def batches(reader, got):
 @pytest.mark.parametrize("face", [get, poll, demanded, items, batches])
 def test_interrupts_of_a_read_lose_nothing(face):
     source = ThreadSource(count())
-    reader = ObservableReader(source.observable, 16)
+    reader = face_of(ObservableReading(source.observable, 16))
     got, seen = [], 0
 
     def check(where):

@@ -20,6 +20,7 @@ import rstream
 import rstream.spark
 from rstream.errors import CodecError, ConfigError, PublisherLost
 from rstream.spark import _sink
+from rstream.stream._internal import reading_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
 
@@ -85,7 +86,7 @@ def test_what_a_bound_leaves_is_logged_and_stays(
         with publisher(driver_dir) as pub:
             pub.send_many([{"value": 1}, {"value": 2}])
             assert source.poll(1)
-            batch_reader._tell_rest(source)
+            batch_reader._tell_rest(reading_of(source))
             assert "stream 'in': ends at maxMessages=40, and more has arrived" in caplog.text
             source.close()
             assert [row["value"] for row in read(driver_dir, maxMessages="1")] == [2]

@@ -19,7 +19,7 @@ import pytest
 import rstream
 from rstream import stream
 from rstream.errors import MessagesLost, RemoteError
-from rstream.stream._internal import sending_of
+from rstream.stream._internal import reading_of, sending_of
 from tests.support import free_port, is_all_on_the_network, until, until_async
 
 COUNT = 200
@@ -255,4 +255,5 @@ def test_an_end_alone_has_no_places(driver_dir, name):
         pub = stream.publisher(name, dir=driver_dir, linger_s=0)
         until(lambda: pub.is_connected)
         pub.close()
-        until(lambda: sub.poll_held(8) == [] and sub.held_places() == [] and sub.is_ended)
+        reading = reading_of(sub)
+        until(lambda: not reading.poll_held(8) and not reading.held_places() and sub.is_ended)

@@ -21,8 +21,8 @@ import rstream
 from rstream import abc, codecs, policy, stream
 from rstream import rx as rrx
 from rstream.errors import CodecError, MessagesLost, PublisherLost, RemoteError, RStreamError
-from rstream.ledger._subscriber import CommittedSubscriber
-from rstream.stream._internal import sending_of
+from rstream.ledger._internal import CommittedReading
+from rstream.stream._internal import face_of, reading_of, sending_of
 from rstream.stream._names import KIND_PLAIN, header_of
 from rstream.stream._placed_errors import PlacedErrors
 from tests.support import free_port, until
@@ -119,12 +119,12 @@ def test_no_poll_exceeds_its_limit(driver_dir, name, publisher):
     with stream.subscriber(name, int, dir=driver_dir) as sub:
         publisher.send_many([0, BAD, *range(1, 10)])
         assert polled(sub, 2) == [0, ERROR]
-        assert sub.is_ready()
+        assert reading_of(sub).is_ready()
         assert sub.wait(0)
         assert sub.poll(4) == [1, 2, 3, 4]
         assert sub.poll(4) == [5, 6, 7, 8]
         assert sub.poll(4) == [9]
-        assert not sub.is_ready()
+        assert not reading_of(sub).is_ready()
 
 
 def test_the_end_waits_for_what_is_behind_an_error(driver_dir, name, publisher):
@@ -260,19 +260,19 @@ def test_a_message_whose_error_was_raised_is_consumed(driver_dir, name, publishe
 def test_places_of_objects_behind_an_error(driver_dir, name, publisher):
     """Each poll tells session and position of its own objects."""
     with stream.reader(name, int, dir=driver_dir, on_lost="raise") as reader:
-        ends = []
+        reading, ends = reading_of(reader), []
         for one in (0, BAD, 1, BAD, 2):
             publisher.send(one)
             ends.append(publisher.position)
         got = []
         for _ in range(5):
             try:
-                items = reader.poll_held(None)
+                items = reading.poll_held(None)
             except CodecError as error:
                 got.append(str(error))
                 continue
-            places = reader.held_places()
-            reader.consume(len(items))
+            places = reading.held_places()
+            reading.consume(len(items))
             got.append(list(zip(items, places, strict=True)))
         session_id = publisher.session_id
         assert [got[at] for at in (0, 2, 4)] == [
@@ -366,12 +366,15 @@ def test_places_in_a_queue():
 def test_the_pump_of_committed_delivery_keeps_the_order(driver_dir, name, publisher):
     """Writers that know nothing of commits share the queue with those that do."""
     source = stream.reader(name, list[int], dir=driver_dir, on_lost="raise")
-    with CommittedSubscriber(source, name=name, stream_id=1, channels={}, dir=driver_dir) as sub:
-        sub._start_pump([])
+    reading = CommittedReading(
+        reading_of(source), name=name, stream_id=1, channels={}, dir=driver_dir
+    )
+    with face_of(reading) as sub:
+        reading._start_pump([])
         publisher.send_many([[0], BAD, [1], [2], BAD])
-        until(lambda: len(sub._errors) == 2)
+        until(lambda: len(reading._errors) == 2)
         assert polled(sub, 5) == [[0], ERROR, [1], [2], ERROR]
-        assert not sub.is_ready()
+        assert not reading.is_ready()
 
 
 def test_an_event_loop_gets_the_order(driver_dir, name, publisher):
@@ -440,8 +443,8 @@ def test_the_error_of_a_gap_keeps_its_place(driver_dir, name, publisher):
     with stream.reader(name, int, dir=driver_dir, on_lost="raise") as reader:
         publisher.send_many([0, BAD, 1])
         assert polled(reader, 1) == [0]
-        source = reader._inputs.joined[0]
-        reader._gaps.on_overrun(source, publisher.session_id, 64, 128)
+        reading = reading_of(reader)
+        reading.gaps.on_overrun(reading.inputs.joined[0], publisher.session_id, 64, 128)
         assert polled(reader, 3) == [ERROR, 1, MessagesLost.__name__]
 
 

@@ -14,6 +14,7 @@ import pytest
 from rstream import metrics, policy, stream
 from rstream.driver import Driver
 from rstream.errors import ConfigError, PublisherLost, SlowConsumer
+from rstream.stream._internal import reading_of
 from tests.support import free_port, until
 from tests.unit.stream.test_reactive import Recorder
 
@@ -263,7 +264,7 @@ def test_a_batch_read_during_the_eviction_is_not_delivered(driver_dir, name):
             return TornBatch()
 
     with stream.subscriber(name, bytes, dir=driver_dir, on_slow=policy.Evict(1.0)) as sub:
-        source = sub._inputs.joined[0]
+        source = reading_of(sub).inputs.joined[0]
         real, source.core = source.core, Core()
         assert sub.poll() == []
         source.core = real

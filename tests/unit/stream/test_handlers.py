@@ -15,6 +15,7 @@ import pytest
 
 from rstream import policy, stream, work
 from rstream.errors import ClosedError, ConcurrentUseError
+from rstream.stream._internal import BufferedReading, reading_of
 from tests.support import in_thread
 
 #: Half of the 30 s that a close waits for another thread, and more than any of this takes.
@@ -37,7 +38,8 @@ def interrupted(handler, *, after_s=0.2):
 
 def is_free(reader):
     """Whether the reader has given its handles back."""
-    return not reader.subscriptions
+    reading = reading_of(reader)
+    return not (reading.reader if isinstance(reading, BufferedReading) else reading).subscriptions
 
 
 @contextmanager
@@ -97,7 +99,7 @@ def test_a_handler_may_close_the_reader_in_the_middle_of_its_work(
             for _ in sub:
                 time.sleep(pause_s)
         assert sub.is_closed
-        assert is_free(sub if isinstance(sub, stream.Reader) else sub.reader)
+        assert is_free(sub)
     assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
 
 

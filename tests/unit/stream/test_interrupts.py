@@ -8,6 +8,7 @@ from __future__ import annotations
 import pytest
 
 from rstream import stream
+from rstream.stream._internal import reading_of
 from tests.interrupts import at_each_check, at_each_place
 from tests.support import in_thread
 
@@ -96,7 +97,7 @@ def test_what_an_interrupted_poll_has_left_comes_once(ends):
     def check(where):
         while len(ends.got) < COUNT:
             ends.got.extend(next(ends.sub.batches()))
-        assert ends.sub.poll_held(None) == [], where
+        assert reading_of(ends.sub).poll_held(None) == [], where
         assert ends.got == list(range(COUNT)), where
         ends.begin()
 

@@ -17,6 +17,7 @@ from rstream.abc import UNBOUNDED
 from rstream.errors import ConfigError
 from rstream.flow.chunk import LEAST
 from rstream.lab.elements import CountingUpstream, PatternReader
+from rstream.stream._internal import reading_of
 from tests.support import free_port, in_thread, until
 
 COUNT = 300
@@ -214,7 +215,8 @@ def test_who_joins_again_tells_its_demand_anew(driver_dir, name):
         upstream = CountingUpstream(sink, b"x", 1000, lambda: 0)
         assert sub.wait(10)
         assert sub.poll()
-        sub._inputs.join_one_again(sub._inputs.joined[0])  # as after an eviction
+        inputs = reading_of(sub).inputs
+        inputs.join_one_again(inputs.joined[0])  # as after an eviction
         assert sub.statistics()["demand"] == 3
         before = upstream.made
         until(lambda: sub.poll() and upstream.made > before + 50)

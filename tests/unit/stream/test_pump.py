@@ -5,17 +5,15 @@ from __future__ import annotations
 import pytest
 
 from rstream.stream._pump import PART_FIRST, PART_MOST, PART_S, batches, items
-from rstream.stream._rest import Rest
-from rstream.stream._subscriber import Subscriber
+from rstream.stream._reading import Reading
 
 
-class Script(Subscriber):
+class Script(Reading):
     """Each poll returns, or raises, the next entry."""
 
     def __init__(self, *polls):
-        self._closed = False
-        self.rest = Rest()
-        self.prefetch = 256
+        super().__init__(256)
+        self.is_closed = False
         self.polls = list(polls)
         self.limits = []
         self.waits = []
@@ -39,7 +37,7 @@ class Script(Subscriber):
         self.waits.append(timeout_s)
 
     def close(self):
-        self._closed = True
+        self.is_closed = True
 
     def __del__(self):
         pass  # it holds nothing that must be closed

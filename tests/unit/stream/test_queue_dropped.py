@@ -15,7 +15,7 @@ import pytest
 import rstream
 from rstream import aio, policy, stream
 from rstream.errors import MessagesLost, SlowConsumer
-from rstream.stream._buffered import BufferedSubscriber
+from rstream.stream._internal import BufferedReading, reading_of
 from tests.support import free_port, in_thread, until
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*was not closed:ResourceWarning")
@@ -49,7 +49,7 @@ def opened(publisher, name, on_slow, **options):
     sub = rstream.subscriber(name, on_slow=on_slow, prefetch=16, **options)
     until(lambda: publisher.is_connected)
     publisher.send_many(range(COUNT), timeout_s=5)
-    if isinstance(sub, BufferedSubscriber):
+    if isinstance(reading_of(sub), BufferedReading):
         most = min(COUNT, sub.statistics()["capacity"])
         until(lambda: sub.statistics()["messages"] >= most)
     return sub
@@ -207,7 +207,7 @@ def test_a_lock_that_its_thread_needs_is_held_meanwhile(driver_dir, name, publis
 
 
 def test_one_that_was_never_started(driver_dir, name, publisher, monkeypatch):
-    monkeypatch.setattr(BufferedSubscriber, "start", lambda one: one)
+    monkeypatch.setattr(BufferedReading, "start", lambda one: one)
     sub = rstream.subscriber(name, on_slow=policy.Buffer(ROOM), dir=driver_dir)
     until(lambda: publisher.is_connected)
     del sub

@@ -11,8 +11,7 @@ import pytest
 
 from rstream import abc, policy, stream
 from rstream.errors import ConfigError, SlowConsumer
-from rstream.stream._buffered import BufferedSubscriber
-from rstream.stream._internal import sending_of
+from rstream.stream._internal import BufferedReading, sending_of
 from tests.support import until
 
 
@@ -106,8 +105,8 @@ def test_completion_needs_no_demand(driver_dir, name, caller):
 def test_demand_takes_from_the_queue_of_a_policy(
     driver_dir, name, caller, monkeypatch, on_slow, expected
 ):
-    queues, start = [], BufferedSubscriber.start
-    monkeypatch.setattr(BufferedSubscriber, "start", lambda one: queues.append(one) or start(one))
+    queues, start = [], BufferedReading.start
+    monkeypatch.setattr(BufferedReading, "start", lambda one: queues.append(one) or start(one))
     recorder = Recorder()
     stream.source(name, dir=driver_dir, executor=caller, on_slow=on_slow).subscribe(recorder)
     with stream.publisher(name, dir=driver_dir, linger_s=0) as pub:
@@ -145,14 +144,14 @@ def test_fail_calls_on_error_after_the_waiting_items(driver_dir, name, caller):
 
 def test_a_queue_without_demand_keeps_the_loop_asleep(driver_dir, name, monkeypatch):
     polls, queues = [], set()
-    take = BufferedSubscriber.poll_demanded
+    take = BufferedReading.poll_demanded
 
     def counted(self, demand):
         polls.append(demand)
         queues.add(self)
         return take(self, demand)
 
-    monkeypatch.setattr(BufferedSubscriber, "poll_demanded", counted)
+    monkeypatch.setattr(BufferedReading, "poll_demanded", counted)
     recorder = Recorder()
     stream.source(name, dir=driver_dir, on_slow=policy.DropOldest(2)).subscribe(recorder)
     with stream.publisher(name, dir=driver_dir, linger_s=0) as pub:

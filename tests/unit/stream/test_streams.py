@@ -26,7 +26,7 @@ from rstream.errors import (
     SlowConsumer,
     StreamEnded,
 )
-from rstream.stream._internal import sending_of
+from rstream.stream._internal import reading_of, sending_of
 from tests.support import free_port, in_thread, until
 
 
@@ -524,7 +524,7 @@ def test_one_reader_over_two_channels(driver_dir, name):
 
 def test_an_unclosed_handle_warns_where_it_was_made(driver_dir, name):
     sub = stream.subscriber(name, dir=driver_dir)
-    joined = sub._inputs.joined
+    joined = reading_of(sub).inputs.joined
     with pytest.warns(ResourceWarning, match="test_streams.py"):
         del sub
     for source in joined:

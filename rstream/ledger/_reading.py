@@ -1,6 +1,6 @@
-"""The reading end for committed delivery: a subscriber in front of another one.
+"""The reading end for committed delivery: it stands in front of another reading.
 
-Theory of operation. Most writers know nothing of commits. So this subscriber passes everything
+Theory of operation. Most writers know nothing of commits. So it passes everything
 through until a writer opens committed delivery by a message without rows (``OPENS``). From then on
 a thread, the *pump* (_stage_pump.py), reads the source and stages what is marked as committed, so
 that a slow consumer never holds up the answers to writers; and a service answers the questions of
@@ -11,16 +11,15 @@ for the consumer; a writer that knows nothing of commits is slowed down by a bou
 One lock, the condition ``_changed``, guards staging, queue and flags. The ledger has a lock of its
 own, because it may wait for a disk; a thread that needs both takes the ledger's first.
 
-Neither the thread nor the service refers to the subscriber: one that the program drops is
-collected, and they end.
+Neither the thread nor the service refers to it: one that the program drops is collected, and they
+end.
 """
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from itertools import islice, repeat
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, final
 
 from rstream._process import quiet_when_torn_down
 from rstream.errors import ClosedError
@@ -28,8 +27,7 @@ from rstream.ledger._ledger import Ledger, MemoryLedger
 from rstream.ledger._marks import handed_out, marks_of, medium_of
 from rstream.ledger._stage_pump import StagePump
 from rstream.ledger._staging import Row
-from rstream.stream import Subscriber
-from rstream.stream._internal import Rest, title_of
+from rstream.stream._internal import Reading
 
 if TYPE_CHECKING:
     import threading
@@ -41,7 +39,8 @@ if TYPE_CHECKING:
 STAGING_BYTES = 256 << 20
 
 
-class CommittedSubscriber(Subscriber[Any]):
+@final
+class CommittedReading(Reading[Any]):
     """Hands out committed record batches, each once, and those of other writers as they come.
 
     Args:
@@ -60,7 +59,7 @@ class CommittedSubscriber(Subscriber[Any]):
 
     def __init__(
         self,
-        source: Subscriber[Any],
+        source: Reading[Any],
         *,
         name: str,
         stream_id: int,
@@ -69,11 +68,8 @@ class CommittedSubscriber(Subscriber[Any]):
         ledger: Ledger | None = None,
         staging_bytes: int = STAGING_BYTES,
     ) -> None:
+        super().__init__(source.prefetch, in_hand=source.rest.in_hand, made_at=source.made_at)
         self._source = source
-        self.prefetch = source.prefetch
-        self.rest: Rest[Any] = Rest(source.rest.in_hand)
-        self.made_at = source.made_at
-        self._pid = os.getpid()
         self._stage = stage = StagePump(
             source,
             name=name,
@@ -90,7 +86,7 @@ class CommittedSubscriber(Subscriber[Any]):
         self._out: list[Row | Any] = []  # of the last poll
         self._out_done = 0  # of them consumed
         self._demand: int | None = None
-        self._closed = self._has_left = False
+        self.is_closed = self._has_left = False
         if stage.is_awaited:
             self._start_pump([], 0, tuple(channels))
 
@@ -98,8 +94,8 @@ class CommittedSubscriber(Subscriber[Any]):
         return f"<rstream.Subscriber over {self._source!r}>"
 
     @property
-    def _stream_title(self) -> str:
-        return title_of(self._source)
+    def title(self) -> str:
+        return self._source.title
 
     # ---- from passing through to staging ----
 
@@ -163,8 +159,8 @@ class CommittedSubscriber(Subscriber[Any]):
         return self._take(min(demand, self.prefetch))
 
     def _take(self, limit: int) -> list[Any]:
-        if self._closed:
-            raise ClosedError(f"{self._stream_title}: this subscriber is closed")
+        if self.is_closed:
+            raise ClosedError(f"{self.title}: this subscriber is closed")
         stage, pump = self._stage, self._pump
         if pump is not None and pump.ident is None:  # an interrupt came before it was started
             pump.start()
@@ -202,7 +198,7 @@ class CommittedSubscriber(Subscriber[Any]):
         rows = [one for one in done if isinstance(one, Row)]
         if rows:
             with self._stage.ledger_lock:
-                if self._closed:
+                if self.is_closed:
                     return  # the next reading end with this ledger begins with them
                 self._stage.ledger.consume(rows[-1].position)
         with self._changed:
@@ -234,8 +230,8 @@ class CommittedSubscriber(Subscriber[Any]):
         if self._errors.is_due:
             return True
         if self._taken or self._stage.ready:
-            return self._demand != 0 or self._closed or self._stage.is_woken
-        return bool(self._closed or self._stage.is_woken)
+            return self._demand != 0 or self.is_closed or self._stage.is_woken
+        return bool(self.is_closed or self._stage.is_woken)
 
     def wake(self) -> None:
         self._stage.wake()
@@ -308,7 +304,7 @@ class CommittedSubscriber(Subscriber[Any]):
             return
         stage = self._stage
         with self._changed:
-            self._closed = stage.is_closed = True
+            self.is_closed = stage.is_closed = True
             stage.note_change()
         stage.leave()
         stage.join()
@@ -326,5 +322,5 @@ class CommittedSubscriber(Subscriber[Any]):
         try:
             super().__del__()
         finally:
-            self._closed = True
+            self.is_closed = True
             self._stage.drop(self._stage.leave_dropped)
