@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, TypeVar, Unp
 import anyio
 
 from rstream._pickling import refuse_pickling
+from rstream._session import opened
 from rstream._unclosed import call_site
 from rstream.aio._publisher import Publisher
 from rstream.aio._subscriber import Subscriber
@@ -18,7 +19,6 @@ from rstream.stream._internal import (
     SubscriberSettings,
     reader_opener,
     send_settings,
-    session,
     settings,
 )
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import TypeForm
 
+    from rstream._session import Link
     from rstream.codecs import Codec, CodecLike
     from rstream.stream._internal import PublisherOptions, SubscriberOptions
 
@@ -180,7 +181,7 @@ def publisher(
         large_lock = anyio.Lock(fast_acquire=True)
         turns = turns_here()
 
-        def opens(link: session.Link) -> Publisher[Any]:
+        def opens(link: Link) -> Publisher[Any]:
             return Publisher[Any](
                 link,
                 sent,
@@ -191,7 +192,7 @@ def publisher(
                 made_at=made_at,
             )
 
-        return lambda: session.opened(chosen.dir, chosen.client, opens)
+        return lambda: opened(chosen.dir, chosen.client, opens)
 
     return Opening(prepare, "publisher")
 

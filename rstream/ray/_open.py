@@ -12,7 +12,6 @@ import functools
 import logging
 import os
 import secrets
-import time
 import uuid
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
@@ -20,6 +19,8 @@ from rstream import policy, stream
 from rstream._addresses import bound_port
 from rstream._channel_uri import ChannelUri
 from rstream._link_options import READER_LAWS, with_link_options
+from rstream._session import Patience
+from rstream._waits import run
 from rstream.channel import Channel
 from rstream.codecs._internal import choose_for_handle, limited
 from rstream.driver import resolve_dir
@@ -59,11 +60,9 @@ log = logging.getLogger("rstream")
 WINDOW = 1 << 19
 #: The largest where longer terms are given.
 WINDOW_MAX = 1 << 20
-#: How long a restarted actor waits for its old port. A driver frees it 0.4 s after the death; where
-#: it only knows deaths by heartbeats, after its client liveness timeout (10 s).
-REJOIN_TIMEOUT_S = 12.0
-#: How often it tries.
-RETRY_S = 0.02
+#: A restarted actor waits for its old port. A driver frees it 0.4 s after the death; where it only
+#: knows deaths by heartbeats, after its client liveness timeout (10 s).
+PATIENCE = Patience(RegistrationError, pause_s=0.02, timeout_s=12.0)
 
 
 def reader(
@@ -344,16 +343,12 @@ def _open_again(
     """Open the reader; an old port is tried until the driver has given the dead actor's client up,
     which frees it. If a stranger has it by then, the handle has another port from now on.
     """
-    deadline_s = time.monotonic() + REJOIN_TIMEOUT_S
-    while is_old_port:
-        try:
-            return reading_of(open_it(channels=channels, evict=evict))
-        except RegistrationError as error:
-            if time.monotonic() >= deadline_s:
-                log.warning("%s; the endpoint takes another port, and so another handle", error)
-                break
-            time.sleep(RETRY_S)
     if is_old_port:
+        attempt = functools.partial(open_it, channels=channels, evict=evict)
+        try:
+            return reading_of(run(PATIENCE.try_steps(attempt)))
+        except RegistrationError as error:
+            log.warning("%s; the endpoint takes another port, and so another handle", error)
         host = str(channels[1].endpoint).rpartition(":")[0]
         channels = [channels[0], channels[1].replace(endpoint=f"{host}:0")]
     return reading_of(open_it(channels=channels, evict=evict))

@@ -20,11 +20,11 @@ import threading
 import time
 from typing import TYPE_CHECKING, Final
 
-from rstream import _core
+from rstream import _core, _session
 from rstream._condition import Event
 from rstream.driver import watch_loop
 from rstream.errors import RStreamError
-from rstream.stream._internal import reason_of, session
+from rstream.stream._internal import reason_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -69,7 +69,7 @@ class Refusal:
     """
 
     def __init__(
-        self, link: session.Link, handle: StreamHandle, channels: Sequence[str], reason: str
+        self, link: _session.Link, handle: StreamHandle, channels: Sequence[str], reason: str
     ) -> None:
         self.handle = handle
         self._pid = os.getpid()
@@ -178,7 +178,7 @@ class Refusal:
             subscription.close()
         if self._counter is not None:
             self._counter.close()
-        session.release(self._link)
+        _session.release(self._link)
 
 
 def refuse(handle: StreamHandle, channels: Sequence[str], reason: str) -> Refusal | None:
@@ -188,7 +188,7 @@ def refuse(handle: StreamHandle, channels: Sequence[str], reason: str) -> Refusa
         What refuses its writers once it is opened and started; None: the driver of the endpoint is
         gone.
     """
-    link = session.hold(handle.driver_dir)
+    link = _session.hold(handle.driver_dir)
     return None if link is None else Refusal(link, handle, channels, reason)
 
 

@@ -16,6 +16,7 @@ from rstream import _core
 from rstream._addresses import local_address_towards
 from rstream._neighbours import hint_for_publisher, why_refused
 from rstream._other_drivers import tell_others
+from rstream._session import opened, release
 from rstream._waits import News
 from rstream.errors import (
     BackPressured,
@@ -40,11 +41,12 @@ from rstream.stream import (
     publisher,
     reader,
 )
-from rstream.stream._internal import inner_publisher, inner_reader, new_stream_id, session, uri_keys
+from rstream.stream._internal import inner_publisher, inner_reader, new_stream_id, uri_keys
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from rstream._session import Link
     from rstream.codecs import Encoded
     from rstream.service._place import ServicePlace
     from rstream.stream._internal import StreamReading
@@ -90,18 +92,18 @@ class Line:
         self.stream_id: int = new_stream_id()
         self._port = 0
         self._before = b""
-        self._link: session.Link
+        self._link: Link
         self.directory: str
         self.answers: StreamReading[bytes]
         self._asks: Publisher[bytes]
-        host = session.opened(dir, None, self._open)
+        host = opened(dir, None, self._open)
         self._unparted_max = self._asks.max_unparted_length
         #: The wait for an answer or an event, until the next look.
         self.news: News = News(self.answers, LOOK_S)
         if host:
             self._before = bytes([len(host)]) + host.encode()
 
-    def _open(self, link: session.Link) -> str:
+    def _open(self, link: Link) -> str:
         """Open both streams; returns the host where it listens, empty in shared memory."""
         self._link = link
         self.directory = link.directory
@@ -330,7 +332,7 @@ class Line:
         self.answers.close()
         self._asks.close()
         self._is_closed = True  # here: a call that was interrupted is made again
-        session.release(self._link)
+        release(self._link)
 
 
 def seconds_left(deadline_s: float | None) -> float:

@@ -17,6 +17,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Self
 
 from rstream._addresses import split_endpoint
+from rstream._session import release
 from rstream.errors import (
     BackPressured,
     CodecError,
@@ -34,9 +35,10 @@ from rstream.service._wire import (
     write_answer,
 )
 from rstream.stream import Available, Publisher, Unavailable, publisher, reader
-from rstream.stream._internal import encode_failure, inner_publisher, inner_reader, session
+from rstream.stream._internal import encode_failure, inner_publisher, inner_reader
 
 if TYPE_CHECKING:
+    from rstream._session import Link
     from rstream.service._place import ServicePlace
     from rstream.stream._internal import StreamReading
 
@@ -65,7 +67,6 @@ class ServerLine:
 
     Args:
         place: the service.
-        dir: driver directory; None: the default.
         outstanding: most requests of one caller without a full answer.
         callers_per_host: most callers of one address over UDP.
     """
@@ -73,7 +74,6 @@ class ServerLine:
     def __init__(
         self,
         place: ServicePlace,
-        dir: str | None,
         outstanding: int,
         callers_per_host: int = CALLERS_PER_HOST,
     ) -> None:
@@ -91,24 +91,21 @@ class ServerLine:
         self._blocked: set[Caller] = set()
         self._looked_s = 0.0
         self._is_open = False
-        self._link: session.Link
+        self._link: Link
         self.directory: str
-        self._dir = dir
         self._lock: Publisher[bytes]
         self.asks: StreamReading[bytes]
 
-    def open(self) -> Self:
+    def open(self, link: Link) -> Self:
         """Take the place. Its owner has it by then, and closes it: an interrupt may come between a
         constructor and the assignment.
 
+        Args:
+            link: a hold on a client; it is let go when this fails, or is closed.
         Raises:
             RegistrationError: another server of the name is alive.
             ConfigError, DriverError: it cannot be opened.
         """
-        session.opened(self._dir, None, self._open)
-        return self
-
-    def _open(self, link: session.Link) -> None:
         self._link = link
         self.directory = link.directory
         try:
@@ -126,7 +123,9 @@ class ServerLine:
             self._is_open = True
         except BaseException:
             self._close_streams()
+            release(link)
             raise
+        return self
 
     def _close_streams(self) -> None:
         asks, lock = getattr(self, "asks", None), getattr(self, "_lock", None)
@@ -420,4 +419,4 @@ class ServerLine:
             self._drop(caller)
         self._close_streams()
         self._is_open = False
-        session.release(self._link)
+        release(self._link)

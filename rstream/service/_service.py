@@ -4,25 +4,32 @@ from __future__ import annotations
 
 import inspect
 import logging
+import math
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, Self, TypeVar
 
 from rstream import _loops, abc
 from rstream._checks import check_seconds, is_whole
 from rstream._pickling import refuse_pickling
+from rstream._session import Patience, Session, opened
+from rstream._waits import Work
 from rstream.errors import CodecError, ConfigError, RStreamError
 from rstream.service._line import joined
 from rstream.service._server_line import ServerLine
+from rstream.service._serving import REJOIN_PAUSE_S
 from rstream.service._thread_serving import ThreadServing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
 
+    from rstream._session import Link
+    from rstream._waits import Steps
     from rstream.codecs import Codec
     from rstream.service._asked import Asked
     from rstream.service._place import ServicePlace
@@ -32,6 +39,8 @@ log = logging.getLogger("rstream")
 
 #: Seconds between two looks at whether the thread of :meth:`Service.start` has opened.
 START_LOOK_S = 0.0005
+#: Joining again: callers wait for as long as it takes, so it takes as long as it may.
+PATIENCE = Patience(RStreamError, REJOIN_PAUSE_S, math.inf)
 
 Q = TypeVar("Q")
 A = TypeVar("A")
@@ -82,7 +91,8 @@ class Service(Generic[Q, A]):
         self._thread: threading.Thread | None = None
         #: Whether callers may take what publishers owe them when it closes.
         self.lingers: bool = True
-        self._is_closing = self._was_opened = False
+        self._is_closing = False
+        self._session: Session | None = None
         self._problem: BaseException | None = None
 
     def __call__(self, query: Q) -> A:
@@ -101,7 +111,7 @@ class Service(Generic[Q, A]):
     @property
     def was_opened(self) -> bool:
         """Whether it has joined a driver."""
-        return self._was_opened
+        return self._session is not None
 
     def statistics(self) -> dict[str, int]:
         """``callers`` of now, their ``outstanding`` requests, and how many requests were
@@ -161,7 +171,7 @@ class Service(Generic[Q, A]):
             target=self._run_in_thread, name=f"rstream-{self.name}", daemon=True
         )
         self._thread.start()
-        while self._thread.is_alive() and not self._was_opened:
+        while self._thread.is_alive() and not self.was_opened:
             time.sleep(START_LOOK_S)
         if self._problem is not None:
             raise self._problem
@@ -171,7 +181,7 @@ class Service(Generic[Q, A]):
         try:
             self.run()
         except BaseException as error:
-            if self._was_opened:
+            if self.was_opened:
                 log.exception("%r has failed", self)
             self._problem = error
 
@@ -216,11 +226,27 @@ class Service(Generic[Q, A]):
 
     def make_line(self) -> ServerLine:
         """The end of a line to callers, which is not open."""
-        return ServerLine(self.place, self._dir, self._outstanding, self._callers_per_host)
+        return ServerLine(self.place, self._outstanding, self._callers_per_host)
 
-    def note_opened(self) -> None:
+    def join_steps(self, open: Callable[[Link], object]) -> Steps[None]:
+        """Join a driver; after a first success until one lives again, or it is closing.
+
+        Args:
+            open: opens it with a hold on a client. It lets go when it fails, or is closed.
+        Raises:
+            RStreamError: as :meth:`run`.
+        """
+        session = self._session
+        if session is None:
+            yield Work(partial(opened, self._dir, None, open))
+        else:
+            title = f"service {self.name!r}"
+            yield from session.join_steps(open, title=title, is_closing=lambda: self._is_closing)
+
+    def note_opened(self, link: Link) -> None:
         """It has joined a driver."""
-        self._was_opened = True
+        if self._session is None:
+            self._session = Session(link, PATIENCE)
 
     def note_closed(self) -> None:
         """End serving without a word."""

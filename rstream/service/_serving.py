@@ -17,12 +17,13 @@ from collections.abc import Callable, Generator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from rstream._waits import News, Pause, Step, Steps, Waker, Woken, Work
+from rstream._waits import News, Pause, Step, Steps, Waker, Woken
 from rstream.errors import ClosedError, DriverError, RStreamError
 from rstream.service._published import Draining, PublishedAnswers, answers_of, may_make
 from rstream.service._server_line import LOOK_S, RETRY_S
 
 if TYPE_CHECKING:
+    from rstream._session import Link
     from rstream.service._asked import Asked
     from rstream.service._server_line import ServerLine
     from rstream.service._service import Service
@@ -31,7 +32,7 @@ log = logging.getLogger("rstream")
 
 #: Answers that a stream makes in its turn, before the next stream and new requests have theirs.
 TURN: Final = 16
-#: Seconds between two attempts to reach a driver again.
+#: Seconds before each attempt to reach a driver again.
 REJOIN_PAUSE_S: Final = 0.2
 #: Most seconds that a server waits at its end for callers without room.
 LINGER_S: Final = 1.0
@@ -87,29 +88,16 @@ class Serving(ABC):
     # ---- its life ----
 
     def join_steps(self) -> Steps[None]:
-        """Join the driver; after a first success until one lives again, or it is closing.
+        """Join a driver, as :meth:`Service.join_steps`."""
+        return self._service.join_steps(self._open)
 
-        Raises:
-            RStreamError: as :meth:`Service.run`.
-        """
-        service = self._service
-        while True:
-            try:
-                yield Work(self._open)
-                return
-            except RStreamError as error:
-                if not service.was_opened or service.is_closing:
-                    raise
-                log.warning("service %r: not yet back: %s", service.name, error)
-            yield Pause(REJOIN_PAUSE_S)
-
-    def _open(self) -> None:
+    def _open(self, link: Link) -> None:
         with self._opening:
-            self.line.open()
+            self.line.open(link)
             if self._is_left:  # while it opened
                 self.line.close(0)
             else:
-                self._service.note_opened()
+                self._service.note_opened(link)
 
     def serve_steps(self) -> Steps[None]:
         """Serve until the driver is lost, or the service is closing."""

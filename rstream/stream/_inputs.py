@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from rstream import _core
+from rstream._session import Patience, Session
+from rstream._waits import Deadline, run
 from rstream.errors import DriverLost, RStreamError
 from rstream.flow.chunk import Chunk
-from rstream.stream import _session
 from rstream.stream._events import SessionChanged
 from rstream.stream._input import Input
 from rstream.stream._parts import MESSAGE_LENGTH
@@ -17,6 +19,7 @@ from rstream.stream._parts import MESSAGE_LENGTH
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from rstream._session import Link
     from rstream.stream._images import Images
     from rstream.stream._options import Prefetch
     from rstream.stream._report import Report
@@ -24,8 +27,10 @@ if TYPE_CHECKING:
 
 #: How long the driver may take to pass on why a reader leaves.
 REJECT_S = 5.0
-#: Pause before another attempt to join: the port may still be taken for a moment.
-RETRY_PAUSE_S = 0.05
+#: Joining: a new driver may die as well, and the port of the old one is taken for a moment.
+PATIENCE = Patience(RStreamError, pause_s=0.05)
+#: The same by the driver of now: no attempt works when it is lost.
+PATIENCE_HERE = Patience(RStreamError, pause_s=0.05, unless=DriverLost)
 #: How soon a publisher whose driver lives is back after this reader has joined again.
 RETURN_S = 5.0
 #: How soon a publisher of this host has heard of the death of its driver, and writes no more.
@@ -50,15 +55,14 @@ class Inputs:
         joined: the subscriptions, in the order of the channels; empty while nothing is joined.
         waiter: wakes when any of them has something; another one after a rejoin.
         channels: where to join.
-        link: the hold on the client.
+        session: the hold on the client, and how often it has joined again by another driver.
         completed_count: publishers that had completed on subscriptions left since.
-        rejoins: how often it has joined again by another driver.
         is_closing: the reader is being closed.
     """
 
     def __init__(
         self,
-        link: _session.Link,
+        link: Link,
         report: Report,
         images: Images,
         *,
@@ -67,11 +71,10 @@ class Inputs:
         max_message_length: int = MESSAGE_LENGTH,
         takes_views: bool = False,
     ) -> None:
-        self.link: _session.Link = link
+        self.session = Session(link, PATIENCE, report.log)
         self.joined: list[Input] = []
         self.channels: list[str] = list(channels)
         self.completed_count: int = 0
-        self.rejoins: int = 0
         self.is_closing: bool = False
         self._report = report
         self._images = images
@@ -80,7 +83,7 @@ class Inputs:
         self._name_hash = _core.name_hash(report.name) if report.name else 0
         self._takes_views = takes_views
         self.waiter: _core.Waiter
-        self._join()
+        self._join(link)
 
     def __repr__(self) -> str:
         name = self._report.name or self._report.stream_id
@@ -91,19 +94,28 @@ class Inputs:
         """The channels that are joined, for people; empty: none is."""
         return ", ".join(source.channel for source in self.joined)
 
-    def _subscribe(self, channel: str) -> Input:
+    @property
+    def link(self) -> Link:
+        """The hold on the client."""
+        return self.session.link
+
+    @property
+    def rejoins(self) -> int:
+        """How often it has joined again by another driver."""
+        return self.session.joins
+
+    def _subscribe(self, channel: str, link: Link) -> Input:
         # Without demand at first: publishers learn a number, and at no time that there is no limit.
-        client = self.link.client
-        add = client._add_subscription  # pyright: ignore[reportPrivateUsage] - under a lock
+        add = link.client._add_subscription  # pyright: ignore[reportPrivateUsage] - under a lock
         added = add(channel, self._report.stream_id, True)
         added.core.take_parts(self._name_hash, self._length_max)
         return Input(added.core, channel, chunk_of(self._prefetch), self._takes_views)
 
-    def _join(self) -> None:
-        self.waiter = self.link.client.core.waiter()
+    def _join(self, link: Link) -> None:
+        self.waiter = link.client.core.waiter()
         try:
             for channel in self.channels:
-                source = self._subscribe(channel)
+                source = self._subscribe(channel, link)
                 self.joined.append(source)
                 self.waiter.attach(source.core)
         except BaseException:
@@ -117,12 +129,12 @@ class Inputs:
         Args:
             is_rejection: False: it is a word for people, which fails no publisher.
         """
-        deadline_s = time.monotonic() + REJECT_S
+        deadline = Deadline(REJECT_S)
         for source in self.joined:
             for image in source.core.images():
                 tell = source.core.reject if is_rejection else source.core.say_why
                 try:
-                    tell(image.correlation_id, reason, max(0.0, deadline_s - time.monotonic()))
+                    tell(image.correlation_id, reason, deadline.left_s())
                 except RStreamError as error:  # the publisher, or the driver, has just gone
                     if is_rejection:
                         self._report.log(
@@ -183,17 +195,8 @@ class Inputs:
         index = self.joined.index(source)
         self._close(source)
         del self.joined[index]
-        deadline_s = time.monotonic() + _session.REJOIN_TIMEOUT_S
-        while True:
-            try:
-                again = self._subscribe(channel)
-                break
-            except DriverLost:
-                raise
-            except RStreamError:
-                if self.is_closing or time.monotonic() >= deadline_s:
-                    raise
-                time.sleep(RETRY_PAUSE_S)
+        subscribe = partial(self._subscribe, channel, self.link)
+        again = run(PATIENCE_HERE.try_steps(subscribe, is_closing=self._is_closing))
         self.joined.insert(index, again)
         self.waiter.attach(again.core)
 
@@ -204,10 +207,8 @@ class Inputs:
             Exception: ``error``, when the client is the caller's own.
             RStreamError: no attempt succeeded within ``REJOIN_TIMEOUT_S``.
         """
-        if not self.link.is_shared:
-            raise error
-        why = self.link.why_lost
-        self._report.log("%s: %s; joining again", self._report.title, why)
+        title = self._report.title
+        why = self.session.lost(title, error)
         self.channels = [source.kept_channel() for source in self.joined] or self.channels
         left = {
             session_id: where
@@ -227,20 +228,12 @@ class Inputs:
                 wait_s = TAIL_S if self._images.has_tail(session_id) else 0.0
             self._images.expect({session_id: where}, why, now_s + wait_s, is_here=is_here)
         self._images.report_missing(time.monotonic())
-        self._join_until_it_works()
-        self.rejoins += 1
-        self._report.events.append(
-            SessionChanged(old_session_id=None, new_session_id=None, reason=why)
+        changed = SessionChanged(old_session_id=None, new_session_id=None, reason=why)
+        on_joined = partial(self._report.events.append, changed)
+        steps = self.session.join_steps(
+            self._join, on_joined, title=title, is_closing=self._is_closing
         )
+        run(steps)
 
-    def _join_until_it_works(self) -> None:
-        """The new driver may die as well; the old driver's port may still be taken for a moment."""
-        deadline_s = time.monotonic() + _session.REJOIN_TIMEOUT_S
-        while True:
-            self.link = _session.renew(self.link)
-            try:
-                return self._join()
-            except RStreamError:
-                if self.is_closing or time.monotonic() >= deadline_s:
-                    raise
-                time.sleep(RETRY_PAUSE_S)
+    def _is_closing(self) -> bool:
+        return self.is_closing

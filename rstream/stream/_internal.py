@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from rstream._session import Link
 from rstream.stream import _pump as pump
-from rstream.stream import _session as session
 from rstream.stream import _tally as tally
 from rstream.stream._blocks import Block, BlockPool, remove_orphans
 from rstream.stream._buffered import BufferedReading
@@ -43,7 +43,6 @@ from rstream.stream._remote import decode_failure, encode_failure, make_remote
 from rstream.stream._report import OnLost
 from rstream.stream._rest import Rest
 from rstream.stream._sending import CHUNK, Sending, SendSettings, Waiting, at_hand, length_of
-from rstream.stream._session import Link
 from rstream.stream._stream_reading import StreamReading, reason_of
 from rstream.stream._subscriber import INSTEAD_OF_PICKLING
 from rstream.stream._tally import (
@@ -130,7 +129,6 @@ __all__ = (
     "send_encoded",
     "send_settings",
     "sending_of",
-    "session",
     "settings",
     "settle_here",
     "tally",

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
-from rstream import abc, policy
+from rstream import _session, abc, policy
 from rstream._channel_uri import ChannelUri
 from rstream._checks import check_seconds, is_whole
 from rstream._keywords import names_keywords
@@ -15,7 +15,6 @@ from rstream.codecs import choose
 from rstream.codecs._internal import limited
 from rstream.errors import ConfigError
 from rstream.flow.policies import check_evict, queue_of
-from rstream.stream import _session
 from rstream.stream._buffered import BufferedReading
 from rstream.stream._eviction import evicting_channel
 from rstream.stream._gaps import OnGap, check_on_gap

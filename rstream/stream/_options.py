@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, TypeVar
 
 from rstream import policy
 from rstream._keywords import unknown_keyword
+from rstream._session import check_client
 from rstream.errors import ConfigError
 from rstream.flow.chunk import MOST
 from rstream.stream._parts import MESSAGE_LENGTH, check_message_length
-from rstream.stream._session import check_client
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

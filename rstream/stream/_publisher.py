@@ -34,11 +34,11 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from rstream._facts import SlowestReader
+    from rstream._session import Link
     from rstream.codecs import Codec, Encoded
     from rstream.rate import RateLimit
     from rstream.stream._events import StreamEvent
     from rstream.stream._parts import PartedMessage
-    from rstream.stream._session import Link
 
 __all__ = ("SET_RATE_TIMEOUT_S", "Publisher", "send_encoded")
 

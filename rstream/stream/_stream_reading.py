@@ -54,14 +54,13 @@ from contextlib import suppress
 from operator import length_hint
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, final
 
-from rstream import _core
+from rstream import _core, _session
 from rstream._checks import check_timeout
 from rstream._facts import fullest
 from rstream._greenlets import check_may_wait
 from rstream._process import before_exit, park_at_exit, quiet_when_torn_down
 from rstream.abc import UNBOUNDED
 from rstream.errors import ClosedError, ConcurrentUseError, DriverLost, RStreamError
-from rstream.stream import _session
 from rstream.stream._decoding import Decoder
 from rstream.stream._eviction import Eviction
 from rstream.stream._gaps import Gaps, OnGap

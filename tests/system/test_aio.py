@@ -13,10 +13,10 @@ import anyio
 import pytest
 
 from rstream import _core, aio, stream
+from rstream._session import _joining, _links
 from rstream.config import DriverConfig
 from rstream.driver import Driver, ensure_driver
 from rstream.errors import BackPressured, DriverLost
-from rstream.stream import _session
 from rstream.stream._internal import sending_of
 from tests.support import free_port, until_async
 
@@ -50,14 +50,14 @@ def kill_driver(directory):
 @pytest.fixture
 def slow_joins(monkeypatch):
     """Make each rejoin take a fifth of a second longer; return the times at which they began."""
-    real, begun_s = _session.renew, []
+    real, begun_s = _joining.exchange, []
 
-    def slow(link, timeout_s=LONG_S):
+    def slow(link):
         begun_s.append(time.monotonic())
         time.sleep(0.2)
-        return real(link, timeout_s)
+        return real(link)
 
-    monkeypatch.setattr(_session, "renew", slow)
+    monkeypatch.setattr(_joining, "exchange", slow)
     return begun_s
 
 
@@ -148,7 +148,7 @@ async def test_a_rejoin_that_nobody_waits_for_is_released(shared_dir, slow_joins
     await until_async(lambda: len(slow_joins) == 1 and not pub._rejoin_call.is_running)
     await until_async(lambda: sending_of(pub).session.core.is_closed)
     await until_async(
-        lambda: not [link for (_, path), link in _session._links.items() if path == shared_dir]
+        lambda: not [link for (_, path), link in _links._links.items() if path == shared_dir]
     )
 
 

@@ -13,9 +13,9 @@ import anyio
 import pytest
 
 from rstream import _core, aio, policy, stream
+from rstream._session import _joining, _links
 from rstream.config import DriverConfig
 from rstream.driver import Driver, ensure_driver
-from rstream.stream import _session
 from tests.support import free_port, until_async
 
 pytestmark = pytest.mark.anyio
@@ -39,14 +39,14 @@ def shared_dir(driver_dir):
 @pytest.fixture
 def slow_joins(monkeypatch):
     """Make each rejoin take a fifth of a second longer; return the times at which they began."""
-    real, begun_s = _session.renew, []
+    real, begun_s = _joining.exchange, []
 
-    def slow(link, timeout_s=LONG_S):
+    def slow(link):
         begun_s.append(time.monotonic())
         time.sleep(0.2)
-        return real(link, timeout_s)
+        return real(link)
 
-    monkeypatch.setattr(_session, "renew", slow)
+    monkeypatch.setattr(_joining, "exchange", slow)
     return begun_s
 
 
@@ -128,7 +128,7 @@ async def test_a_read_cancelled_during_a_rejoin(shared_dir, slow_joins, how):
     assert sub._source.is_closed
     await until_async(lambda: not sub._feed.join_call.is_running)
     await until_async(
-        lambda: not [link for (_, path), link in _session._links.items() if path == shared_dir]
+        lambda: not [link for (_, path), link in _links._links.items() if path == shared_dir]
     )
 
 

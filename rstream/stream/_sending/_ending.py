@@ -9,7 +9,6 @@ from rstream import _core
 from rstream._waits import Pause, Room, Steps
 from rstream.driver import runs_here
 from rstream.errors import DriverError, MessagesLost, RemoteError
-from rstream.stream import _session
 from rstream.stream._remote import encode_failure
 from rstream.stream._sending._waiting import END_LINGER_S, WAIT_SLICE_S, Return
 
@@ -57,7 +56,7 @@ class Ending:
                     yield from self._seen_steps(deadline_s)
                 elif session.core.is_connected and linger_s > 0:
                     end_bytes = core.position - data_end  # of what was sent just now
-                    session.log(
+                    session.logs.log(
                         "%s: closed after linger_s=%g with %d bytes unread; readers get them while "
                         "the driver lives",
                         where,
@@ -73,7 +72,7 @@ class Ending:
                     session.core.session_id, session.state.reached, "closed without readers"
                 )
         except DriverError as error:
-            session.log("%s: closed without its driver: %s", where, error)
+            session.logs.log("%s: closed without its driver: %s", where, error)
             reached = session.state.reached
             losses.report(session.core.session_id, reached, "closed without its driver")
 
@@ -135,7 +134,7 @@ class Ending:
                 return False
             remaining_s = deadline_s - time.monotonic()
             if remaining_s <= 0:
-                session.log(
+                session.logs.log(
                     "%s: its end could not be sent; readers will see it as lost",
                     session.settings.where(),
                 )
@@ -156,4 +155,4 @@ class Ending:
         session.is_closed = True
         session.see_positions()
         session.core.close()
-        _session.release(session.link)
+        session.joining.release()

@@ -99,7 +99,7 @@ class Losses:
         self.events += (gap,)
         self._untold_gap = self.last_gap = gap
         self._untold_bytes += to_position - from_position
-        session.log(
+        session.logs.log(
             "%s: session %d: positions %d to %d (%d bytes): %s; events() has this Gap: "
             "send the data again if it must arrive",
             session.settings.where(),

@@ -109,7 +109,7 @@ class PartedSending:
                 position = self.offer_part(message)
                 if waiting.waited_s >= _waiting.NOTICE_AFTER_S and not waiting.has_noticed:
                     waiting.has_noticed = True
-                    self._session.log(
+                    self._session.logs.log(
                         "%s: a message of %d bytes waits for its readers; %d are sent",
                         self._session.settings.where(),
                         message.total,

@@ -159,7 +159,9 @@ class KnownReaders:
             self._untold = self._untold[1:]
             self.losses.events += (event,)
             self.error, self._is_failure_told = reason, False
-            session.log("%s: a reader left with an error: %s", session.settings.where(), reason)
+            session.logs.log(
+                "%s: a reader left with an error: %s", session.settings.where(), reason
+            )
         # The driver takes a reader off before it tells the error. So whoever is connected now is
         # another reader.
         if session.core.is_connected:
@@ -233,9 +235,9 @@ class KnownReaders:
     def say_alone(self, how_long: str) -> None:
         """Log that the publisher waits for a subscriber."""
         session, count = self._session, self._session.settings.wait_for
-        if not session.may_notice:
+        if not session.logs.may_notice:
             return
-        session.log(
+        session.logs.log(
             "%s: waits for %s, %s%s; `rstream stat` shows the readers that are there",
             session.settings.where(),
             "a subscriber" if count == 1 else f"{count} subscribers",

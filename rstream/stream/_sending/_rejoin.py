@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import time
+from functools import partial
 from typing import TYPE_CHECKING, final
 
-from rstream._waits import Pause, Steps, Work
-from rstream.errors import ClosedError, DriverError, DriverLost
-from rstream.stream import _session
+from rstream.errors import ClosedError
 from rstream.stream._events import SessionChanged
 
 if TYPE_CHECKING:
+    from rstream._waits import Steps
     from rstream.stream._sending._losses import Losses
     from rstream.stream._sending._session import SendSession
 
@@ -19,16 +18,11 @@ __all__ = ("Rejoin",)
 
 @final
 class Rejoin:
-    """Gives a publisher another session.
-
-    Attributes:
-        count: how often it did.
-    """
+    """Gives a publisher another session, and tells what the old one may have lost."""
 
     def __init__(self, session: SendSession, losses: Losses) -> None:
         self._session = session
         self._losses = losses
-        self.count = 0
 
     def steps(self, error: Exception | None) -> Steps[None]:
         """Join again through a living driver, which is started if there is none.
@@ -44,44 +38,17 @@ class Rejoin:
             raise ClosedError(
                 f"{settings.where()}: its client was closed", channel=settings.channel
             )
-        if not session.link.is_shared:
-            raise error or DriverLost(
-                f"{settings.where()}: the driver was lost, "
-                "and the caller's own client cannot join again"
-            )
-        if session.has_joined:
-            return
-        if session.is_ending:
-            raise session.closed_error()
-        session.log(
-            "%s: session %d: %s; joining again",
-            settings.where(),
-            session.core.session_id,
-            session.link.why_lost,
-        )
-        deadline_s = time.monotonic() + _session.REJOIN_TIMEOUT_S
-        while not session.has_joined:
-            try:
-                yield Work(self.once)
+        if session.joining.may_join_again:
+            if session.has_joined:
                 return
-            except DriverError as why:  # the new driver may have died as well
-                if time.monotonic() >= deadline_s:
-                    raise
-                directory = session.link.directory
-                session.log("driver directory %s: not yet back: %s", directory, why)
-            yield Pause(0.1)
+            if session.is_ending:
+                raise session.closed_error()
+        why = session.joining.lost(settings.where(), error)
+        on_joined = partial(self._tell, session.core.session_id, session.state.reached, why)
+        yield from session.joining.join_steps(session.join, on_joined, title=settings.where())
 
-    def once(self) -> None:
-        """One attempt, with its events: the caller that waits for it may have been cancelled."""
+    def _tell(self, old_session_id: int, reached: int, why: str) -> None:
         session, state, losses = self._session, self._session.state, self._losses
-        old_session_id, reached = session.core.session_id, state.reached
-        why = session.link.why_lost
-        link = _session.renew(session.link, timeout_s=0)
-        try:
-            session.join(link)
-        finally:
-            session.link = link
-        self.count += 1
         losses.events += (
             SessionChanged(
                 old_session_id=old_session_id, new_session_id=session.core.session_id, reason=why

@@ -169,7 +169,7 @@ class SegmentSending:
         waiting.rounds += 1
         if waiting.waited_s >= _waiting.NOTICE_AFTER_S and not waiting.has_noticed:
             waiting.has_noticed = True
-            session.log(
+            session.logs.log(
                 "%s: a large message waits: %d bytes of earlier ones are not consumed, or held by "
                 "views that readers keep (view=True); a kept view holds all that came after it",
                 session.settings.where(),

@@ -15,15 +15,15 @@ from rstream.stream._sending._parted import PartedSending
 from rstream.stream._sending._readers import KnownReaders
 from rstream.stream._sending._rejoin import Rejoin
 from rstream.stream._sending._segments import SegmentSending
-from rstream.stream._sending._session import SendSession
+from rstream.stream._sending._session import SendLog, SendSession
 from rstream.stream._sending._under_way import UnderWay
 from rstream.stream._sending._waiting import SendWaits
 
 if TYPE_CHECKING:
     from rstream._later_log import LaterLog
+    from rstream._session import Link
     from rstream.codecs import Codec
     from rstream.stream._sending._session import SendSettings
-    from rstream.stream._session import Link
 
 __all__ = ("NO_END", "Sending")
 
@@ -77,7 +77,8 @@ class Sending:
         state.before = -1
         state.short_way_end = NO_END
         self.under_way = under_way = UnderWay(state)
-        self.session = session = SendSession(link, state, settings, under_way, later)
+        logs = SendLog(settings, state, later)
+        self.session = session = SendSession(link, state, settings, under_way, logs)
         self.losses = losses = Losses(session, under_way)
         self.readers = readers = KnownReaders(session, losses)
         self.errors = errors = SendErrors(session, readers)
@@ -137,6 +138,6 @@ class Sending:
             "is_rate_limited": self.errors.is_rate_limited,
             "waits": self.waits.count,
             "waited_s": self.waits.waited_ns / 1e9,
-            "rejoins": self.rejoin.count,
+            "rejoins": session.joining.joins,
             "segment_bytes": session.core.segment_bytes,
         }

@@ -12,6 +12,7 @@ from rstream import _core
 from rstream._channel_uri import ChannelUri
 from rstream._neighbours import TYPE_SUBSCRIBER_POSITION
 from rstream._process import is_inherited
+from rstream._session import Session
 from rstream.errors import ClosedError
 from rstream.flow.pacing import TokenBucket, bucket_of
 from rstream.stream._names import with_default_rate, with_rate
@@ -22,11 +23,11 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
     from rstream._later_log import LaterLog
+    from rstream._session import Link
     from rstream.rate import RateLimit
     from rstream.stream._sending._under_way import UnderWay
-    from rstream.stream._session import Link
 
-__all__ = ("SendSession", "SendSettings")
+__all__ = ("SendLog", "SendSession", "SendSettings")
 
 log = logging.getLogger("rstream")
 
@@ -73,13 +74,39 @@ class SendSettings:
 
 
 @final
+class SendLog:
+    """How a publisher logs: at once, or when its lock is free."""
+
+    def __init__(
+        self, settings: SendSettings, state: _core.SendState, later: LaterLog | None
+    ) -> None:
+        self._settings = settings
+        self._state = state
+        self._later = later
+
+    def log(self, text: str, *arguments: object) -> None:
+        """Log, or keep the record until the publisher's lock is free."""
+        if self._later is None:
+            log.log(self._settings.log_level, text, *arguments)
+            return
+        self._later.add(self._settings.log_level, text, *arguments)
+        self._state.direct = None  # the next send takes the long way, and says it
+
+    @property
+    def may_notice(self) -> bool:
+        """Whether a wait may log that it waits: not while a handler of this log waits here."""
+        return self._later is None or self._later.may_notice
+
+
+@final
 class SendSession:
     """The session of a publisher; joining again gives it another publication.
 
     Attributes:
         settings: of the publisher.
         state: what a send changes; C reads and writes it.
-        link: the hold on the client.
+        joining: the hold on the client, and the next one.
+        logs: of the publisher.
         core: the publication.
         left_count: how many readers of this session are known to have left.
         is_gated: no message goes out before ``wait_for`` readers were there at once.
@@ -95,18 +122,23 @@ class SendSession:
         state: _core.SendState,
         settings: SendSettings,
         under_way: UnderWay,
-        later: LaterLog | None,
+        logs: SendLog,
     ) -> None:
         self.settings = settings
         self.state = state
-        self.link = link
+        self.logs = logs
+        self.joining = Session(link, tell=logs.log)
         self.is_closed = self.is_ending = False
         self._pid = os.getpid()
         self._under_way = under_way
-        self._later = later
         self.join(link)
 
     # ---- joining ----
+
+    @property
+    def link(self) -> Link:
+        """The hold on the client."""
+        return self.joining.link
 
     def join(self, link: Link) -> None:
         """Open a publication with a client.
@@ -246,19 +278,6 @@ class SendSession:
         return self.link.client.add_counter(type_id, label[:LABEL_MAX])
 
     # ---- texts ----
-
-    def log(self, text: str, *arguments: object) -> None:
-        """Log, or keep the record until the publisher's lock is free."""
-        if self._later is None:
-            log.log(self.settings.log_level, text, *arguments)
-            return
-        self._later.add(self.settings.log_level, text, *arguments)
-        self.state.direct = None  # the next send takes the long way, and says it
-
-    @property
-    def may_notice(self) -> bool:
-        """Whether a wait may log that it waits: not while a handler of this log waits here."""
-        return self._later is None or self._later.may_notice
 
     def place(self) -> dict[str, Any]:
         """Where an error happened: the attributes of errors."""

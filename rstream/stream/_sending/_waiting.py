@@ -372,7 +372,7 @@ class SendWaits:
         if self._readers.error or not awaited.may_be():
             return False
         if awaited.is_promised and not was_promised:
-            self._session.log(
+            self._session.logs.log(
                 "%s: closes, and no reader is there for what is unread: waits for one, "
                 "linger_s at most",
                 self._session.settings.where(),

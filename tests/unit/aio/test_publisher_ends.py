@@ -15,10 +15,10 @@ import pytest
 
 import rstream
 from rstream import aio, stream
+from rstream._session import _links
 from rstream.client import Client
 from rstream.driver import Driver
 from rstream.errors import ClosedError, PublisherLost, RemoteError
-from rstream.stream import _session
 from rstream.stream._internal import sending_of
 from rstream.stream._sending._waiting import WAIT_SLICE_S
 from tests.support import until_async
@@ -97,9 +97,9 @@ class Opening:
 
     def __init__(self, monkeypatch):
         self.is_there, self.may_go_on = threading.Event(), threading.Event()
-        self._acquire = _session.acquire
+        self._acquire = _links.acquire
         self._before = self.users()
-        monkeypatch.setattr(_session, "acquire", self.acquire)
+        monkeypatch.setattr(_links, "acquire", self.acquire)
 
     def acquire(self, *arguments):
         self.is_there.set()
@@ -107,7 +107,7 @@ class Opening:
         return self._acquire(*arguments)
 
     def users(self):
-        return {key: link.users for key, link in _session._links.items()}
+        return {key: link.users for key, link in _links._links.items()}
 
     async def wait_undone(self):
         await until_async(lambda: self.users() == self._before)
@@ -273,14 +273,14 @@ async def test_a_time_out_does_not_wait_for_a_driver_that_is_being_started(
     async with asyncio.timeout(LONG_S):
         pub = await aio.publisher(name, bytes, dir=driver_dir, linger_s=3600)
         sending = sending_of(pub)
-        join_again = sending.rejoin.once
+        join = sending.session.join
 
-        def slow_join():
+        def slow_join(link):
             entered.set()
             may_go_on.wait(LONG_S)
-            join_again()
+            join(link)
 
-        monkeypatch.setattr(sending.rejoin, "once", slow_join)
+        monkeypatch.setattr(sending.session, "join", slow_join)
         monkeypatch.setattr(sending.offers, "must_join_again", lambda *_: True)
         monkeypatch.setattr(type(sending.session), "has_joined", False)
         monkeypatch.setattr(sending.offers, "offer", lambda *_: rstream.CLOSED)
@@ -327,6 +327,6 @@ async def test_abandoned_while_a_send_waits_for_room(make_driver_dir):
             client, began_s = sending_of(pub).session.link.client, time.monotonic()
             pub.abandon()
         assert ended_s[0] - began_s < WAIT_SLICE_S / 2
-        assert client.state != _session.CLIENT_OPEN
+        assert client.state != _links.CLIENT_OPEN
         reader.close()
         other.close()

@@ -298,16 +298,14 @@ async def test_threads_and_loops_meet(driver_dir, name):
 def test_a_loop_that_has_ended_leaves_nothing_open(driver_dir, name):
     import asyncio
 
-    from rstream.stream import _session
+    from rstream._session import _links
 
     with rstream.serve(name, dir=driver_dir)(lambda n: n) as served:
         assert asyncio.run(aio.request(name, 1, dir=driver_dir)) == 1
         gc.collect()
         until(lambda: served.statistics()["callers"] == 0)
     # A link closes with its last user, which may be a thread that ends a moment later.
-    until(
-        lambda: gc.collect() >= 0 and not [key for key in _session._links if key[1] == driver_dir]
-    )
+    until(lambda: gc.collect() >= 0 and not [key for key in _links._links if key[1] == driver_dir])
 
 
 class Unusual(BaseException):

@@ -14,13 +14,13 @@ import anyio.lowlevel
 import pytest
 
 from rstream import aio, policy, stream
+from rstream._session import _links
 from rstream.errors import (
     ConcurrentUseError,
     ConfigError,
     ReadTimeout,
     StreamEnded,
 )
-from rstream.stream import _session
 from rstream.stream._internal import BufferedReading
 from tests.support import until_async
 
@@ -211,14 +211,14 @@ async def test_the_thread_of_a_queue_ends_beside_the_loop(driver_dir, name, monk
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_a_cancelled_opening_leaves_nothing(driver_dir, name, monkeypatch):
-    real, begun = _session.acquire, []
+    real, begun = _links.acquire, []
 
     def slow(directory, client=None):
         begun.append(directory)
         time.sleep(0.1)
         return real(directory, client)
 
-    monkeypatch.setattr(_session, "acquire", slow)
+    monkeypatch.setattr(_links, "acquire", slow)
 
     async def open_it():
         async with aio.subscriber(name, dir=driver_dir):
@@ -229,7 +229,7 @@ async def test_a_cancelled_opening_leaves_nothing(driver_dir, name, monkeypatch)
     opening.cancel()
     await asyncio.wait([opening])
     await until_async(
-        lambda: not [link for (_, path), link in _session._links.items() if path == driver_dir]
+        lambda: not [link for (_, path), link in _links._links.items() if path == driver_dir]
     )
 
 

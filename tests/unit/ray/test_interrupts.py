@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from rstream._session import _links
 from rstream.errors import ReadTimeout
 from rstream.ray import Group, MemberLost, Missed, reader
-from rstream.stream import _blocks, _session
+from rstream.stream import _blocks
 from tests.interrupts import PACKAGE, at_each_place
 from tests.support import free_port, in_thread, until
 
@@ -25,7 +26,7 @@ pytestmark = [
 
 
 def links_of(directory):
-    return [shared for (_, path), shared in _session._links.items() if path == directory]
+    return [shared for (_, path), shared in _links._links.items() if path == directory]
 
 
 def ends_soon(call, where):

@@ -15,6 +15,7 @@ import pytest
 from rstream.errors import NameTaken
 from rstream.ray import _places, _registry, reader
 from rstream.ray._cluster import Holder, Standing
+from rstream.ray._open import PATIENCE
 from rstream.ray._places import Place, Seat
 from rstream.ray._roster import Roster
 from rstream.stream._names import new_stream_id
@@ -171,7 +172,8 @@ def test_an_old_incarnation_is_refused(actor, opened):
 
 def test_a_port_that_a_stranger_has_taken_is_replaced(actor, opened, monkeypatch, caplog):
     """The actor works on; only the handle's UDP address is another one."""
-    monkeypatch.setattr("rstream.ray._open.REJOIN_TIMEOUT_S", 0.1)
+    patience = dataclasses.replace(PATIENCE, timeout_s=0.1)
+    monkeypatch.setattr("rstream.ray._open.PATIENCE", patience)
     with opened() as end:
         old = end.handle
         (record,) = actor.roster._records.values()

@@ -54,11 +54,12 @@ def test_a_caller_survives_nonsense(driver_dir, name):
 
 def test_a_stranger_over_udp_gets_no_answer_elsewhere(driver_dir, name):
     """Answers go only to a host from which a session comes, whatever a message says."""
+    from rstream._session import acquire
     from rstream.service._server_line import ServerLine
     from tests.support import free_port
 
     place = place_of(name, f"aeron:udp?endpoint=127.0.0.1:{free_port()}")
-    line = ServerLine(place, driver_dir, 16).open()
+    line = ServerLine(place, 16).open(acquire(driver_dir))
     try:
         with stream.publisher(place.ask_name, bytes, channel=place.channel, dir=driver_dir) as pub:
             host = b"10.1.2.3"
@@ -78,11 +79,12 @@ def test_a_stranger_over_udp_gets_no_answer_elsewhere(driver_dir, name):
 def test_one_host_does_not_fill_a_service(driver_dir, name, caplog):
     """Each caller over UDP has a publication for its answers, so an address has a share."""
     from rstream import metrics
+    from rstream._session import acquire
     from rstream.service._server_line import ServerLine
     from tests.support import free_port
 
     place = place_of(name, f"aeron:udp?endpoint=127.0.0.1:{free_port()}")
-    line = ServerLine(place, driver_dir, 16, callers_per_host=3).open()
+    line = ServerLine(place, 16, callers_per_host=3).open(acquire(driver_dir))
     try:
         with stream.publisher(place.ask_name, bytes, channel=place.channel, dir=driver_dir) as pub:
             before = len(metrics.counters(driver_dir))

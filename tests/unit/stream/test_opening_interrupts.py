@@ -12,9 +12,9 @@ import pytest
 
 import rstream
 from rstream import _core, policy, stream
+from rstream._session import _links
 from rstream.client import Client
 from rstream.driver import ensure_driver
-from rstream.stream import _session
 from tests.interrupts import at_each_place
 from tests.support import free_port, until
 
@@ -33,7 +33,7 @@ def clients_of(directory):
 
 
 def links_of(directory):
-    return [shared for (_, path), shared in _session._links.items() if path == directory]
+    return [shared for (_, path), shared in _links._links.items() if path == directory]
 
 
 OPENINGS = {

@@ -6,30 +6,24 @@ with its last endpoint.
 
 from __future__ import annotations
 
-import logging
 import os
 import threading
-import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from rstream._process import quiet_when_torn_down
 from rstream.client import Client
 from rstream.driver import resolve_dir
-from rstream.errors import ConfigError, DriverError, DriverLost
+from rstream.errors import ConfigError, DriverLost
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 T = TypeVar("T")
 
-log = logging.getLogger("rstream")
-
 CLIENT_OPEN = 0
 CLIENT_CLOSED = 1
 CLIENT_TIMED_OUT = 3
-#: How long a rejoining endpoint tries to reach a living driver.
-REJOIN_TIMEOUT_S = 30.0
 
 
 @dataclass(eq=False)
@@ -216,22 +210,12 @@ def release(link: Link) -> None:
     shared.client.close()
 
 
-def renew(link: Link, timeout_s: float = REJOIN_TIMEOUT_S) -> Link:
-    """Exchange a hold on a client without driver for one on a living one; a driver is started if
-    need be.
+def exchange(link: Link) -> Link:
+    """Let go of a client without driver for a living one; a driver is started if need be.
 
     Raises:
-        DriverError: not within ``timeout_s``, or the client is the user's own.
+        DriverError: not now.
     """
-    deadline_s = time.monotonic() + timeout_s
-    while True:
-        try:
-            new = acquire(link.directory)
-            break
-        except DriverError as error:
-            if time.monotonic() >= deadline_s:
-                raise
-            log.warning("driver directory %s: not yet back: %s", link.directory, error)
-            time.sleep(0.1)
+    new = acquire(link.directory)
     release(link)
     return new
