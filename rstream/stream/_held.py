@@ -94,6 +94,10 @@ class Held(Generic[T]):
         else:
             self.count(self._rest.base + count)
 
+    def consume_given(self) -> None:
+        """Count what the program was given as consumed."""
+        self.consume(self._rest.given())
+
     def lend(self, tally: Tally) -> None:
         """Hand what is held to the tally."""
         held = self.batch

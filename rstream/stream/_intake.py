@@ -93,6 +93,19 @@ class Intake(Generic[T]):
             or self._gaps.is_ready(demand)
         )
 
+    def is_complete(self) -> bool:
+        """Whether every publisher seen has completed or failed, and all was handed out."""
+        if self._report.errors or self.cut is not None:
+            return False
+        if self._gaps.is_waiting or self._images.is_missing_some or self._rest.has_some():
+            return False
+        inputs = self._inputs
+        if self._held.batch is None and any(source.core.is_taken for source in inputs.joined):
+            return False  # the poll that took it was interrupted
+        return inputs.all_completed_count > 0 and all(
+            source.peers.open_count == 0 for source in inputs.joined
+        )
+
     def poll(self, limit: int) -> None:
         """Make what has arrived the rest, which is empty, or add an error to the report."""
         eviction = self._eviction

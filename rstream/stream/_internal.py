@@ -10,6 +10,7 @@ from rstream.stream._buffered import BufferedReading
 from rstream.stream._end import is_failure, linger_after
 from rstream.stream._events import EVENTS_MAX, Gap, StreamEvent
 from rstream.stream._inner import inner_publisher, inner_reader
+from rstream.stream._leaving import reason_of
 from rstream.stream._names import (
     FLAGS_KNOWN,
     KIND_BLOCK,
@@ -43,7 +44,7 @@ from rstream.stream._remote import decode_failure, encode_failure, make_remote
 from rstream.stream._report import OnLost
 from rstream.stream._rest import Rest
 from rstream.stream._sending import CHUNK, Sending, SendSettings, Waiting, at_hand, length_of
-from rstream.stream._stream_reading import StreamReading, reason_of
+from rstream.stream._stream_reading import StreamReading
 from rstream.stream._subscriber import INSTEAD_OF_PICKLING
 from rstream.stream._tally import (
     NOWHERE,

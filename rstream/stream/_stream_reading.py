@@ -42,23 +42,22 @@ together is set side by side, without a call between:
 
 ``_eviction.py`` decides when the driver has let this reader go: it leaves, or joins that
 subscription again. When the driver was lost, all are joined again (``_joining.py``).
+``_leaving.py`` frees what the reader holds.
 """
 
 from __future__ import annotations
 
 import logging
-import re
 import time
-import weakref
 from contextlib import suppress
 from operator import length_hint
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, final
+from typing import TYPE_CHECKING, Generic, TypeVar, final
 
 from rstream import _core, _session
 from rstream._checks import check_timeout
 from rstream._facts import fullest
 from rstream._greenlets import check_may_wait
-from rstream._process import before_exit, park_at_exit, quiet_when_torn_down
+from rstream._process import park_at_exit, quiet_when_torn_down
 from rstream.abc import UNBOUNDED
 from rstream.errors import ClosedError, ConcurrentUseError, DriverLost, RStreamError
 from rstream.stream._decoding import Decoder
@@ -69,6 +68,7 @@ from rstream.stream._images import Images
 from rstream.stream._inputs import Inputs
 from rstream.stream._intake import Intake
 from rstream.stream._joining import Joining
+from rstream.stream._leaving import Leaving, reason_of
 from rstream.stream._notices import ReaderNotices
 from rstream.stream._options import PREFETCH
 from rstream.stream._parts import MESSAGE_LENGTH
@@ -86,7 +86,7 @@ if TYPE_CHECKING:
     from rstream.stream._report import OnLost
     from rstream.stream._tally import Tally
 
-__all__ = ("StreamReading", "reason_of")
+__all__ = ("StreamReading",)
 
 log = logging.getLogger("rstream")
 
@@ -94,10 +94,6 @@ T = TypeVar("T")
 
 #: How often a wait looks whether it was closed.
 WAIT_SLICE_S = 0.5
-#: Longest text of an error for publishers, in bytes: what Aeron's error frame takes.
-REASON_BYTES_MAX = 1023
-#: How often a close looks whether another thread has left poll.
-LEAVE_PAUSE_S = 0.001
 #: Most messages of one transport batch.
 LIMIT_MAX = 65_536
 
@@ -115,7 +111,7 @@ class StreamReading(Reading[T], Generic[T]):
             soon.
     """
 
-    _has_left: bool = True  # __del__ runs even when the constructor raises
+    _is_made: bool = False  # __del__ runs even when the constructor raises
     look_s: float = 0.0
 
     def __init__(
@@ -143,8 +139,6 @@ class StreamReading(Reading[T], Generic[T]):
         self._stays = stays
         self._hold = hold
         self._held = held = Held(self.rest)
-        self._reason: str | None = None  # why it leaves, for publishers
-        self._is_rejection = False  # which fails them
         self._polls = 0
         self.report: Report = Report(name, stream_id, on_lost)
         report = self.report
@@ -178,9 +172,16 @@ class StreamReading(Reading[T], Generic[T]):
         )
         self._notices = ReaderNotices(name, report, inputs)
         self._turn = _core.Turn(repr(self))  # held by the thread inside poll, wait or close
-        self._has_left = False  # under the turn
+        self._leaving = Leaving(
+            self._turn,
+            held=held,
+            intake=self._intake,
+            inputs=inputs,
+            images=images,
+            views=self._views,
+        )
         self.is_closed: bool = False
-        _open_readings.add(self)
+        self._is_made = True
 
     def __repr__(self) -> str:
         return repr(self.inputs)
@@ -213,21 +214,7 @@ class StreamReading(Reading[T], Generic[T]):
 
     @property
     def is_ended(self) -> bool:
-        return not self._stays and self._is_complete
-
-    @property
-    def _is_complete(self) -> bool:
-        """Whether every publisher seen has completed or failed, and all was handed out."""
-        if self.report.errors or self._intake.cut is not None:
-            return False
-        if self.gaps.is_waiting or self._images.is_missing_some or self.rest.has_some():
-            return False
-        inputs = self.inputs
-        if self._held.batch is None and any(source.core.is_taken for source in inputs.joined):
-            return False  # the poll that took it was interrupted
-        return inputs.all_completed_count > 0 and all(
-            source.peers.open_count == 0 for source in inputs.joined
-        )
+        return not self._stays and self._intake.is_complete()
 
     @property
     def demand(self) -> int:
@@ -248,8 +235,9 @@ class StreamReading(Reading[T], Generic[T]):
         return self.report.take_events()
 
     def statistics(self) -> dict[str, int | float | bool]:
-        inputs, report = self.inputs, self.report
-        fill = fullest([] if self.is_closed else self.subscriptions)
+        inputs, report, views = self.inputs, self.report, self._views
+        joined = [] if self.is_closed else inputs.joined
+        fill = fullest([source.core for source in joined])
         return {
             "messages": self._intake.messages,
             "polls": self._polls,
@@ -260,7 +248,7 @@ class StreamReading(Reading[T], Generic[T]):
             "demand": self.demand,
             "publishers": sum(len(source.peers.by_session) for source in inputs.joined),
             "completed": inputs.all_completed_count,
-            "is_connected": not self.is_closed and self.is_connected,
+            "is_connected": any(source.core.is_connected for source in joined),
             "waiting": 0,
             "capacity": 0,
             "dropped": 0,
@@ -269,13 +257,10 @@ class StreamReading(Reading[T], Generic[T]):
             "overruns": report.overruns,
             "gaps": report.gaps,
             "skipped_bytes": report.skipped_bytes,
-            "partial_bytes": 0 if self.is_closed else self._partial_bytes(),
-            "view_bytes": 0 if self._views is None else self._views.held_bytes,
-            "view_holds": 0 if self._views is None else self._views.holds,
+            "partial_bytes": sum(source.core.partial_bytes for source in joined),
+            "view_bytes": 0 if views is None else views.held_bytes,
+            "view_holds": 0 if views is None else views.holds,
         }
-
-    def _partial_bytes(self) -> int:
-        return sum(source.core.partial_bytes for source in self.inputs.joined)
 
     # ---- reading ----
 
@@ -369,7 +354,7 @@ class StreamReading(Reading[T], Generic[T]):
             raise self._closed_error() from None
         finally:
             if self.is_closed:
-                self._let_go()
+                self._leaving.let_go()
         if length_hint(self.rest.left) > 0:
             return True
         errors = self.report.errors
@@ -418,7 +403,7 @@ class StreamReading(Reading[T], Generic[T]):
                 self._joining.run()
         finally:
             if self.is_closed:
-                self._let_go()
+                self._leaving.let_go()
 
     def stop_joining(self) -> None:
         self.inputs.is_closing = True
@@ -468,7 +453,7 @@ class StreamReading(Reading[T], Generic[T]):
             raise self._closed_error() from None
         finally:
             if self.is_closed:
-                self._let_go()
+                self._leaving.let_go()
 
     def _wait(self, timeout_s: float | None, deadline_s: float) -> bool:
         inputs = self.inputs
@@ -494,109 +479,29 @@ class StreamReading(Reading[T], Generic[T]):
     # ---- life ----
 
     def fail(self, error: BaseException | str) -> None:
-        """Leave the stream with an error: its publishers get the text, cut to 1023 bytes.
-
-        For a publisher without another reader ``send`` and ``wait_consumed`` raise
-        :class:`RemoteError`. In shared memory a publisher's other readers lose it too, for ten
-        seconds (Aeron's rejection), so this is for a reader with an address of its own.
-        """
+        """As :meth:`rstream.stream.Reader.fail`."""
         if not (self.is_closed or self.forget_inherited()):
-            self._reason, self._is_rejection = reason_of(error), True
+            leaving, reason = self._leaving, reason_of(error)
+            leaving.reason, leaving.is_rejection = reason, True
             self._leave()
 
     def note_failure(self, error: BaseException | None) -> None:
-        if isinstance(error, Exception) and self._reason is None:
-            self._reason = reason_of(error)
+        if isinstance(error, Exception) and self._leaving.reason is None:
+            self._leaving.reason = reason_of(error)
 
     def close(self) -> None:
-        if not (self._has_left or self.forget_inherited()):
+        if not (self._leaving.has_left or self.forget_inherited()):
             self._leave()
 
     def _leave(self, timeout_s: float = _session.REJOIN_TIMEOUT_S) -> None:
         self.is_closed = True
-        self.inputs.is_closing = True
-        self.inputs.waiter.wake()
-        # A thread inside wait or poll leaves within WAIT_SLICE_S; only then may the handles go.
-        if not self._let_go(timeout_s):
+        # A thread inside wait or poll leaves within WAIT_SLICE_S.
+        if not self._leaving.leave(timeout_s):
             log.error("%r: another thread does not leave poll; it frees this reader then", self)
-
-    def _let_go(self, timeout_s: float = 0.0) -> bool:
-        """Free the handles, once, or leave that to the call that this thread is inside.
-
-        Args:
-            timeout_s: how long another thread may stay inside.
-        Returns:
-            False: it is still inside.
-        """
-        until_s = time.monotonic() + timeout_s
-        while not (self._has_left or self._turn.is_mine):
-            try:
-                with self._turn:
-                    self._free()
-            except ConcurrentUseError:
-                if time.monotonic() >= until_s:
-                    return False
-                time.sleep(LEAVE_PAUSE_S)
-        return True
-
-    def _free(self) -> None:
-        """Each step may be done twice: an interrupt may come between, and then close() again."""
-        if self._has_left:
-            return
-        try:
-            self._held.give_back()
-            if self._held.tally is not None:
-                self._held.tally.close()
-            if self._reason is not None:
-                self.inputs.reject(self._reason, is_rejection=self._is_rejection)
-            left = [] if self._is_complete else self.inputs.joined.copy()
-            self._intake.cut = None  # its objects may be views
-            self._images.close()
-            self.inputs.leave()
-            if self._views is not None:
-                self._views.look_at_the_end(left)
-        except Exception:
-            self._has_left = True
-            _session.release(self.inputs.link)
-            raise
-        self._has_left = True
-        _session.release(self.inputs.link)
-
-    def _count_at_exit(self) -> None:
-        # Daemon threads may use it still; they find its client closed.
-        if not (self.is_closed or self.is_inherited or self._turn.is_mine):
-            with suppress(RStreamError), self._turn:
-                self.consume(self.rest.given())
 
     @quiet_when_torn_down
     def __del__(self) -> None:
         super().__del__()
-        if not (self._has_left or self.is_inherited):
+        if self._is_made and not (self._leaving.has_left or self.is_inherited):
             with suppress(RStreamError):
                 self._leave(0.0)
-
-
-_open_readings: weakref.WeakSet[StreamReading[Any]] = weakref.WeakSet()
-
-
-def _count_at_exit() -> None:
-    """A script that ends in a loop, by an error for one: what the loop was given is consumed, and
-    the rest is for the next reader. The clients are closed after this.
-    """
-    for reading in list(_open_readings):
-        reading._count_at_exit()  # pyright: ignore[reportPrivateUsage] - same file
-
-
-before_exit(_count_at_exit)
-
-
-_PLACE = re.compile(r"\Astream '.*?, position \d+: ")
-
-
-def reason_of(error: BaseException | str) -> str:
-    """The text that publishers get of an error with which a reader leaves."""
-    # Publishers know the stream; the text has no room for its place.
-    text = (
-        error if isinstance(error, str) else f"{type(error).__name__}: {_PLACE.sub('', str(error))}"
-    )
-    return text.encode()[:REASON_BYTES_MAX].decode(errors="ignore")
