@@ -11,6 +11,7 @@ from reactivex import operators as ops
 from reactivex.subject import Subject
 
 from rstream import policy, rx, stream
+from rstream.stream._internal import reading_of
 from tests.support import until
 
 from .test_consumed import (
@@ -74,7 +75,7 @@ def test_all_is_consumed_when_the_last_one_was_handled(channel, on_slow, driver_
         name, channel=channel, dir=driver_dir, on_slow=POLICIES[on_slow], stays=True
     )
     if "udp" in channel:
-        channel = f"aeron:udp?endpoint={reader.reader.subscriptions[0].local_address}"
+        channel = f"aeron:udp?endpoint={reading_of(reader).reader.subscriptions[0].local_address}"
     with stream.publisher(name, channel=channel, dir=driver_dir, linger_s=0) as publisher:
         queue = rx.observe_on_bounded(loop_scheduler(), FEW)
         subscription = observer.subscribe(rx.from_reader(reader).pipe(queue))
