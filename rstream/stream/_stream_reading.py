@@ -270,14 +270,15 @@ class StreamReading(Reading[T], Generic[T]):
     def poll(self, limit: int | None = None) -> list[T]:
         if not limit or limit > LIMIT_MAX:
             limit = LIMIT_MAX if limit else self.prefetch
+        rest = self.rest
         self._intake.demand = None
-        if self.is_closed or length_hint(self.rest.left) == 0:
+        if self.is_closed or length_hint(rest.left) == 0:
             # A batch costs as much as twenty objects, so the next polls use the rest of this one.
             # The views of a batch, however, keep all of its memory.
             is_exact = limit > self.prefetch or self._hold or self._views is not None
             if not self._fill(limit if is_exact else self.prefetch):
                 return []
-        return self.rest.take(limit) if self._hold else self._held.hand_over(limit)
+        return rest.take(limit) if self._hold else self._held.hand_over(limit)
 
     def poll_held(self, limit: int | None) -> list[T]:
         limit = min(limit or self.prefetch, LIMIT_MAX)
@@ -340,11 +341,30 @@ class StreamReading(Reading[T], Generic[T]):
         Raises:
             RStreamError: as :meth:`poll`, if nothing came.
         """
+        rest, held, intake = self.rest, self._held, self._intake
         try:
             with self._turn:
                 if self.is_closed:
                     raise self._closed_error()
-                self._poll(limit)
+                tally = held.tally
+                if tally is not None:
+                    tally.begin_poll()
+                    for source in self.inputs.joined:
+                        source.tell_demand()
+                elif held.batch is not None:
+                    held.count(rest.end)  # all of it was handed out
+                # An interrupted poll may have left the list, whose objects others have handed out.
+                held.batch = rest.polled = None
+                if self._views is not None and intake.cut is None:
+                    self._views.look(self.inputs.joined)
+                self._polls += 1
+                if self._eviction.failure is not None:
+                    raise self._eviction.failure
+                intake.poll(limit)
+                if tally is not None:
+                    tally.base = tally.polled
+                    held.lend(tally)
+                    tally.polled = tally.base + length_hint(rest.left)
         except ClosedError:
             park_at_exit()
             raise
@@ -355,7 +375,7 @@ class StreamReading(Reading[T], Generic[T]):
         finally:
             if self.is_closed:
                 self._leaving.let_go()
-        if length_hint(self.rest.left) > 0:
+        if length_hint(rest.left) > 0:
             return True
         errors = self.report.errors
         if errors:
@@ -365,28 +385,6 @@ class StreamReading(Reading[T], Generic[T]):
         if self._eviction.failure is not None:
             raise self._eviction.failure
         return False
-
-    def _poll(self, limit: int) -> None:
-        rest, held, intake = self.rest, self._held, self._intake
-        tally = held.tally
-        if tally is not None:
-            tally.begin_poll()
-            for source in self.inputs.joined:
-                source.tell_demand()
-        elif held.batch is not None:
-            held.count(rest.end)  # all of it was handed out
-        # An interrupted poll may have left the list, whose objects others have handed out.
-        held.batch = rest.polled = None
-        if self._views is not None and intake.cut is None:
-            self._views.look(self.inputs.joined)
-        self._polls += 1
-        if self._eviction.failure is not None:
-            raise self._eviction.failure
-        intake.poll(limit)
-        if tally is not None:
-            tally.base = tally.polled
-            held.lend(tally)
-            tally.polled = tally.base + length_hint(rest.left)
 
     # ---- joining again ----
 
