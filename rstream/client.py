@@ -48,6 +48,7 @@ from rstream._process import quiet_at_exit, quiet_when_torn_down
 from rstream._publication import Publication
 from rstream._subscription import Subscription
 from rstream._unclosed import call_site, warn_unclosed
+from rstream._waits import Deadline
 from rstream.config import ClientConfig
 from rstream.driver import (
     ensure_driver,
@@ -382,9 +383,9 @@ def _stream_id(stream_id: int) -> int:
 
 def _await_driver(path: str, timeout_s: float) -> None:
     """Wait here rather than in C, so that Ctrl-C ends it."""
-    deadline_s = time.monotonic() + timeout_s
+    deadline = Deadline(timeout_s)
     while _core.probe(path) < _ALIVE:
-        if time.monotonic() >= deadline_s:
+        if deadline.is_over:
             raise DriverNotFound(
                 f"no living media driver in {path}: start "
                 f"`rstream driver --dir {shlex.quote(path)}`, or let the client start one "

@@ -8,7 +8,7 @@ its thread (:func:`run_in_turns` also keeps a lock), and the one of :mod:`rstrea
 from __future__ import annotations
 
 from rstream._waits._bell import Bell
-from rstream._waits._deadline import Deadline
+from rstream._waits._deadline import FOREVER_S, NOTICE_AFTER_S, Deadline
 from rstream._waits._thread import perform, run, run_in_turns
 from rstream._waits._values import (
     Listens,
@@ -25,6 +25,8 @@ from rstream._waits._values import (
 )
 
 __all__ = (
+    "FOREVER_S",
+    "NOTICE_AFTER_S",
     "Bell",
     "Deadline",
     "Listens",

@@ -9,6 +9,7 @@ import sqlite3
 import time
 from typing import TYPE_CHECKING
 
+from rstream._waits import Deadline
 from rstream.errors import ConfigError, StorageError
 
 if TYPE_CHECKING:
@@ -91,12 +92,12 @@ class Database:
     def _take_lock(self) -> None:
         """One owner at a time; the kernel frees the lock of a process that died."""
         self._lock_fd = os.open(f"{self.path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        deadline_s = time.monotonic() + self._wait_s
+        deadline = Deadline(self._wait_s)
         while True:
             try:
                 return fcntl.flock(self._lock_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                if time.monotonic() >= deadline_s:
+                if deadline.is_over:
                     raise ConfigError(
                         f"{self._kind} {self.path} belongs to another {self._owner} that is open",
                         hint=f"give each {self._owner} a file of its own, or close the other one",

@@ -9,6 +9,7 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
+from rstream._waits import Deadline
 from rstream.codecs._internal import encoded_length
 from rstream.errors import ClosedError, RegistrationError, RStreamError
 from rstream.ledger._marks import Marks, marked, marks_of, medium_of
@@ -153,7 +154,7 @@ class StagePump(QueueThread):
         make = serve(
             service_name(self._stream_id), Ask, channel=self._channels[medium], dir=self._dir
         )
-        deadline_s = time.monotonic() + SERVE_TIMEOUT_S
+        deadline = Deadline(SERVE_TIMEOUT_S)
         while not self.is_closed:
             try:
                 service = make(self._answer).start()
@@ -165,7 +166,7 @@ class StagePump(QueueThread):
                 return
             except RStreamError as error:
                 is_taken = isinstance(error, RegistrationError)
-                if not is_taken or time.monotonic() >= deadline_s:
+                if not is_taken or deadline.is_over:
                     log.warning("%s: writers cannot commit their rows: %s", self._title, error)
                     return
                 time.sleep(SERVE_PAUSE_S)

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeAlias, Unpack, 
 
 from rstream import _core
 from rstream._checks import check_seconds, check_timeout
+from rstream._waits import Deadline
 from rstream.errors import (
     BackPressured,
     ClosedError,
@@ -225,7 +226,7 @@ class Group:
             ClosedError: closed here.
         """
         check_timeout(timeout_s)
-        deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
+        deadline = Deadline(timeout_s)
         if self._send_lock.is_mine:
             raise ConcurrentUseError(
                 f"{self!r}: this thread is in the middle of another send",
@@ -250,7 +251,7 @@ class Group:
             item = self._item = Item(number, data, block, lanes)
             try:
                 left = [lane for lane in lanes if not self._try(lane, item, 0.0)]
-                self._wait_for(item, left, deadline_s)
+                self._wait_for(item, left, deadline)
             finally:
                 self._finish_item()
         if not self.members:
@@ -269,7 +270,7 @@ class Group:
         self._lanes.sent = item.number  # without a call: no handler runs before the next line
         self._item = None
 
-    def _wait_for(self, item: Item, left: list[Lane], deadline_s: float | None) -> None:
+    def _wait_for(self, item: Item, left: list[Lane], deadline: Deadline) -> None:
         """Give the item to those of ``left`` that hold the group.
 
         Raises:
@@ -285,8 +286,8 @@ class Group:
             wanted = [lane for lane in wanted if self._lanes.has(lane)]
             if not wanted:
                 return
-            left_s = PAUSE_S if deadline_s is None else deadline_s - time.monotonic()
-            if left_s <= 0:
+            left_s = deadline.left_s(PAUSE_S)
+            if left_s == 0:
                 names = ", ".join(lane.handle.name for lane in wanted[:3])
                 raise BackPressured(
                     f"{self!r}: item {item.number}: {names} had no room in time; "
@@ -295,7 +296,7 @@ class Group:
                     "`rstream why`, raise timeout_s, or open them with on_slow=",
                 )
             for lane in wanted:
-                if self._try(lane, item, min(left_s, PAUSE_S)):
+                if self._try(lane, item, left_s):
                     left.remove(lane)
 
     def _try(self, lane: Lane, item: Item, wait_s: float) -> bool:
@@ -350,7 +351,7 @@ class Group:
             False: not within ``timeout_s``.
         """
         check_timeout(timeout_s)
-        deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
+        deadline = Deadline(timeout_s)
         while True:
             with self._send_lock:
                 self._finish_item()
@@ -362,7 +363,7 @@ class Group:
                 self._settle(lanes)
                 if not any(lane.pending for lane in self._lanes.now()):
                     return True
-            if deadline_s is not None and time.monotonic() >= deadline_s:
+            if deadline.is_over:
                 return False
             time.sleep(PAUSE_S)
 

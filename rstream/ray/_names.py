@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import difflib
-import time
 from typing import TYPE_CHECKING
 
 from rstream._checks import check_timeout
+from rstream._waits import Deadline
 from rstream.errors import ConfigError, NoReader
 from rstream.ray import _registry
 from rstream.ray._cluster import running_ray
@@ -48,15 +48,15 @@ def handle(name: str, *, timeout_s: float = 10.0, namespace: str | None = None) 
             "StreamHandle.from_text",
         )
     scope: str = namespace or ray.get_runtime_context().namespace
-    deadline_s = time.monotonic() + timeout_s
+    deadline = Deadline(timeout_s)
     while True:
-        left_s = max(0.0, deadline_s - time.monotonic())
+        left_s = deadline.left_s()
         found: StreamHandle | list[str] = _registry.call(
             "find", scope, name, left_s, timeout_s=left_s + ANSWER_S
         )
         if not isinstance(found, list):
             return found
-        if time.monotonic() >= deadline_s:
+        if deadline.is_over:
             raise NoReader(
                 f"stream {name!r}: nobody alive has registered it in {timeout_s:g} s, in Ray's "
                 f"namespace {scope!r}; there {_listed(found)}",

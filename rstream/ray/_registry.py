@@ -21,6 +21,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any, Final
 
+from rstream._waits import Deadline
 from rstream.ray._cluster import answer_of, running_ray, standing
 from rstream.ray._roster import Record, Roster
 
@@ -98,17 +99,16 @@ class Registry:
 
     async def find(self, scope: str, name: str, wait_s: float) -> StreamHandle | list[str]:
         """The handle of a name; a list, of all names: nobody alive has it after ``wait_s``."""
-        deadline_s = time.monotonic() + min(wait_s, FIND_WAIT_S)
+        deadline = Deadline(min(wait_s, FIND_WAIT_S))
         while True:
             with self._open() as roster:
                 found = roster.find(scope, name)
                 if found is not None:
                     return found.handle
                 names = roster.names(scope)
-            left_s = deadline_s - time.monotonic()
-            if left_s <= 0:
+            if deadline.is_over:
                 return names
-            await self._wait_for_name((scope, name), min(left_s, SWEEP_S))
+            await self._wait_for_name((scope, name), deadline.left_s(SWEEP_S))
 
     async def _wait_for_name(self, key: tuple[str, str], timeout_s: float) -> None:
         waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -165,14 +165,14 @@ def call(method: str, *args: Any, timeout_s: float = CALL_TIMEOUT_S) -> Any:
         TimeoutError: no answer within ``timeout_s``, not counted while Ray starts its process.
     """
     ray: Any = importlib.import_module("ray")
-    deadline_s = time.monotonic() + timeout_s
+    deadline = Deadline(timeout_s)
     while True:
         try:
             actor = _actor()
             answer = getattr(actor, method).remote(*args)
-            return answer_of(actor, answer, max(0.0, deadline_s - time.monotonic()))
+            return answer_of(actor, answer, deadline.left_s())
         except (ray.exceptions.RayActorError, RegistryEnding, TimeoutError) as error:
-            if time.monotonic() + RETRY_S >= deadline_s:
+            if deadline.left_s() <= RETRY_S:
                 raise TimeoutError(
                     f"the registry of endpoints ({NAME!r} in Ray's namespace {NAMESPACE!r}) did "
                     f"not answer within {timeout_s:g} s: {error}"

@@ -24,8 +24,9 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 from reactivex import Observable, abc
 from reactivex.disposable import Disposable, SingleAssignmentDisposable
 
+from rstream._waits import NOTICE_AFTER_S
 from rstream.rx._ends import failures, tell_end
-from rstream.rx._queue import NOTICE_AFTER_S, BoundedQueue
+from rstream.rx._queue import BoundedQueue
 from rstream.rx._schedulers import Kind, OwnThread, check_scheduler, is_own_thread, kind_of
 from rstream.stream._internal import NOWHERE, Place, leaving, next_part, tally, wait_until_left
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 from rstream import policy
 from rstream._checks import is_whole
 from rstream._condition import Condition
+from rstream._waits import NOTICE_AFTER_S
 from rstream.errors import ConfigError, SlowConsumer
 from rstream.flow.policies import queue_of
 from rstream.flow.queues import FullError
@@ -29,9 +30,6 @@ if TYPE_CHECKING:
 log = logging.getLogger("rstream")
 
 T = TypeVar("T")
-
-#: A producer that has waited so long says so when nobody has begun to take.
-NOTICE_AFTER_S: Final = 2.0
 
 
 def check_capacity(function: str, name: str, value: object) -> None:

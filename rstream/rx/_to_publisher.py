@@ -6,13 +6,12 @@ what it reads: the queue between the thread that emits and the loop that deliver
 
 from __future__ import annotations
 
-import time
 from itertools import islice
 from typing import TYPE_CHECKING, Final, Generic, TypeVar, final
 
 from rstream import abc, policy
 from rstream._checks import check_timeout
-from rstream._waits import Bell
+from rstream._waits import Bell, Deadline
 from rstream.errors import ClosedError
 from rstream.rx._queue import BoundedQueue, check_capacity
 from rstream.rx._subscribing import subscribe_apart
@@ -155,15 +154,14 @@ class ObservableReading(Reading[T], Generic[T]):
 
     def wait(self, timeout_s: float | None = None) -> bool:
         check_timeout(timeout_s)
-        deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
+        deadline = Deadline(timeout_s)
         with self._queue.changed:
             self._is_waiting = True
             try:
                 while not self.is_ready():
-                    left_s = None if deadline_s is None else deadline_s - time.monotonic()
-                    if left_s is not None and left_s <= 0:
+                    if deadline.is_over:
                         return False
-                    self._queue.changed.wait(left_s)
+                    self._queue.changed.wait(deadline.left_s())
             finally:
                 self._is_waiting = False
             self._is_woken = False

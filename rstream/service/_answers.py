@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from rstream._checks import check_timeout
 from rstream._process import park_at_exit, quiet_when_torn_down
-from rstream._waits import run
+from rstream._waits import Deadline, run
 from rstream._with_hints import refuses_async_with
 from rstream.errors import ClosedError, CodecError, RStreamError
-from rstream.service._asking import AskingRequester, deadline_of
 from rstream.service._requester_base import check_demand, check_prefetch
 from rstream.service._wire import MessageKind
 
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from rstream._waits import Steps
+    from rstream.service._asking import AskingRequester
     from rstream.service._calls import Call
     from rstream.service._line import Line
 
@@ -62,10 +62,10 @@ class Answers(Generic[A]):
             self._granted, self._must_tell = granted, True
             self._must_tell = not self._line.tell(MessageKind.MORE, call.call_id, granted)
 
-    def _ask_steps(self, deadline_s: float | None) -> Steps[Call]:
+    def _ask_steps(self, deadline: Deadline) -> Steps[Call]:
         ask = self._owner._ask_steps  # pyright: ignore[reportPrivateUsage]
         line, call = yield from ask(
-            MessageKind.ASK_STREAM, self._query, self._granted, self._timeout_s, deadline_s
+            MessageKind.ASK_STREAM, self._query, self._granted, self._timeout_s, deadline
         )
         # Without a call: a signal handler that raises must not leave a request that nobody has.
         self._line = line
@@ -81,12 +81,12 @@ class Answers(Generic[A]):
             RStreamError: the stream has ended with it. After an interrupt it goes on.
         """
         owner, timeout_s, call = self._owner, self._timeout_s, self._call
-        deadline_s = deadline_of(timeout_s)
+        deadline = Deadline(timeout_s)
         try:
             if call is None:
-                call = yield from self._ask_steps(deadline_s)
+                call = yield from self._ask_steps(deadline)
             wait = owner._wait_steps  # pyright: ignore[reportPrivateUsage]
-            if not (yield from wait(self._line, self._is_ready, deadline_s)):
+            if not (yield from wait(self._line, self._is_ready, deadline)):
                 error = owner._timeout(timeout_s)  # pyright: ignore[reportPrivateUsage]
                 if self._granted <= self._taken:
                     error.hint = (

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from rstream._checks import check_timeout
 from rstream._core import NOT_CONNECTED, Turn
-from rstream._waits import News, Pause, Unwatched, Waker, Woken, Work
+from rstream._waits import Deadline, News, Pause, Unwatched, Waker, Woken, Work
 from rstream.errors import ClosedError, ConcurrentUseError, DriverError
-from rstream.service._line import LOOK_S, Line, seconds_left
+from rstream.service._line import LOOK_S, Line
 from rstream.service._requester_base import RequesterBase
 from rstream.service._wire import MessageKind
 
@@ -51,14 +51,12 @@ class AskingRequester(RequesterBase[A]):
     def _request_steps(self, query: Any, timeout_s: float | None) -> Steps[A]:
         """Ask, and wait for the answer."""
         check_timeout(timeout_s)
-        deadline_s = deadline_of(timeout_s)
+        deadline = Deadline(timeout_s)
         number = 0 if timeout_s is None else max(1, int(timeout_s * 1e6))
-        line, call = yield from self._ask_steps(
-            MessageKind.ASK, query, number, timeout_s, deadline_s
-        )
+        line, call = yield from self._ask_steps(MessageKind.ASK, query, number, timeout_s, deadline)
         try:
             while not call.is_over:
-                if not (yield from self._wait_steps(line, lambda: call.is_over, deadline_s)):
+                if not (yield from self._wait_steps(line, lambda: call.is_over, deadline)):
                     raise self._timeout(timeout_s)
         finally:
             if not call.is_over:
@@ -74,7 +72,7 @@ class AskingRequester(RequesterBase[A]):
         query: Any,
         number: int,
         timeout_s: float | None,
-        deadline_s: float | None,
+        deadline: Deadline,
     ) -> Steps[tuple[Line, Call]]:
         """Send a request. Without an answer that somebody waits for, it must be forgotten."""
         body = self._encoded(query)
@@ -85,13 +83,13 @@ class AskingRequester(RequesterBase[A]):
             line = yield from self._open_steps()
         calls = line.calls
         while (call := calls.add(is_stream=kind == MessageKind.ASK_STREAM)) is None:
-            if not (yield from self._wait_steps(line, lambda: calls.has_room, deadline_s)):
+            if not (yield from self._wait_steps(line, lambda: calls.has_room, deadline)):
                 raise self._full(timeout_s)
         try:
             message = line.message(kind, self._query_codec.codec_id, call.call_id, number, body)
             position = NOT_CONNECTED if line.is_large(message) else line.offer(message)
             if position <= 0:
-                yield from self._send_later_steps(line, message, position, deadline_s)
+                yield from self._send_later_steps(line, message, position, deadline)
         except BaseException:
             calls.by_id.pop(call.call_id, None)  # first: no handler runs before
             line.forget(call)  # an interrupt may have come when it was sent
@@ -108,17 +106,17 @@ class AskingRequester(RequesterBase[A]):
                 raise self._closed_error() from error
 
     def _send_later_steps(
-        self, line: Line, message: bytes, position: int, deadline_s: float | None
+        self, line: Line, message: bytes, position: int, deadline: Deadline
     ) -> Steps[None]:
         """Send when there is a server, and room."""
         began_s, is_large = time.monotonic(), line.is_large(message)
         while position <= 0:
             if self._closed:
                 raise self._closed_error()
-            if seconds_left(deadline_s) <= 0:
+            if deadline.is_over:
                 raise line.refused(position, time.monotonic() - began_s)
             if is_large and line.is_connected:
-                yield Work(lambda: line.send_large(message, seconds_left(deadline_s)))
+                yield Work(lambda: line.send_large(message, deadline.left_s()))
                 return
             yield Pause(_PAUSE_S)
             if not is_large:
@@ -127,7 +125,7 @@ class AskingRequester(RequesterBase[A]):
     # ---- waiting ----
 
     def _wait_steps(
-        self, line: Line, is_ready: Callable[[], bool], deadline_s: float | None
+        self, line: Line, is_ready: Callable[[], bool], deadline: Deadline
     ) -> Steps[bool]:
         """Wait until it is ready, as leader or behind one. False: not before the deadline.
 
@@ -140,7 +138,7 @@ class AskingRequester(RequesterBase[A]):
                 if line.is_dead:  # its requests fail; a wait for room must end too
                     line.fail_rest()
                     return is_ready()
-                left_s = seconds_left(deadline_s)
+                left_s = deadline.left_s()
                 if left_s <= 0:
                     return False
                 if self._is_led:
@@ -157,7 +155,7 @@ class AskingRequester(RequesterBase[A]):
                             if is_ready():
                                 is_over = True
                                 return True
-                            left_s = seconds_left(deadline_s)
+                            left_s = deadline.left_s()
                 except ConcurrentUseError:
                     if is_leader:
                         raise
@@ -232,8 +230,3 @@ class AskingRequester(RequesterBase[A]):
         with self._opening:
             if self._line is not None:
                 self._line.close(self._closed_error())
-
-
-def deadline_of(timeout_s: float | None) -> float | None:
-    """When a timeout that begins now ends, in seconds of ``time.monotonic()``; None: never."""
-    return None if timeout_s is None else time.monotonic() + timeout_s

@@ -335,11 +335,6 @@ class Line:
         release(self._link)
 
 
-def seconds_left(deadline_s: float | None) -> float:
-    """Seconds until a deadline of ``time.monotonic()``; None: far away."""
-    return 1e9 if deadline_s is None else deadline_s - time.monotonic()
-
-
 def joined(encoded: Encoded) -> bytes:
     """One buffer of the parts that a codec may return."""
     if isinstance(encoded, bytes):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from rstream import abc
 from rstream._checks import check_subscription
+from rstream._waits import Deadline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -141,7 +142,7 @@ class Draining:
     """
 
     def __init__(self) -> None:
-        self._deadline_s = time.monotonic() + DRAIN_S
+        self._deadline = Deadline(DRAIN_S)
         self._changed_s = time.monotonic()
         self._seen = (-1, -1, -1)
 
@@ -157,4 +158,4 @@ class Draining:
             self._seen, self._changed_s = (len(streams), made, granted), now_s
         is_owed = any(not (asked.is_cancelled or asked.may_make) for asked in streams)
         is_quiet = now_s - self._changed_s >= QUIET_S
-        return bool(streams) and now_s < self._deadline_s and (is_owed or not is_quiet)
+        return bool(streams) and not self._deadline.is_over and (is_owed or not is_quiet)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from rstream._process import park_at_exit, quiet_at_exit
-from rstream._waits import run
+from rstream._waits import Deadline, run
 from rstream._with_hints import refuses_async_with
 from rstream.errors import ClosedError
 from rstream.service._answers import AnswerStream
-from rstream.service._asking import AskingRequester, deadline_of
+from rstream.service._asking import AskingRequester
 from rstream.service._requester_base import PREFETCH, TIMEOUT_S
 
 if TYPE_CHECKING:
@@ -70,8 +70,7 @@ class Requester(AskingRequester[A]):
         """
         stream: AnswerStream[A] = AnswerStream(self, query, prefetch=prefetch, timeout_s=timeout_s)
         try:
-            deadline_s = deadline_of(timeout_s)
-            run(stream._ask_steps(deadline_s))  # pyright: ignore[reportPrivateUsage]
+            run(stream._ask_steps(Deadline(timeout_s)))  # pyright: ignore[reportPrivateUsage]
         except BaseException:
             stream.close()
             raise

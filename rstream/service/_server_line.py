@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 from rstream._addresses import split_endpoint
 from rstream._session import release
+from rstream._waits import Deadline
 from rstream.errors import (
     BackPressured,
     CodecError,
@@ -136,7 +137,7 @@ class ServerLine:
                 lock.close(linger_s=0)
 
     def _take_place(self) -> None:
-        deadline_s = time.monotonic() + LOCK_S
+        deadline = Deadline(LOCK_S)
         while True:
             try:
                 self._lock = publisher(
@@ -150,7 +151,7 @@ class ServerLine:
             except RegistrationError as error:
                 if "clash" not in str(error):
                     raise
-                if time.monotonic() >= deadline_s:
+                if deadline.is_over:
                     raise RegistrationError(
                         f"service {self.place.name!r} on {self.place.channel}: another server of "
                         f"this name is alive in {self.directory}",
@@ -410,9 +411,9 @@ class ServerLine:
         if not self._is_open:
             self._close_streams()
             return
-        deadline_s = time.monotonic() + linger_s
+        deadline = Deadline(linger_s)
         with suppress(DriverError):
-            while not self.flush() and time.monotonic() < deadline_s:
+            while not (self.flush() or deadline.is_over):
                 time.sleep(RETRY_S)
         self.asks.close()
         for caller in list(self.callers.values()):

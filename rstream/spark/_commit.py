@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-import time
 from typing import TYPE_CHECKING, Any, Final
 
+from rstream._waits import Deadline
 from rstream.errors import RStreamError
 from rstream.ledger._internal import Account, Ask
 from rstream.spark._ends import ask
@@ -36,20 +36,20 @@ def commit(config: SinkConfig, reports: Sequence[Report], epoch: int) -> None:
         RStreamError: not within ``commitTimeout``, or rows are missing. Where the epoch was
             committed stays committed: a replay is recognised there.
     """
-    deadline_s = time.monotonic() + config.commit_timeout_s
+    deadline = Deadline(config.commit_timeout_s)
     told = _by_handle(reports)
     by_handle = {index: all_ for index, all_ in told.items() if any(one.rows for one in all_)}
     query = reports[0].origin.query if reports else ""
     if len(by_handle) > 1:
         for index, accounts in by_handle.items():
             for account in accounts:
-                _tell(config, index, "prepare", query, epoch, (account,), deadline_s)
+                _tell(config, index, "prepare", query, epoch, (account,), deadline)
     for index, accounts in by_handle.items():
-        _tell(config, index, "commit", query, epoch, tuple(accounts), deadline_s)
-    deadline_s = min(deadline_s, time.monotonic() + NOTE_TIMEOUT_S)
+        _tell(config, index, "commit", query, epoch, tuple(accounts), deadline)
+    deadline = Deadline(deadline.left_s(NOTE_TIMEOUT_S))
     for index in told.keys() - by_handle.keys():
         try:
-            _tell(config, index, "commit", query, epoch, tuple(told[index]), deadline_s)
+            _tell(config, index, "commit", query, epoch, tuple(told[index]), deadline)
         except RStreamError as error:
             log.info("rstream sink: commit of epoch %d was not heard: %s", epoch, error)
 
@@ -69,11 +69,11 @@ def _tell(
     query: str,
     epoch: int,
     attempts: tuple[Account, ...],
-    deadline_s: float,
+    deadline: Deadline,
 ) -> None:
     route = route_to(config, query, index)
     question = Ask(do=do, query=query, epoch=epoch, attempts=attempts, route=route)
-    answer = ask(config, index, question, timeout_s=deadline_s - time.monotonic())
+    answer = ask(config, index, question, timeout_s=deadline.left_s())
     if answer.state not in ("committed", "prepared"):
         raise RStreamError(
             f"rstream sink: epoch {epoch} of query {query} cannot be committed: {answer.why}; "
@@ -88,10 +88,10 @@ def abort(config: SinkConfig, *, query: str, epoch: int, token: str) -> None:
     """
     account = Account(partition=0, task_attempt=0, token=token)
     question = Ask(do="abort", query=query, epoch=epoch, attempts=(account,))
-    deadline_s = time.monotonic() + ABORT_TIMEOUT_S
+    deadline = Deadline(ABORT_TIMEOUT_S)
     for index in range(len(config.handles)):
         try:
-            left_s = max(deadline_s - time.monotonic(), ABORT_LEAST_S)
+            left_s = max(deadline.left_s(), ABORT_LEAST_S)
             ask(config, index, question, timeout_s=left_s)
         except RStreamError as error:
             log.info("rstream sink: abort of epoch %d was not heard: %s", epoch, error)

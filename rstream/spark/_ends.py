@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rstream import keys
 from rstream._channel_uri import ChannelUri
+from rstream._waits import Deadline
 from rstream.errors import ConfigError, NoServer, RequestTimeout, RStreamError, ServerLost
 from rstream.ledger._internal import Answer, Ask, service_name
 from rstream.ray._internal import StreamHandle, adopt_key
@@ -139,17 +140,16 @@ def ask(
             dir=handle.driver_dir if is_local else config.driver_dir,
         )
         _requesters[(text, config.driver_dir)] = found
-    deadline_s = time.monotonic() + timeout_s
+    deadline = Deadline(timeout_s)
     while True:
-        left_s = max(deadline_s - time.monotonic(), 0.001)
+        left_s = max(deadline.left_s(), 0.001)
         try:
             return found.request(
                 question, timeout_s=left_s if check is None else min(left_s, CHECK_S)
             )
         except (NoServer, RequestTimeout, ServerLost) as error:
             is_lost = isinstance(error, ServerLost)
-            left_s = deadline_s - time.monotonic()
-            if left_s > LOST_PAUSE_S and (is_lost or check is not None):
+            if deadline.left_s() > LOST_PAUSE_S and (is_lost or check is not None):
                 if is_lost:
                     time.sleep(LOST_PAUSE_S)
                 if check is not None:

@@ -15,6 +15,7 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from rstream._waits import Deadline
 from rstream.errors import DriverLost, MessagesLost, RemoteError, RStreamError
 from rstream.spark._ends import publisher_of
 from rstream.spark._held import Held
@@ -90,14 +91,14 @@ class Readers:
             RStreamError: as for :meth:`send`; or a reader that is there does not consume.
         """
         timeout_s = self._config.offer_timeout_s
-        deadline_s = time.monotonic() + timeout_s
+        deadline = Deadline(timeout_s)
         while (late := self._late()) or self._again:
             if self._again:
                 self._send_again()
-                deadline_s = time.monotonic() + timeout_s
+                deadline = Deadline(timeout_s)
                 continue
             present = [one.publisher for one in late if one.absent_since_s is None]
-            if present and time.monotonic() >= deadline_s:
+            if present and deadline.is_over:
                 raise not_consumed(present[0], timeout_s)
             # The next look handles them.
             with contextlib.suppress(RemoteError, DriverLost, MessagesLost):

@@ -9,6 +9,7 @@ from collections import deque
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from rstream._waits import Deadline
 from rstream.codecs._internal import encoded_length
 from rstream.errors import MessagesLost, NotConnected, RemoteError, RStreamError
 from rstream.ledger._internal import (
@@ -279,11 +280,11 @@ class _Task:
         Raises:
             RStreamError: the epoch is a replayed one, and goes to other handles now.
         """
-        deadline_s = time.monotonic() + TELL_S
+        deadline = Deadline(TELL_S)
         for index in range(len(self.config.handles)):
             try:
                 target = _Target(publisher_of(self.config, index), self._medium(index))
-                left_s = max(deadline_s - time.monotonic(), TELL_LEAST_S)
+                left_s = max(deadline.left_s(), TELL_LEAST_S)
                 target.publisher.send(self._opening(target), timeout_s=left_s)
                 question = self._question("begin", self._account(target), target, index)
                 answer = ask(self.config, index, question, timeout_s=left_s)
@@ -306,10 +307,10 @@ class _Task:
         """Have a reading end expect rows. False: it has committed the epoch already."""
         self._send(target, self._opening(target))
         began_s, pause_s = time.monotonic(), PAUSE_S
-        deadline_s = began_s + self.config.offer_timeout_s
+        deadline = Deadline(self.config.offer_timeout_s)
         question = self._question("begin", self._account(target), target, index)
-        while (answer := self._ask(index, target, question, deadline_s)).state == "wait":
-            if time.monotonic() + pause_s >= deadline_s:
+        while (answer := self._ask(index, target, question, deadline)).state == "wait":
+            if deadline.left_s() <= pause_s:
                 raise RStreamError(
                     f"rstream sink: {answer.why}; waited {self.config.offer_timeout_s:g} s "
                     "(offerTimeout): the reader is dead or too slow, and Spark may retry the task"
@@ -342,16 +343,15 @@ class _Task:
             route=route_to(self.config, self.origin.query, index) if do == "begin" else "",
         )
 
-    def _ask(self, index: int, target: _Target, question: Ask, deadline_s: float) -> Answer:
-        left_s = deadline_s - time.monotonic()
+    def _ask(self, index: int, target: _Target, question: Ask, deadline: Deadline) -> Answer:
         check = _Presence(target.publisher, lambda: self._opening(target)).check
-        return ask(self.config, index, question, timeout_s=left_s, check=check)
+        return ask(self.config, index, question, timeout_s=deadline.left_s(), check=check)
 
     def _check(self, do: str, target: _Target, wanted: str) -> None:
         index = next(index for index, one in self.targets.items() if one is target)
         question = self._question(do, self._account(target), target, index)
-        deadline_s = time.monotonic() + self.config.offer_timeout_s
-        self._accept(self._ask(index, target, question, deadline_s), wanted)
+        deadline = Deadline(self.config.offer_timeout_s)
+        self._accept(self._ask(index, target, question, deadline), wanted)
 
     def _accept(self, answer: Answer, wanted: str) -> None:
         if answer.state != wanted:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections import deque
 from enum import Enum, auto
 from typing import Any, Generic, Self, TypeVar
@@ -11,6 +10,7 @@ from typing import Any, Generic, Self, TypeVar
 from rstream import abc
 from rstream._checks import check_subscriber, check_timeout, is_whole
 from rstream._condition import Condition
+from rstream._waits import Deadline
 from rstream.errors import (
     BackPressured,
     ClosedError,
@@ -88,7 +88,7 @@ class SourceQueue(abc.Publisher[T], Generic[T]):
         """
         refuse_none(item, "send")
         check_timeout(timeout_s)
-        deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
+        deadline = Deadline(timeout_s)
         with self._room:
             while not self._put(item):
                 if self._worker == threading.get_ident():
@@ -97,14 +97,13 @@ class SourceQueue(abc.Publisher[T], Generic[T]):
                         "would take them sends another one",
                         hint="use offer() there, or enlarge the capacity",
                     )
-                left_s = None if deadline_s is None else deadline_s - time.monotonic()
-                if left_s is not None and left_s <= 0:
+                if deadline.is_over:
                     raise BackPressured(
                         f"source_queue: {self.capacity} elements wait, and none was taken within "
                         f"{timeout_s} s",
                         hint="take them faster, enlarge the capacity, or use offer()",
                     )
-                self._room.wait(left_s)
+                self._room.wait(deadline.left_s())
         self.serial.post((_Event.NEWS, None))
 
     def offer(self, item: T) -> bool:

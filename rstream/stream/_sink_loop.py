@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
+from rstream._waits import NOTICE_AFTER_S
 from rstream.errors import ClosedError, DriverError, ForkedError, RStreamError
 from rstream.stream._publisher_facts import sending_of
 from rstream.stream._watch import Watch
@@ -14,8 +15,6 @@ if TYPE_CHECKING:
     from rstream.stream._sink import StreamSink
     from rstream.stream._watch import Handover
 
-#: When it logs that there is no reader.
-NOTICE_AFTER_S = 2.0
 #: Pause of a loop that cannot wait on the driver.
 PAUSE_S = 0.05
 #: How long the loop rests when elements came since it last looked: on_next looks for demand then.

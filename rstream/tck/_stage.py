@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from rstream import abc
+from rstream._waits import Deadline
 from rstream.tck._limit import Workers
 from rstream.testing import TestSubscriber
 
@@ -78,9 +79,9 @@ class Environment:
 
     def until(self, is_true: Callable[[], bool], timeout_s: float) -> bool:
         """Wait for a condition; False: not in time."""
-        deadline_s = time.monotonic() + timeout_s
+        deadline = Deadline(timeout_s)
         while not is_true():
-            if time.monotonic() >= deadline_s:
+            if deadline.is_over:
                 return False
             time.sleep(0.002)
         return True

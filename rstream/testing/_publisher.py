@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-import time
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from rstream import abc
 from rstream._checks import check_seconds, check_subscriber, check_timeout
+from rstream._waits import Deadline
 from rstream.errors import LocalContractError
 from rstream.flow.demand import Demand
 
@@ -195,16 +195,15 @@ class TestPublisher(abc.Publisher[T], Generic[T]):
     def _await(self, is_there: Callable[[], bool], wanted: str, timeout_s: float | None) -> None:
         check_timeout(timeout_s)
         limit_s = self.timeout_s if timeout_s is None else timeout_s
-        deadline_s = time.monotonic() + limit_s
+        deadline = Deadline(limit_s)
         with self._changed:
             while not is_there():
-                left_s = deadline_s - time.monotonic()
-                if left_s <= 0:
+                if deadline.is_over:
                     raise AssertionError(
                         f"expected {wanted}: not within {limit_s} s; {self._subscribe_count} "
                         f"subscribers, {self.requested} requested, {self.pending} of them not sent"
                     )
-                self._changed.wait(left_s)
+                self._changed.wait(deadline.left_s())
 
 
 class _Link(abc.Subscription, Generic[T]):

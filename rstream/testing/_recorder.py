@@ -6,11 +6,11 @@ One lock guards all of it. No code of the user runs under it.
 from __future__ import annotations
 
 import threading
-import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
+from rstream._waits import FOREVER_S, Deadline
 from rstream.abc import UNBOUNDED
 
 if TYPE_CHECKING:
@@ -143,17 +143,17 @@ class Recorder(Generic[T]):
 
     def until(self, is_there: Callable[[], bool], timeout_s: float) -> bool:
         """Wait until ``is_there()``. False: not within ``timeout_s`` seconds."""
-        deadline_s = time.monotonic() + timeout_s
+        deadline = Deadline(timeout_s)
         while True:
             if self._pump is not None:
                 self._pump()
             with self._changed:
                 if is_there():
                     return True
-                left_s = deadline_s - time.monotonic()
-                if left_s <= 0:
+                if deadline.is_over:
                     return False
-                self._changed.wait(left_s if self._pump is None else min(left_s, PUMP_PAUSE_S))
+                most_s = FOREVER_S if self._pump is None else PUMP_PAUSE_S
+                self._changed.wait(deadline.left_s(most_s))
 
     def story(self) -> str:
         """What happened so far, for the text of a failure."""

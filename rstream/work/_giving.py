@@ -19,7 +19,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from typing import TYPE_CHECKING, Final, Generic, TypeVar, final
+from typing import TYPE_CHECKING, Generic, TypeVar, final
 
 from rstream._checks import check_seconds, check_timeout
 from rstream._later_log import LaterLog
@@ -27,7 +27,7 @@ from rstream._neighbours import hint_for_publisher, why_refused
 from rstream._other_drivers import tell_others
 from rstream._process import is_inherited, quiet_when_torn_down, raise_interrupt
 from rstream._unclosed import call_site, warn_unclosed
-from rstream._waits import News
+from rstream._waits import NOTICE_AFTER_S, Deadline, News
 from rstream.driver import resolve_dir
 from rstream.errors import (
     BackPressured,
@@ -61,9 +61,6 @@ if TYPE_CHECKING:
 __all__ = ("Giving",)
 
 T = TypeVar("T")
-
-#: Seconds without a reader after which ``send`` logs that it waits.
-NOTICE_AFTER_S: Final = 2.0
 
 
 @final
@@ -293,7 +290,7 @@ class Giving(Generic[T]):
     def end_steps(self, timeout_s: float | None) -> Steps[None]:
         """Wait until every message is finished, or the time is over."""
         check_timeout(timeout_s)
-        deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
+        deadline = Deadline(timeout_s)
         listener = Listener(self._changes)
         try:
             while True:
@@ -301,11 +298,9 @@ class Giving(Generic[T]):
                     self._dealer.settle_offered()
                     if not self._desk.open or self._is_closed or self._caretaker.failure:
                         return
-                    left_s = LOOK_EVERY_S
-                    if deadline_s is not None:
-                        left_s = min(left_s, deadline_s - time.monotonic())
-                        if left_s <= 0:
-                            return
+                    left_s = deadline.left_s(LOOK_EVERY_S)
+                    if left_s == 0:
+                        return
                     self._dealer.waits_for_end(listener, left_s)
                 if self._later.waiting:
                     self._later.say()

@@ -27,7 +27,7 @@ from rstream import stream
 from rstream._neighbours import why_quiet, why_refused
 from rstream._process import holds, is_inherited, quiet_when_torn_down, raise_interrupt
 from rstream._unclosed import call_site, warn_unclosed
-from rstream._waits import News, Work
+from rstream._waits import Deadline, News, Work
 from rstream.driver import resolve_dir
 from rstream.errors import (
     ClosedError,
@@ -189,7 +189,7 @@ class Taking(Generic[T]):
 
     def next_steps(self, timeout_s: float | None) -> Steps[Job[T] | None]:
         """The next job; None: the end, the time is over, or closed here."""
-        deadline_s = time.monotonic() + (WAIT_FOREVER_S if timeout_s is None else timeout_s)
+        deadline = Deadline(timeout_s)
         source = self.source
         try:
             while not self.is_closed:
@@ -201,12 +201,9 @@ class Taking(Generic[T]):
                     continue
                 if self.is_over:
                     return None
-                left_s = deadline_s - time.monotonic()
-                if left_s <= 0:
-                    if timeout_s is not None:
-                        return None
-                    left_s = WAIT_FOREVER_S
-                yield News(source, left_s)
+                if deadline.is_over:
+                    return None
+                yield News(source, deadline.left_s(WAIT_FOREVER_S))
         except ClosedError:
             if not self.is_closed:
                 raise
