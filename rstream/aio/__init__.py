@@ -16,6 +16,7 @@ from __future__ import annotations
 import rstream.service  # pyright: ignore[reportUnusedImport] - decision 90
 import rstream.stream  # pyright: ignore[reportUnusedImport] - decision 90
 import rstream.work  # noqa: F401  # pyright: ignore[reportUnusedImport] - decision 90
+from rstream.aio._items import items
 from rstream.aio._open import publisher, subscriber
 from rstream.aio._publisher import Publisher
 from rstream.aio._requester import AnswerStream, Requester
@@ -33,6 +34,7 @@ __all__ = (
     "WorkPublisher",
     "WorkSubscriber",
     "close_requesters",
+    "items",
     "publisher",
     "request",
     "request_stream",
