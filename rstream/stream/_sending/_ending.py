@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, final
 
 from rstream import _core
-from rstream._waits import Pause, Room, Steps
+from rstream._waits import Deadline, Pause, Room, Steps
 from rstream.driver import runs_here
 from rstream.errors import DriverError, MessagesLost, RemoteError
 from rstream.stream._remote import encode_failure
@@ -47,13 +46,13 @@ class Ending:
         session, waits = self._session, self._waits
         core, where = session.core, session.settings.where()
         losses = self._readers.losses
-        deadline_s = time.monotonic() + linger_s
+        deadline = Deadline(linger_s)
         data_end = core.position
         try:
-            if (yield from self._say_steps(kind, end, deadline_s)):
-                is_read = yield from waits.consumed_steps(data_end, deadline_s, give_up_alone=True)
+            if (yield from self._say_steps(kind, end, deadline)):
+                is_read = yield from waits.consumed_steps(data_end, deadline, give_up_alone=True)
                 if is_read:
-                    yield from self._seen_steps(deadline_s)
+                    yield from self._seen_steps(deadline)
                 elif session.core.is_connected and linger_s > 0:
                     end_bytes = core.position - data_end  # of what was sent just now
                     session.logs.log(
@@ -92,28 +91,28 @@ class Ending:
     def _reason_steps(self, data_end: int) -> Steps[None]:
         """Wait for the error of a reader that has just left: the driver tells it a moment later."""
         session, readers = self._session, self._readers
-        until_s = time.monotonic() + END_LINGER_S
+        until = Deadline(END_LINGER_S)
         while (
             readers.is_unread(data_end)
             and not (readers.error or session.core.is_connected)
             and session.link.is_alive
-            and time.monotonic() < until_s
+            and not until.is_over
         ):
             yield Pause(0.001)
             readers.look()
 
-    def _seen_steps(self, deadline_s: float) -> Steps[None]:
+    def _seen_steps(self, deadline: Deadline) -> Steps[None]:
         """Give the readers a moment to see the end if the driver may go when this has returned.
 
         A shared driver keeps the end for a reader that is busy, or has all it wants and never asks.
         A driver of this process often ends next, with what its readers have not seen.
         """
         if runs_here(self._session.link.directory):
-            soon_s = min(deadline_s, time.monotonic() + END_LINGER_S)
+            soon = Deadline(deadline.left_s(END_LINGER_S))
             end = self._session.core.position
-            yield from self._waits.consumed_steps(end, soon_s, give_up_alone=True)
+            yield from self._waits.consumed_steps(end, soon, give_up_alone=True)
 
-    def _say_steps(self, kind: int, end: BaseException | str, deadline_s: float) -> Steps[bool]:
+    def _say_steps(self, kind: int, end: BaseException | str, deadline: Deadline) -> Steps[bool]:
         """Send the end of the stream, which does not wait behind data. False: no reader is there.
 
         It waits only while the publisher's limit lies far below what was sent, as after readers
@@ -126,20 +125,19 @@ class Ending:
                 return True
             if reason == _core.NOT_CONNECTED and self._readers.is_unread(session.core.position):
                 awaited = awaited or Return(self._readers.may_come)
-                if time.monotonic() >= deadline_s or not self._waits.may_return(awaited):
+                if deadline.is_over or not self._waits.may_return(awaited):
                     return False
                 yield Pause(0.002)
                 continue
             if reason not in (_core.BACK_PRESSURED, _core.ADMIN_ACTION):
                 return False
-            remaining_s = deadline_s - time.monotonic()
-            if remaining_s <= 0:
+            if deadline.is_over:
                 session.logs.log(
                     "%s: its end could not be sent; readers will see it as lost",
                     session.settings.where(),
                 )
                 return False
-            yield Room(min(remaining_s, WAIT_SLICE_S))
+            yield Room(deadline.left_s(WAIT_SLICE_S))
 
     def say(self, kind: int, end: BaseException | str) -> int:
         """Try to send the end of the stream; the position if that was done, now or before."""

@@ -7,12 +7,11 @@ session does, nobody has the first parts, so the message begins again.
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Final, final
 
 from rstream import _core
 from rstream._checks import check_timeout
-from rstream._waits import Pause, Steps
+from rstream._waits import Deadline, Pause, Steps
 from rstream.stream._parts import PartedMessage
 from rstream.stream._sending import _waiting
 from rstream.stream._sending._waiting import Waiting
@@ -120,11 +119,10 @@ class PartedSending:
             waits.waited_ns += int(waiting.waited_s * 1e9)
 
     def _give_way_steps(self) -> Steps[None]:
-        until_s = 0.0
+        until: Deadline | None = None
         while self._waits.waiting_count:
-            now_s = time.monotonic()
-            until_s = until_s or now_s + GIVE_WAY_S
-            if now_s >= until_s:
+            until = until or Deadline(GIVE_WAY_S)
+            if until.is_over:
                 return
             yield Pause(GIVE_WAY_PAUSE_S)
 

@@ -158,12 +158,12 @@ class SegmentSending:
         if session.is_closed or session.is_ending:
             raise session.closed_error()
         if not session.core.is_connected:
-            yield from self._waits.reader_steps(waiting.deadline_ns)
+            yield from self._waits.reader_steps(waiting.deadline)
             return
         self._readers.note_consumed()
         if not waiting.rounds and message is not None:
             session.core.note_segment_wait(message.total)
-        if waiting.deadline_ns is not None and time.monotonic_ns() >= waiting.deadline_ns:
+        if waiting.deadline.is_over:
             raise self._errors.held()
         yield Pause(min(FREE_PAUSE_MAX_S, FREE_PAUSE_S * 1.5 ** min(waiting.rounds, 20)))
         waiting.rounds += 1

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, final
 
 from rstream import _core
 from rstream._checks import check_timeout
-from rstream._waits import Pause, Room, Steps
+from rstream._waits import NOTICE_AFTER_S, Deadline, Pause, Room, Steps
 from rstream.errors import CodecError, DriverLost
 from rstream.stream._sending._offers import length_of
 from rstream.stream._unsendable import add_index
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
 __all__ = ("END_LINGER_S", "NOTICE_AFTER_S", "WAIT_SLICE_S", "Return", "SendWaits", "Waiting")
 
-#: Seconds without a subscriber after which send logs that it waits.
-NOTICE_AFTER_S = 2.0
 #: Seconds that close waits for the error of a reader that has just left; and for the readers to see
 #: the end when they have consumed all data, and the driver belongs to this process.
 END_LINGER_S: Final = 0.1
@@ -67,7 +65,7 @@ class Return:
 
     def __init__(self, is_coming: Callable[[], bool | None]) -> None:
         self._is_coming = is_coming
-        self._until_s = time.monotonic() + RETURN_S
+        self._until = Deadline(RETURN_S)
         self.is_promised = False
 
     def may_be(self) -> bool:
@@ -75,15 +73,15 @@ class Return:
         is_coming = self._is_coming()
         if is_coming:
             self.is_promised = True
-            self._until_s = time.monotonic() + RETURN_S
-        return is_coming is not False and time.monotonic() < self._until_s
+            self._until = Deadline(RETURN_S)
+        return is_coming is not False and not self._until.is_over
 
 
 class Waiting:
     """How long a refused message has waited, and until when it may.
 
     Attributes:
-        deadline_ns: monotonic time; None: as long as readers are there.
+        deadline: until then; of None it waits as long as readers are there.
         rounds: how often it has waited for room.
         storage_since_ns: since when storage has been missing; 0: it is not.
         has_noticed: whether it was logged that it waits long.
@@ -91,9 +89,7 @@ class Waiting:
 
     def __init__(self, timeout_s: float | None) -> None:
         self._since_ns = time.monotonic_ns()
-        self.deadline_ns = (
-            None if timeout_s is None else self._since_ns + int(min(timeout_s, 1e9) * 1e9)
-        )
+        self.deadline = Deadline(timeout_s)
         self.rounds = self.storage_since_ns = 0
         self.has_noticed = False
 
@@ -141,13 +137,11 @@ class SendWaits:
             refusal: why it was refused a moment ago; 0: it was not offered.
         """
         check_timeout(timeout_s)
-        began_s = time.monotonic()
+        deadline = Deadline(timeout_s)
         yield from self.pace_steps(timeout_s)
         position = refusal or self._offers.offer(data, header)
         if position <= 0:
-            left_s = (
-                None if timeout_s is None else max(0.0, timeout_s - (time.monotonic() - began_s))
-            )
+            left_s = None if timeout_s is None else deadline.left_s()
             position = yield from self._offer_again_steps(data, position, left_s, header)
         self._session.spend(length_of(data))
         self._offers.note_sent()
@@ -215,10 +209,10 @@ class SendWaits:
     def cause_steps(self, waiting: Waiting, reason: int, length_bytes: int) -> Steps[None]:
         """Wait until the cause of a refusal is gone: no reader, no room, or a lost driver."""
         if reason == _core.NOT_CONNECTED:
-            yield from self.reader_steps(waiting.deadline_ns)
+            yield from self.reader_steps(waiting.deadline)
         elif reason == _core.BACK_PRESSURED:
             waiting.storage_since_ns = self._check_storage(waiting.storage_since_ns)
-            yield from self._room_steps(waiting.deadline_ns, waiting.rounds)
+            yield from self._room_steps(waiting.deadline, waiting.rounds)
             waiting.rounds += 1
         elif reason != _core.ADMIN_ACTION:
             yield from self.recover_steps(reason, length_bytes)
@@ -242,13 +236,11 @@ class SendWaits:
             yield Pause(delay_s)
             waited_s += delay_s
 
-    def _room_steps(self, deadline_ns: int | None, rounds: int) -> Steps[None]:
-        remaining_s = WAIT_SLICE_S
-        if deadline_ns is not None:
-            remaining_s = min(remaining_s, (deadline_ns - time.monotonic_ns()) / 1e9)
-            if remaining_s <= 0:
-                raise self._errors.held()
-        yield from self._once_steps(remaining_s, rounds)
+    def _room_steps(self, deadline: Deadline, rounds: int) -> Steps[None]:
+        left_s = deadline.left_s(WAIT_SLICE_S)
+        if left_s <= 0:
+            raise self._errors.held()
+        yield from self._once_steps(left_s, rounds)
 
     def _check_storage(self, since_ns: int) -> int:
         """Raise when storage has been missing for too long; returns since when it is (0: not)."""
@@ -274,13 +266,13 @@ class SendWaits:
         elif not is_ready and not session.link.is_alive:
             yield from self.recover_steps(_core.CLOSED, 0)
 
-    def reader_steps(self, deadline_ns: int | None) -> Steps[None]:
+    def reader_steps(self, deadline: Deadline) -> Steps[None]:
         """Wait until as many readers are there as the publisher waits for."""
         session, alone = self._session, Alone()
         self._readers.look()
         while not session.has_readers():
             self._check_alone(alone)
-            if deadline_ns is not None and time.monotonic_ns() >= deadline_ns:
+            if deadline.is_over:
                 raise self._errors.alone(alone.waited_s)
             yield from self._once_steps(0.05)
             if not session.core.is_connected or session.is_gated:
@@ -316,20 +308,19 @@ class SendWaits:
         if not self._readers.error:  # which says more, and is raised while no other reader comes
             losses.check()
         wanted = self._session.core.position if position is None else position
-        deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
-        is_consumed = yield from self.consumed_steps(wanted, deadline_s)
+        is_consumed = yield from self.consumed_steps(wanted, Deadline(timeout_s))
         self._readers.look()  # a reader that came may stand behind what the last one missed
         losses.check()
         return is_consumed
 
     def consumed_steps(
-        self, wanted: int, deadline_s: float | None, *, give_up_alone: bool = False
+        self, wanted: int, deadline: Deadline, *, give_up_alone: bool = False
     ) -> Steps[bool]:
         """Wait until every reader has consumed up to a position.
 
         Args:
             wanted: the position.
-            deadline_s: monotonic time; None: as long as readers are there.
+            deadline: until then; of None it waits as long as readers are there.
             give_up_alone: for a closing publisher: without a reader it waits only for one that
                 comes back.
         Returns:
@@ -344,7 +335,7 @@ class SendWaits:
             if session.is_closed:
                 raise session.closed_error()
             self._readers.note_consumed()
-            if deadline_s is not None and time.monotonic() >= deadline_s:
+            if deadline.is_over:
                 return False
             if not session.link.is_alive or session.core is not core:
                 where = session.settings.where()
