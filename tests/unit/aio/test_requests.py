@@ -153,19 +153,21 @@ async def test_a_task_that_was_to_read_next_may_end_too(driver_dir, name, end):
     async with anyio.create_task_group() as tasks, aio.requester(name, dir=driver_dir) as asks:
         await serving(tasks, name, driver_dir, slow)
 
-        async def ask(timeout_s):
+        async def ask(work_s, timeout_s):
             with suppress(RequestTimeout):
-                got.append(await asks.request(0.4, timeout_s=timeout_s))
+                got.append(await asks.request(work_s, timeout_s=timeout_s))
 
         async with anyio.create_task_group() as askers:
-            with anyio.move_on_after(0.2 if end == "cancelled" else 5):
-                async with anyio.create_task_group() as leavers:
-                    for _ in range(3):
-                        leavers.start_soon(ask, 5 if end == "cancelled" else 0.2)
-                    await until_async(lambda: slow.running == 3)
-                    askers.start_soon(ask, 5)
-                    askers.start_soon(ask, 5)
-            with anyio.fail_after(3):
+            async with anyio.create_task_group() as leavers:
+                for _ in range(3):
+                    leavers.start_soon(ask, 60, 60 if end == "cancelled" else 1)
+                await until_async(lambda: slow.running == 3)
+                askers.start_soon(ask, 0.4, 60)
+                askers.start_soon(ask, 0.4, 60)
+                if end == "cancelled":
+                    await until_async(lambda: asks.statistics()["outstanding"] == 5)
+                    leavers.cancel_scope.cancel()
+            with anyio.fail_after(30):
                 await until_async(lambda: got == [0.4, 0.4])
         tasks.cancel_scope.cancel()
 
