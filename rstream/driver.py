@@ -314,7 +314,7 @@ class _Closable(Protocol):
     def close(self) -> None: ...
 
 
-class _Loop(Protocol):
+class _WatchedLoop(Protocol):
     def stop(self) -> None: ...
     def join(self, timeout_s: float, /) -> None: ...
 
@@ -322,7 +322,7 @@ class _Loop(Protocol):
 #: At exit, most seconds to wait for what a loop has under way, such as one call of the user's code.
 LOOP_EXIT_S = 2.0
 
-_open_loops: weakref.WeakSet[_Loop] = weakref.WeakSet()
+_open_loops: weakref.WeakSet[_WatchedLoop] = weakref.WeakSet()
 _open_clients: weakref.WeakSet[_Closable] = weakref.WeakSet()
 _open_drivers: weakref.WeakSet[_Closable] = weakref.WeakSet()
 _is_watching = _is_watching_main = False
@@ -371,7 +371,7 @@ def watch_exit(one: _Closable, *, is_driver: bool = False) -> None:
     (_open_drivers if is_driver else _open_clients).add(one)
 
 
-def watch_loop(loop: _Loop) -> None:
+def watch_loop(loop: _WatchedLoop) -> None:
     """Stop ``loop`` at the end of the process if it still runs then, before clients are closed."""
     global _is_watching_main
     _watch()

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rstream import _core
-from rstream.cli._progress import Progress
+from rstream.cli._progress import ProgressBar
 from rstream.driver import rstreamd_path
 from rstream.errors import ConfigError, DriverTimeout, RStreamError
 from rstream.keys import reference
@@ -168,7 +168,7 @@ def _await_end(
     """
     begin_s = time.monotonic()
     timeout_s = planned_s + SPARE_S
-    with Progress("rstream bench", "s", planned_s) as progress:
+    with ProgressBar("rstream bench", "s", planned_s) as progress:
         while measuring.poll() is None:
             if other.poll() not in (None, 0):
                 raise RStreamError(

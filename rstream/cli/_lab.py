@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from rstream.cli._progress import Progress
+from rstream.cli._progress import ProgressBar
 from rstream.errors import ConfigError
 from rstream.lab.comparison import compare
 from rstream.lab.experiments import BASELINES, EXPERIMENTS, REAL, Plan, real_plan, seeds_of
@@ -22,7 +22,7 @@ from rstream.lab.world import QUEUES
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from rstream.lab.report import Report
+    from rstream.lab.report import LabReport
 
 __all__ = ("run",)
 
@@ -105,7 +105,7 @@ def _experiment_refusal(options: Namespace) -> str | None:
     return None
 
 
-def _write(options: Namespace, plan: Plan, report: Report) -> None:
+def _write(options: Namespace, plan: Plan, report: LabReport) -> None:
     if options.json:
         report.write_json(Path(options.json))
     if options.plot:
@@ -142,7 +142,7 @@ def _run_families(options: Namespace) -> bool:
     shown = list(families().values()) if name in ALL else [_family(name)]
     chosen = seeds(options.seeds or RUNS, is_training=options.train)
 
-    with Progress(f"rstream lab {name}", "draws", len(shown) * len(chosen)) as progress:
+    with ProgressBar(f"rstream lab {name}", "draws", len(shown) * len(chosen)) as progress:
         rows, pictures = compare(
             shown, chosen, law=law, agents_share=options.agents_share, on_done=progress.reach
         )
@@ -164,7 +164,7 @@ def _run_links(options: Namespace) -> bool:
     name = options.experiment
     shown = list(LINK_FAMILIES.values()) if name == LINKS else [LINK_FAMILIES[name]]
     chosen = link_seeds(options.seeds or RUNS, is_training=options.train)
-    with Progress(f"rstream lab {name}", "draws", len(shown) * len(chosen)) as progress:
+    with ProgressBar(f"rstream lab {name}", "draws", len(shown) * len(chosen)) as progress:
         rows = compare_links(shown, chosen, on_done=progress.reach)
     text = links_markdown(rows, is_training=options.train)
     print(text, end="")
@@ -188,7 +188,7 @@ def run(options: Namespace) -> int:
             return 0 if _run_links(options) else 1
         if _is_families(options):
             return 0 if _run_families(options) else 1
-        with Progress(f"rstream lab {options.experiment}", "runs") as progress:
+        with ProgressBar(f"rstream lab {options.experiment}", "runs") as progress:
             plan = replace(_plan(options), on_run=progress.add)
             report = EXPERIMENTS[options.experiment](plan)
         report.print(sys.stdout)

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Final, Self
 if TYPE_CHECKING:
     from types import TracebackType
 
-__all__ = ("Progress", "progress_line")
+__all__ = ("ProgressBar", "progress_line")
 
 AFTER_S: Final = 1.0
 EVERY_S: Final = 0.2
 BAR_CELLS: Final = 24
 
 
-class Progress:
+class ProgressBar:
     """A context manager around the work. Any thread may call :meth:`add` and :meth:`reach`.
 
     Args:

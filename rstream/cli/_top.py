@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from rstream import _core
 from rstream.cli._directory import ALIVE, tell_missing
 from rstream.cli._live_options import goes_on, interval_s
-from rstream.cli._top_rows import HEADINGS, Look, Row, cells, look, rows
+from rstream.cli._top_rows import HEADINGS, CounterLook, TopRow, cells, look, rows
 from rstream.driver import resolve_dir
 from rstream.errors import RStreamError
 
@@ -52,7 +52,7 @@ def _title(driver_dir: str) -> str:
     return f"{driver_dir}, driver pid {_core.driver_info(driver_dir).pid}"
 
 
-def _text(driver_dir: str, shown: Sequence[Row], rows_max: int | None = None) -> str:
+def _text(driver_dir: str, shown: Sequence[TopRow], rows_max: int | None = None) -> str:
     table = [HEADINGS, *(cells(row) for row in shown[:rows_max])]
     widths = [max(len(line[column]) for line in table) for column in range(len(HEADINGS))]
     lines = [
@@ -65,13 +65,13 @@ def _text(driver_dir: str, shown: Sequence[Row], rows_max: int | None = None) ->
     return "\n".join([_title(driver_dir), *lines, *_left_out(shown, rows_max)])
 
 
-def _left_out(shown: Sequence[Row], rows_max: int | None) -> list[str]:
+def _left_out(shown: Sequence[TopRow], rows_max: int | None) -> list[str]:
     more = 0 if rows_max is None else len(shown) - rows_max
     return [f"and {more} more, which send less"] if more > 0 else []
 
 
 def _repeat(
-    driver_dir: str, before: Look, interval_s: float, draw: Callable[[list[Row]], None]
+    driver_dir: str, before: CounterLook, interval_s: float, draw: Callable[[list[TopRow]], None]
 ) -> int:
     """Draw now and after each interval, until the driver ends."""
     draw(rows(None, before))
@@ -87,8 +87,8 @@ def _repeat(
         before = now
 
 
-def _in_text(driver_dir: str, before: Look, interval_s: float) -> int:
-    def draw(shown: list[Row]) -> None:
+def _in_text(driver_dir: str, before: CounterLook, interval_s: float) -> int:
+    def draw(shown: list[TopRow]) -> None:
         if sys.stdout.isatty():
             height = max(1, shutil.get_terminal_size().lines - OTHER_LINES)
             print("\x1b[2J\x1b[H" + _text(driver_dir, shown, height), flush=True)
@@ -98,19 +98,19 @@ def _in_text(driver_dir: str, before: Look, interval_s: float) -> int:
     return _repeat(driver_dir, before, interval_s, draw)
 
 
-def _in_rich(driver_dir: str, before: Look, interval_s: float) -> int:
+def _in_rich(driver_dir: str, before: CounterLook, interval_s: float) -> int:
     from rich.live import Live
 
     with Live(screen=True, auto_refresh=False) as live:
 
-        def draw(shown: list[Row]) -> None:
+        def draw(shown: list[TopRow]) -> None:
             height = max(1, live.console.height - OTHER_LINES)
             live.update(_table(driver_dir, shown, height), refresh=True)
 
         return _repeat(driver_dir, before, interval_s, draw)
 
 
-def _table(driver_dir: str, shown: Sequence[Row], rows_max: int) -> Table:
+def _table(driver_dir: str, shown: Sequence[TopRow], rows_max: int) -> Table:
     from rich.markup import escape
     from rich.table import Table
 

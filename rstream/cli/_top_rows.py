@@ -15,13 +15,13 @@ from rstream.errors import ChannelError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ("HEADINGS", "Look", "Row", "cells", "look", "rows")
+__all__ = ("HEADINGS", "CounterLook", "TopRow", "cells", "look", "rows")
 
 HEADINGS: Final = ("stream", "session", "way", "rate", "limit", "fill", "delay", "state")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class CounterLook:
     """What the counters said at ``time_s`` (monotonic)."""
 
     time_s: float
@@ -30,7 +30,7 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class TopRow:
     """One session that is published or received on this host.
 
     Attributes:
@@ -59,20 +59,20 @@ class Row:
     state: str
 
 
-def look(driver_dir: str) -> Look:
+def look(driver_dir: str) -> CounterLook:
     """Read the counters.
 
     Raises:
         DriverNotFound: there is no readable CnC file.
     """
-    return Look(
+    return CounterLook(
         time_s=time.monotonic(),
         publications=metrics.publications(driver_dir),
         images=metrics.images(driver_dir),
     )
 
 
-def rows(before: Look | None, now: Look) -> list[Row]:
+def rows(before: CounterLook | None, now: CounterLook) -> list[TopRow]:
     """The sessions, those that send most first.
 
     A session that is published here stands there once, whoever reads it.
@@ -87,7 +87,9 @@ def rows(before: Look | None, now: Look) -> list[Row]:
     return sorted(found, key=lambda row: (-(row.bytes_per_s or 0.0), row.stream, row.session_id))
 
 
-def _per_s(before: Look | None, now: Look, old: int | None, new: int | None) -> float | None:
+def _per_s(
+    before: CounterLook | None, now: CounterLook, old: int | None, new: int | None
+) -> float | None:
     if before is None or old is None or new is None or now.time_s <= before.time_s:
         return None
     return max(0, new - old) / (now.time_s - before.time_s)
@@ -101,7 +103,9 @@ def _delay_s(queued: int | None, drain: float | None) -> float | None:
     return queued / drain if drain else float("inf")
 
 
-def _published(before: Look | None, now: Look, state: metrics.PublicationState) -> Row:
+def _published(
+    before: CounterLook | None, now: CounterLook, state: metrics.PublicationState
+) -> TopRow:
     old = next(
         (
             one
@@ -111,7 +115,7 @@ def _published(before: Look | None, now: Look, state: metrics.PublicationState) 
         None,
     )
     drain = _per_s(before, now, old and old.consumed_bytes, state.consumed_bytes)
-    return Row(
+    return TopRow(
         stream=state.name or str(state.stream_id),
         session_id=state.session_id,
         way="ipc" if state.is_ipc else f"to {_address(state.channel)}",
@@ -133,7 +137,7 @@ def _state(state: metrics.PublicationState) -> str:
     return f"waits for {state.waits_for}{holder}"
 
 
-def _received(before: Look | None, now: Look, state: metrics.ImageState) -> Row:
+def _received(before: CounterLook | None, now: CounterLook, state: metrics.ImageState) -> TopRow:
     old = next(
         (
             one
@@ -145,7 +149,7 @@ def _received(before: Look | None, now: Look, state: metrics.ImageState) -> Row:
     received = state.consumed if state.received is None else state.received
     drain = _per_s(before, now, old and old.consumed, state.consumed)
     has_gap = state.highest is not None and state.highest > received
-    return Row(
+    return TopRow(
         stream=state.name or str(state.stream_id),
         session_id=state.session_id,
         way=f"from {_address(state.channel)}",
@@ -167,7 +171,7 @@ def _address(channel: str) -> str:
     return uri.get("endpoint") or uri.get("control") or channel
 
 
-def cells(row: Row) -> tuple[str, ...]:
+def cells(row: TopRow) -> tuple[str, ...]:
     """The texts of a row, in the order of :data:`HEADINGS`."""
     return (
         row.stream,
@@ -181,7 +185,7 @@ def cells(row: Row) -> tuple[str, ...]:
     )
 
 
-def _limit(row: Row) -> str:
+def _limit(row: TopRow) -> str:
     if row.limit_bytes_per_s is None:
         return ""
     return f"{_bytes(row.limit_bytes_per_s)}/s" + (" + large" if row.is_beside_large else "")

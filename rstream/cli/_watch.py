@@ -10,7 +10,7 @@ from rstream import _core, metrics
 from rstream.cli._directory import ALIVE, tell_missing
 from rstream.cli._watch_lines import Shown, is_message, line_of
 from rstream.cli._watch_targets import is_of, what_is_missing
-from rstream.cli._watcher import Seen, Watcher
+from rstream.cli._watcher import SeenMessage, Watcher
 from rstream.driver import resolve_dir
 from rstream.errors import RStreamError
 
@@ -56,7 +56,7 @@ def _print(watcher: Watcher, shown: Shown, options: argparse.Namespace) -> int:
             _tell_waiting(watcher.driver_dir, options.stream)
         if isinstance(seen, str):
             print(f"rstream watch: {seen}", file=sys.stderr, flush=True)
-        elif isinstance(seen, Seen):
+        elif isinstance(seen, SeenMessage):
             _tell_skipped(seen)
             print(line_of(seen, shown))
             printed += is_message(seen)
@@ -74,7 +74,7 @@ def _tell_waiting(driver_dir: str, stream: str) -> None:
     print(f"rstream watch: {text}", file=sys.stderr, flush=True)
 
 
-def _tell_skipped(seen: Seen) -> None:
+def _tell_skipped(seen: SeenMessage) -> None:
     if seen.skipped_bytes:
         sys.stdout.flush()
         print(

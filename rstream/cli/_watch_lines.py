@@ -19,7 +19,7 @@ from rstream.stream._internal import (
 )
 
 if TYPE_CHECKING:
-    from rstream.cli._watcher import Seen
+    from rstream.cli._watcher import SeenMessage
     from rstream.codecs import Codec
 
 __all__ = ("Shown", "is_message", "line_of")
@@ -41,13 +41,13 @@ class Shown:
     is_json: bool = False
 
 
-def is_message(seen: Seen) -> bool:
+def is_message(seen: SeenMessage) -> bool:
     """Whether it is one of the publisher's messages; else it ends the stream."""
     kind, _, _ = _kind_of(seen)
     return kind not in KINDS
 
 
-def _kind_of(seen: Seen) -> tuple[int, int, int]:
+def _kind_of(seen: SeenMessage) -> tuple[int, int, int]:
     """Kind, flags and codec id; those of a plain Aeron message are 0 beside its kind."""
     header = _core.decode_header(seen.header)
     if header is None:
@@ -56,7 +56,7 @@ def _kind_of(seen: Seen) -> tuple[int, int, int]:
     return kind, flags, codec_id
 
 
-def line_of(seen: Seen, shown: Shown) -> str:
+def line_of(seen: SeenMessage, shown: Shown) -> str:
     """The line, without its end."""
     kind, flags, codec_id = _kind_of(seen)
     is_plain = kind == KIND_PLAIN and not flags & ~FLAGS_KNOWN
@@ -72,7 +72,7 @@ def line_of(seen: Seen, shown: Shown) -> str:
         return _line(seen, shown, seen.payload, f"not shown: {error!r}")
 
 
-def _line(seen: Seen, shown: Shown, value: Any, problem: str) -> str:
+def _line(seen: SeenMessage, shown: Shown, value: Any, problem: str) -> str:
     kind, flags, codec_id = _kind_of(seen)
     is_plain = kind == KIND_PLAIN and not flags & ~FLAGS_KNOWN
     if shown.is_json:
@@ -125,7 +125,7 @@ def _short(value: Any, payload_bytes: int) -> str:
     return f"{text[:TEXT_MAX]}… ({payload_bytes:,} bytes)"
 
 
-def _json_line(seen: Seen, kind: int, codec_id: int, value: Any, problem: str) -> str:
+def _json_line(seen: SeenMessage, kind: int, codec_id: int, value: Any, problem: str) -> str:
     line: dict[str, Any] = {
         "time_s": round(seen.time_s, 6),
         "stream_id": seen.stream_id,

@@ -10,7 +10,7 @@ import threading
 from typing import TYPE_CHECKING, Final
 
 from rstream import metrics
-from rstream.cli._watch_targets import Target, targets
+from rstream.cli._watch_targets import WatchTarget, targets
 from rstream.errors import RStreamError
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Looker(threading.Thread):
         self._own_client = own_client
         self._alone = alone
         self._over = threading.Event()
-        self.latest: tuple[list[Target], int] | None = None
+        self.latest: tuple[list[WatchTarget], int] | None = None
         self.error: RStreamError | None = None
 
     def run(self) -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from rstream import metrics
 
-__all__ = ("TARGETS_MAX", "Target", "is_of", "targets", "what_is_missing")
+__all__ = ("TARGETS_MAX", "WatchTarget", "is_of", "targets", "what_is_missing")
 
 #: Most sessions that are read at a time.
 TARGETS_MAX: Final = 64
@@ -34,7 +34,7 @@ EVICT: Final = "250ms"
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class WatchTarget:
     """One session, and the channel to read it by."""
 
     channel: str
@@ -92,7 +92,7 @@ def targets(
     *,
     own_client: int | None = None,
     alone: bool = False,
-) -> tuple[list[Target], int]:
+) -> tuple[list[WatchTarget], int]:
     """The sessions to read now, and how many wait for another reader.
 
     Args:
@@ -102,7 +102,7 @@ def targets(
         alone: also read sessions that nobody else reads.
     """
     read = {state.session_id for state in images if state.client_id != own_client}
-    found: dict[tuple[int, int], Target] = {}
+    found: dict[tuple[int, int], WatchTarget] = {}
     unread = 0
     for state in publications:
         if not is_wanted(state.channel, state.stream_id):
@@ -111,7 +111,7 @@ def targets(
             unread += 1
             continue
         key = (state.stream_id, state.session_id)
-        found[key] = Target(
+        found[key] = WatchTarget(
             _local(state) if state.is_ipc else _spy(state), state.stream_id, state.session_id
         )
     for image in images:
@@ -121,7 +121,7 @@ def targets(
             continue
         channel = _beside(image.channel, image.session_id)
         if channel is not None:
-            found[key] = Target(channel, image.stream_id, image.session_id)
+            found[key] = WatchTarget(channel, image.stream_id, image.session_id)
     return list(found.values())[:TARGETS_MAX], unread
 
 

@@ -17,7 +17,7 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Final
 
 from rstream.cli._watch_looker import Looker
-from rstream.cli._watch_targets import TARGETS_MAX, Target
+from rstream.cli._watch_targets import TARGETS_MAX, WatchTarget
 from rstream.client import Client
 from rstream.errors import ClientTimedOut, DriverLost, RStreamError
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rstream import _core
     from rstream.client import Subscription
 
-__all__ = ("Seen", "Watcher")
+__all__ = ("SeenMessage", "Watcher")
 
 #: Most messages that wait for the printer.
 WAITING_MAX: Final = 1000
@@ -47,7 +47,7 @@ WAIT_S: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SeenMessage:
     """One message as it was read.
 
     Attributes:
@@ -84,8 +84,8 @@ class Watcher(threading.Thread):
         self.driver_dir: str = driver_dir
         self._is_wanted = is_wanted
         self._alone = alone
-        self._queue: SimpleQueue[Seen | str | None] = SimpleQueue()
-        self._reading: dict[Target, Subscription] = {}
+        self._queue: SimpleQueue[SeenMessage | str | None] = SimpleQueue()
+        self._reading: dict[WatchTarget, Subscription] = {}
         self._last: dict[tuple[int, int], int] = {}  # position of the last message of a session
         self._resume_s: float | None = None  # None: not pausing
         self._put_bytes = 0  # written by the thread; the other one by the printer
@@ -98,13 +98,13 @@ class Watcher(threading.Thread):
 
     # ---- for the printer ----
 
-    def next(self, timeout_s: float) -> Seen | str | None:
+    def next(self, timeout_s: float) -> SeenMessage | str | None:
         """The next message or note; None: nothing came, or it has ended (``is_over``)."""
         try:
             taken = self._queue.get(timeout=timeout_s)
         except Empty:
             return None
-        if isinstance(taken, Seen):
+        if isinstance(taken, SeenMessage):
             self._taken_bytes += len(taken.payload)
         return taken
 
@@ -150,7 +150,7 @@ class Watcher(threading.Thread):
             waiter.close()
 
     def _read(self, client: Client, waiter: _core.Waiter, looker: Looker) -> None:
-        followed: tuple[list[Target], int] | None = None
+        followed: tuple[list[WatchTarget], int] | None = None
         while not self._is_stopping:
             if self._resume_s is not None:
                 if time.monotonic() < self._resume_s or not self._queue.empty():
@@ -178,7 +178,7 @@ class Watcher(threading.Thread):
         self._resume_s = time.monotonic() + PAUSE_S
 
     def _follow(
-        self, client: Client, waiter: _core.Waiter, found: list[Target], unread: int
+        self, client: Client, waiter: _core.Waiter, found: list[WatchTarget], unread: int
     ) -> None:
         """Begin with sessions that are new, and leave those that nobody else reads any more."""
         for target in [one for one in self._reading if one not in found]:
@@ -196,7 +196,7 @@ class Watcher(threading.Thread):
             )
         self._was_unread = is_unread
 
-    def _join(self, client: Client, waiter: _core.Waiter, target: Target) -> None:
+    def _join(self, client: Client, waiter: _core.Waiter, target: WatchTarget) -> None:
         try:
             made = client.add_subscription(target.channel, target.stream_id)
         except DriverLost:
@@ -211,12 +211,12 @@ class Watcher(threading.Thread):
             self._last[target.key] = -1
             self._note(f"session {target.session_id}: reading {target.channel}")
 
-    def _leave(self, target: Target, waiter: _core.Waiter) -> None:
+    def _leave(self, target: WatchTarget, waiter: _core.Waiter) -> None:
         left = self._reading.pop(target)
         waiter.detach(left.core)
         left.close()
 
-    def _take(self, target: Target, waiter: _core.Waiter) -> int:
+    def _take(self, target: WatchTarget, waiter: _core.Waiter) -> int:
         """Read one batch; returns its number of messages."""
         subscription = self._reading[target].core
         room = min(BATCH_MAX, WAITING_MAX - self._queue.qsize())
@@ -238,7 +238,7 @@ class Watcher(threading.Thread):
                 break
         return count
 
-    def _keep(self, target: Target, batch: _core.Batch) -> None:
+    def _keep(self, target: WatchTarget, batch: _core.Batch) -> None:
         rows = list(zip(batch.positions(), batch.headers(), batch.to_list(), strict=True))
         if not batch.is_intact:
             return  # it stood still: the driver may have changed the bytes
@@ -249,7 +249,7 @@ class Watcher(threading.Thread):
             if position <= last:
                 continue  # seen before a pause: a reader joins where the slowest one is
             self._queue.put(
-                Seen(
+                SeenMessage(
                     now_s,
                     target.stream_id,
                     target.session_id,

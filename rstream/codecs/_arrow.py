@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rstream._extras import how_to_install
 from rstream._process import raise_of_handler
-from rstream.codecs._arrow_stream import StreamReader, StreamWriter
+from rstream.codecs._arrow_stream import ArrowStreamReader, ArrowStreamWriter
 from rstream.codecs._base import ARROW_ID, Codec, Encoded, bare, decode_error, name_of
 from rstream.codecs._limits import LIMITS, Limits
 from rstream.errors import CodecError, ConfigError
@@ -54,9 +54,9 @@ class _Arrow:
         import pyarrow
 
         self._pa: Any = pyarrow
-        self._writer = StreamWriter(pyarrow)
+        self._writer = ArrowStreamWriter(pyarrow)
         value_bytes = PANDAS_VALUE_BYTES if form == "pandas" else 0
-        self._reader = StreamReader(pyarrow, limits, value_bytes)
+        self._reader = ArrowStreamReader(pyarrow, limits, value_bytes)
         self._limits = limits
         if schema is not None and not isinstance(schema, pyarrow.Schema):
             raise ConfigError(

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from rstream.codecs._base import Encoded
     from rstream.codecs._limits import Limits
 
-__all__ = ("StreamReader", "StreamWriter", "encoded_length")
+__all__ = ("ArrowStreamReader", "ArrowStreamWriter", "encoded_length")
 
 #: From so many bytes on the columns go into the log one by one. Below, one copy of all costs less.
 GATHERED_MIN: Final = 524_288
@@ -90,7 +90,7 @@ class _Pieces:
     close = flush
 
 
-class StreamWriter:
+class ArrowStreamWriter:
     """Writes record batches and tables as streams. Any thread may write."""
 
     def __init__(self, pyarrow: Any) -> None:
@@ -131,7 +131,7 @@ class StreamWriter:
         return writer.stats
 
 
-class StreamReader:
+class ArrowStreamReader:
     """Reads streams. Any thread may read.
 
     Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rstream.codecs._arrow import form_of
-from rstream.codecs._arrow_stream import StreamReader, encoded_length
+from rstream.codecs._arrow_stream import ArrowStreamReader, encoded_length
 from rstream.codecs._choose import choose_for_handle, choose_of_handle
 from rstream.codecs._limits import DECODED_BYTES, LIMITS, ROWS, limited
 from rstream.codecs._plain import plain
@@ -12,7 +12,7 @@ __all__ = (
     "DECODED_BYTES",
     "LIMITS",
     "ROWS",
-    "StreamReader",
+    "ArrowStreamReader",
     "choose_for_handle",
     "choose_of_handle",
     "encoded_length",

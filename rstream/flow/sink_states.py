@@ -33,7 +33,7 @@ from __future__ import annotations
 from enum import Enum, auto
 from typing import Final
 
-__all__ = ("Asking", "AskingEvent", "Event", "Life", "next_asking", "next_life")
+__all__ = ("Asking", "AskingEvent", "Life", "SinkEvent", "next_asking", "next_life")
 
 
 class Life(Enum):
@@ -51,7 +51,7 @@ class Life(Enum):
         return not _LIFE[self]
 
 
-class Event(Enum):
+class SinkEvent(Enum):
     """An event of a sink: a signal of its upstream, a failed send, or the owner's ``cancel``."""
 
     ON_SUBSCRIBE = auto()
@@ -77,15 +77,15 @@ class AskingEvent(Enum):
 
 
 _ENDS: Final = {
-    Event.ON_COMPLETE: Life.COMPLETED,
-    Event.ON_ERROR: Life.FAILED,
-    Event.SEND_FAILED: Life.FAILED,
-    Event.CANCEL: Life.CANCELLED,
+    SinkEvent.ON_COMPLETE: Life.COMPLETED,
+    SinkEvent.ON_ERROR: Life.FAILED,
+    SinkEvent.SEND_FAILED: Life.FAILED,
+    SinkEvent.CANCEL: Life.CANCELLED,
 }
 
-_LIFE: Final[dict[Life, dict[Event, Life]]] = {
-    Life.NEW: {Event.ON_SUBSCRIBE: Life.ACTIVE, Event.ON_NEXT: Life.NEW, **_ENDS},
-    Life.ACTIVE: {Event.ON_NEXT: Life.ACTIVE, **_ENDS},
+_LIFE: Final[dict[Life, dict[SinkEvent, Life]]] = {
+    Life.NEW: {SinkEvent.ON_SUBSCRIBE: Life.ACTIVE, SinkEvent.ON_NEXT: Life.NEW, **_ENDS},
+    Life.ACTIVE: {SinkEvent.ON_NEXT: Life.ACTIVE, **_ENDS},
     Life.COMPLETED: {},
     Life.FAILED: {},
     Life.CANCELLED: {},
@@ -97,7 +97,7 @@ _ASKING: Final[dict[Asking, dict[AskingEvent, Asking]]] = {
 }
 
 
-def next_life(life: Life, event: Event) -> Life | None:
+def next_life(life: Life, event: SinkEvent) -> Life | None:
     """The state after ``event``; None: the event does nothing."""
     return _LIFE[life].get(event)
 

@@ -41,8 +41,8 @@ __all__ = (
     "HEADROOM_LEAST",
     "LAW_NAMES",
     "TARGETS_S",
-    "Row",
-    "Seen",
+    "DrawResult",
+    "LabRow",
     "compare",
     "headroom",
     "mean_utilisation",
@@ -63,7 +63,7 @@ BUSY: Final = 0.1 * NOMINAL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class DrawResult:
     """What a draw gave at a target delay.
 
     Attributes:
@@ -93,22 +93,22 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class LabRow:
     """The draws of a family at a target delay, and their figures by name (the table's columns)."""
 
     family: Family
     target_s: float
-    seen: tuple[Seen, ...]
+    seen: tuple[DrawResult, ...]
     figures: Mapping[str, float]
 
 
-def row_of(family: Family, target_s: float, seen: Sequence[Seen]) -> Row:
+def row_of(family: Family, target_s: float, seen: Sequence[DrawResult]) -> LabRow:
     """Means over the draws. Ratios are ratios of means; overruns and faults are sums."""
     utilisation = {law: fmean(one.utilisation[law] for one in seen) for law in LAW_NAMES}
     p50_ms, p99_ms = (fmean(one.queue_ms[at] for one in seen) for at in range(2))
     busy = [one for one in seen if one.sent_bytes > BUSY * SECONDS]
     data = sum(one.sent_bytes for one in busy)
-    return Row(
+    return LabRow(
         family=family,
         target_s=target_s,
         seen=tuple(seen),
@@ -139,7 +139,7 @@ def compare(
     law: str = "adaptive",
     agents_share: float = 0.0,
     on_done: Callable[[int], None] = lambda count: None,
-) -> tuple[list[Row], dict[str, Run]]:
+) -> tuple[list[LabRow], dict[str, Run]]:
     """Run draws of families under all laws, in parallel on all processors.
 
     Args:
@@ -154,7 +154,7 @@ def compare(
     draws = [(family, seed) for family in families for seed in seeds]
     pictures: dict[str, Run] = {}
 
-    def one(number: int) -> list[Seen]:
+    def one(number: int) -> list[DrawResult]:
         family, seed = draws[number]
         by_agents = math.floor((number + 1) * agents_share) > math.floor(number * agents_share)
         seen, picture = _measure(draw(family, seed), law, by_agents=by_agents)
@@ -162,7 +162,7 @@ def compare(
             pictures[family.name] = picture
         return seen
 
-    found: list[list[Seen]] = []
+    found: list[list[DrawResult]] = []
     with ThreadPoolExecutor(os.cpu_count()) as pool:  # the engines run without the GIL
         for seen in pool.map(one, range(len(draws))):
             found.append(seen)
@@ -180,7 +180,7 @@ def compare(
     return rows, {family.name: pictures[family.name] for family in families}
 
 
-def _measure(drawn: Draw, law: str, *, by_agents: bool) -> tuple[list[Seen], Run]:
+def _measure(drawn: Draw, law: str, *, by_agents: bool) -> tuple[list[DrawResult], Run]:
     """What a draw gave at each target delay, and the run of the law at the first one."""
     if by_agents:  # a driver's buffer is a power of two (world.py)
         power = 2.0 ** math.floor(math.log2(drawn.buffer_bytes))
@@ -191,7 +191,7 @@ def _measure(drawn: Draw, law: str, *, by_agents: bool) -> tuple[list[Seen], Run
         return run(scenario.under(Law(name, parameters)), drawn.seed)
 
     full, written = mean_utilisation(under("credit")), mean_utilisation(under("nak"))
-    seen: list[Seen] = []
+    seen: list[DrawResult] = []
     pictures: list[Run] = []
     for target_s in TARGETS_S:
         window = round((target_s + drawn.rtt_s) * NOMINAL)
@@ -201,7 +201,7 @@ def _measure(drawn: Draw, law: str, *, by_agents: bool) -> tuple[list[Seen], Run
         laws = zip(LAW_NAMES, (mean_utilisation(ours), same, full, written), strict=True)
         pictures.append(ours)
         seen.append(
-            Seen(
+            DrawResult(
                 draw=drawn,
                 by_agents=by_agents,
                 headroom=headroom(drawn.buffer_bytes, drawn.rtt_s, target_s),
@@ -235,7 +235,7 @@ def mean_utilisation(outcome: Run) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class _Limit:
+class _RowLimit:
     """A limit on a figure of each row, or on its mean over the rows."""
 
     name: str
@@ -244,7 +244,7 @@ class _Limit:
     most: float | None = None
     is_mean: bool = False
 
-    def judge(self, rows: Sequence[Row], where: str) -> tuple[Figure, str]:
+    def judge(self, rows: Sequence[LabRow], where: str) -> tuple[Figure, str]:
         values = tuple(row.figures[self.figure] for row in rows)
         shown = (fmean(values),) if self.is_mean else values
         figure = Figure(where + self.name, shown, "", self.least, self.most, of_every=True)
@@ -252,16 +252,16 @@ class _Limit:
 
 
 _LIMITS: Final = (
-    _Limit("ratio to same delay, mean", "/ same delay", least=0.95, is_mean=True),
-    _Limit("ratio to same delay, each family", "/ same delay", least=0.88),
-    _Limit("ratio to full window, each family", "/ full window", least=0.7),
-    _Limit("p99 queue over target, mean", "p99 / target", most=1.5, is_mean=True),
-    _Limit(f"runs that overran at X >= {HEADROOM_LEAST}", "faults", most=0.0),
-    _Limit("fill NAKs in % of data", "fill NAKs, %", most=0.1),
+    _RowLimit("ratio to same delay, mean", "/ same delay", least=0.95, is_mean=True),
+    _RowLimit("ratio to same delay, each family", "/ same delay", least=0.88),
+    _RowLimit("ratio to full window, each family", "/ full window", least=0.7),
+    _RowLimit("p99 queue over target, mean", "p99 / target", most=1.5, is_mean=True),
+    _RowLimit(f"runs that overran at X >= {HEADROOM_LEAST}", "faults", most=0.0),
+    _RowLimit("fill NAKs in % of data", "fill NAKs, %", most=0.1),
 )
 
 
-def verdict(rows: Sequence[Row]) -> list[tuple[Figure, str]]:
+def verdict(rows: Sequence[LabRow]) -> list[tuple[Figure, str]]:
     """The figures of a table that have limits, each with its worst family ("": it is a mean).
 
     A single family has no mean over families.

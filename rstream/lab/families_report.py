@@ -9,7 +9,7 @@ from dataclasses import asdict
 from statistics import fmean
 from typing import TYPE_CHECKING, Final
 
-from rstream.lab.comparison import HEADROOM_LEAST, TARGETS_S, Row, verdict
+from rstream.lab.comparison import HEADROOM_LEAST, TARGETS_S, LabRow, verdict
 from rstream.lab.families import SECONDS
 
 if TYPE_CHECKING:
@@ -23,19 +23,19 @@ _DIGITS: Final = {"p50, ms": 1, "p99, ms": 1, "faults": 0, "fill NAKs, %": 3}
 _SUMS: Final = ("overrun, MB", "faults")
 
 
-def passed(rows: Sequence[Row]) -> bool:
+def passed(rows: Sequence[LabRow]) -> bool:
     """Whether all limits hold."""
     return all(figure.passed for figure, _ in verdict(rows))
 
 
-def as_markdown(rows: Sequence[Row], law: str, *, is_training: bool) -> str:
+def as_markdown(rows: Sequence[LabRow], law: str, *, is_training: bool) -> str:
     """A table for each target delay, a verdict, and what was run."""
     return "\n".join(
         [*_tables(rows), *_verdict(rows), *_what(rows, law, is_training=is_training), ""]
     )
 
 
-def _tables(rows: Sequence[Row]) -> Iterator[str]:
+def _tables(rows: Sequence[LabRow]) -> Iterator[str]:
     for target_s in TARGETS_S:
         chosen = [row for row in rows if row.target_s == target_s]
         names = list(chosen[0].figures)
@@ -60,7 +60,7 @@ def _line(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _verdict(rows: Sequence[Row]) -> Iterator[str]:
+def _verdict(rows: Sequence[LabRow]) -> Iterator[str]:
     judged = verdict(rows)
     missed = sum(not figure.passed for figure, _ in judged)
     yield f"## Verdict: {f'{missed} of {len(judged)} limits missed' if missed else 'passed'}"
@@ -73,7 +73,7 @@ def _verdict(rows: Sequence[Row]) -> Iterator[str]:
     yield ""
 
 
-def _what(rows: Sequence[Row], law: str, *, is_training: bool) -> Iterator[str]:
+def _what(rows: Sequence[LabRow], law: str, *, is_training: bool) -> Iterator[str]:
     seeds = sorted({seen.draw.seed for row in rows for seen in row.seen})
     runs = [seen for row in rows if row.target_s == TARGETS_S[0] for seen in row.seen]
     by_agents = sum(seen.by_agents for seen in runs)
@@ -113,7 +113,7 @@ def as_html(markdown: str) -> str:
     return "\n".join(parts)
 
 
-def as_json(rows: Sequence[Row]) -> str:
+def as_json(rows: Sequence[LabRow]) -> str:
     """Verdict, figures, and every draw."""
     return json.dumps(
         {

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from rstream.lab.families import seeds
-from rstream.lab.traffic import BBR, CUBIC, DATAGRAM, PATH, Flow, Link, World
+from rstream.lab.traffic import BBR, CUBIC, DATAGRAM, PATH, Flow, LabLink, LinkWorld
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -56,7 +56,7 @@ class LinkDraw:
 
     family: str
     seed: int
-    link: Link
+    link: LabLink
     flows: tuple[Flow, ...]
     seconds: float
     from_s: float
@@ -67,13 +67,13 @@ class LinkDraw:
         """The round trip of the first flow."""
         return self.flows[0].rtt_s
 
-    def under(self, kind: int) -> World:
+    def under(self, kind: int) -> LinkWorld:
         """The world in which the judged flows are of this kind."""
         flows = tuple(
             replace(flow, kind=kind) if flow.kind == PATH else flow for flow in self.flows
         )
         sample_s = max(min(self.rtt_s, 0.02), self.seconds / SAMPLES, 1e-4)
-        return World(link=self.link, flows=flows, seconds=self.seconds, sample_s=sample_s)
+        return LinkWorld(link=self.link, flows=flows, seconds=self.seconds, sample_s=sample_s)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +139,7 @@ def _one(
     return LinkDraw(
         family="",
         seed=0,
-        link=Link(rate=rate, queue_bytes=queue, loss=loss),
+        link=LabLink(rate=rate, queue_bytes=queue, loss=loss),
         flows=(_flow(rate, rtt_s, queue),),
         seconds=12.0,
         from_s=5.0,

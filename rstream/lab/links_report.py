@@ -88,7 +88,7 @@ def compare_links(
 
 
 @dataclass(frozen=True, slots=True)
-class _Limit:
+class _FamilyLimit:
     """A limit on a figure of a family: of its mean, or of every draw.
 
     A number of the form ``(factor, "cubic")`` is that times the mean of cubic in the same draws.
@@ -117,34 +117,34 @@ class _Limit:
 
 #: What the law must show.
 _LIMITS: Final = (
-    _Limit("alone fast", "goodput", least=0.93),
-    _Limit("alone fast", "goodput", least=0.8, of_every=True),
-    _Limit("alone fast", "drops / allowed", most=1.0, of_every=True),
-    _Limit("alone fast", "queue / allowed", most=1.0, of_every=True),
-    _Limit("loss-1", "goodput", least=0.85),
-    _Limit("loss-2 loss-long", "goodput", least=0.75),
-    _Limit("beside-cubic", "own share", least=0.35, most=0.5),
-    _Limit("beside-cubic", "own share", least=0.15, of_every=True),
-    _Limit("beside-cubic", "both in 0.25 to 0.75", least=0.9),
-    _Limit("beside-cubic", "both in 0.25 to 0.75", least=(1.0, "cubic")),
-    _Limit("streams-2 streams-4 streams-8", "goodput", least=0.93, of_every=True),
-    _Limit("streams-2 streams-4 streams-8", "jain", least=0.9),
-    _Limit("streams-2 streams-4 streams-8", "jain", least=0.8, of_every=True),
-    _Limit("streams-2 streams-4 streams-8", "drops", most=0.02, of_every=True),
-    _Limit("latecomer", "half of fair", least=0.9),
-    _Limit("incast", "drops", most=0.03, of_every=True),
-    _Limit("incast", "shallow drops", most=(1.5, "cubic")),
-    _Limit("start", "started, RTT", most=15.0, of_every=True),
-    _Limit("start", "drops", most=0.015),
-    _Limit("start", "drops", most=0.05, of_every=True),
-    _Limit("rate-change", "drops, second second", most=0.01, of_every=True),
-    _Limit("rate-change", "back", least=0.9, of_every=True),
+    _FamilyLimit("alone fast", "goodput", least=0.93),
+    _FamilyLimit("alone fast", "goodput", least=0.8, of_every=True),
+    _FamilyLimit("alone fast", "drops / allowed", most=1.0, of_every=True),
+    _FamilyLimit("alone fast", "queue / allowed", most=1.0, of_every=True),
+    _FamilyLimit("loss-1", "goodput", least=0.85),
+    _FamilyLimit("loss-2 loss-long", "goodput", least=0.75),
+    _FamilyLimit("beside-cubic", "own share", least=0.35, most=0.5),
+    _FamilyLimit("beside-cubic", "own share", least=0.15, of_every=True),
+    _FamilyLimit("beside-cubic", "both in 0.25 to 0.75", least=0.9),
+    _FamilyLimit("beside-cubic", "both in 0.25 to 0.75", least=(1.0, "cubic")),
+    _FamilyLimit("streams-2 streams-4 streams-8", "goodput", least=0.93, of_every=True),
+    _FamilyLimit("streams-2 streams-4 streams-8", "jain", least=0.9),
+    _FamilyLimit("streams-2 streams-4 streams-8", "jain", least=0.8, of_every=True),
+    _FamilyLimit("streams-2 streams-4 streams-8", "drops", most=0.02, of_every=True),
+    _FamilyLimit("latecomer", "half of fair", least=0.9),
+    _FamilyLimit("incast", "drops", most=0.03, of_every=True),
+    _FamilyLimit("incast", "shallow drops", most=(1.5, "cubic")),
+    _FamilyLimit("start", "started, RTT", most=15.0, of_every=True),
+    _FamilyLimit("start", "drops", most=0.015),
+    _FamilyLimit("start", "drops", most=0.05, of_every=True),
+    _FamilyLimit("rate-change", "drops, second second", most=0.01, of_every=True),
+    _FamilyLimit("rate-change", "back", least=0.9, of_every=True),
 )
 
 
-def links_verdict(rows: Sequence[LinkRow]) -> list[tuple[Figure, _Limit, LinkRow]]:
+def links_verdict(rows: Sequence[LinkRow]) -> list[tuple[Figure, _FamilyLimit, LinkRow]]:
     """The figures that have limits, by family."""
-    found: list[tuple[Figure, _Limit, LinkRow]] = []
+    found: list[tuple[Figure, _FamilyLimit, LinkRow]] = []
     for row in rows:
         for limit in _LIMITS:
             if row.family.name in limit.families.split():
@@ -211,7 +211,7 @@ def _verdict(rows: Sequence[LinkRow]) -> Iterator[str]:
     yield ""
 
 
-def _same(figure: Figure, limit: _Limit, values: Sequence[float]) -> float:
+def _same(figure: Figure, limit: _FamilyLimit, values: Sequence[float]) -> float:
     """What a yardstick had of the same figure."""
     shown = tuple(values) if limit.of_every else (fmean(values),)
     return Figure("", shown, "", figure.least, figure.most, of_every=True).worst

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ("Figure", "Report", "interval")
+__all__ = ("Figure", "LabReport", "interval")
 
 #: Student's t, two-sided 95 %, by degrees of freedom from 1 on; the last one serves for more.
 _T: Final = (
@@ -156,7 +156,7 @@ def _number(value: float) -> float | str:
 
 
 @dataclass(slots=True)
-class Report:
+class LabReport:
     """The result of an experiment: figures of our law and of the others."""
 
     experiment: str

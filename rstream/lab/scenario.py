@@ -19,7 +19,7 @@ __all__ = (
     "MB",
     "Consumer",
     "Forger",
-    "Image",
+    "LabImage",
     "Law",
     "Liar",
     "Scenario",
@@ -32,7 +32,7 @@ BUFFER: Final = 4 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class LawParts:
     """The parts of a law: rate limit, flow control of the group, window of a receiver, fill NAKs.
 
     ``reports``: whether receivers send fill NAKs.
@@ -45,15 +45,15 @@ class Kind:
 
 
 #: The laws by the names in scenarios and reports, each with the ``fc`` it needs.
-LAWS: Final[Mapping[str, Kind]] = {
-    "adaptive": Kind("adaptive", "max", "static", True),
-    "adaptive-auto": Kind("adaptive", "max", "auto", True),
-    "nak": Kind("nak", "max", "static", True),
-    "aimd": Kind("aimd", "max", "static", True),
-    "fixed": Kind("fixed", "max", "static", False),
-    "credit": Kind("unlimited", "min", "static", False),
-    "static": Kind("unlimited", "max", "static", False),
-    "cubic": Kind("unlimited", "min", "cubic", False),
+LAWS: Final[Mapping[str, LawParts]] = {
+    "adaptive": LawParts("adaptive", "max", "static", True),
+    "adaptive-auto": LawParts("adaptive", "max", "auto", True),
+    "nak": LawParts("nak", "max", "static", True),
+    "aimd": LawParts("aimd", "max", "static", True),
+    "fixed": LawParts("fixed", "max", "static", False),
+    "credit": LawParts("unlimited", "min", "static", False),
+    "static": LawParts("unlimited", "max", "static", False),
+    "cubic": LawParts("unlimited", "min", "cubic", False),
 }
 #: The kinds of forgery, in the order of the engine.
 FORGERIES: Final = ("fresh", "stranger", "name", "replay")
@@ -114,7 +114,7 @@ class Consumer:
 
 
 @dataclass(frozen=True, slots=True)
-class Image:
+class LabImage:
     """The stream of one sender at one consumer."""
 
     sender: int
@@ -167,7 +167,7 @@ class Scenario:
     seconds: float
     senders: tuple[Sender, ...]
     consumers: tuple[Consumer, ...]
-    images: tuple[Image, ...]
+    images: tuple[LabImage, ...]
     liars: tuple[Liar, ...] = ()
     forgers: tuple[Forger, ...] = ()
     step_s: float = 1e-4
@@ -207,7 +207,7 @@ def group(
             ),
         ),
         consumers=consumers,
-        images=tuple(Image(0, i, buffer_bytes) for i in range(len(consumers))),
+        images=tuple(LabImage(0, i, buffer_bytes) for i in range(len(consumers))),
         step_s=step_s,
         sample_s=sample_s,
         traced=min(8, len(consumers)),

@@ -13,7 +13,18 @@ from typing import Final
 from rstream.lab import _lab
 from rstream.lab.engine import Records, ns
 
-__all__ = ("BBR", "CUBIC", "DATAGRAM", "FIXED", "PATH", "Flow", "Link", "Trace", "World", "run")
+__all__ = (
+    "BBR",
+    "CUBIC",
+    "DATAGRAM",
+    "FIXED",
+    "PATH",
+    "Flow",
+    "LabLink",
+    "LinkWorld",
+    "Trace",
+    "run",
+)
 
 #: Kinds of flows, as in transport_ext/lab/spec.h.
 PATH, CUBIC, BBR, FIXED = range(4)
@@ -24,7 +35,7 @@ _LINK_WIDTH: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Link:
+class LabLink:
     """The bottleneck.
 
     Attributes:
@@ -66,10 +77,10 @@ class Flow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class World:
+class LinkWorld:
     """A link, the flows on it, and how long they run."""
 
-    link: Link
+    link: LabLink
     flows: tuple[Flow, ...]
     seconds: float
     sample_s: float
@@ -78,7 +89,7 @@ class World:
 class Trace:
     """The samples of a run, as columns over time; counts of bytes since the beginning."""
 
-    def __init__(self, world: World, samples: bytes) -> None:
+    def __init__(self, world: LinkWorld, samples: bytes) -> None:
         self.world = world
         self._values: array[float] = array("d", samples)
         self._names = _lab.traffic_columns()
@@ -103,7 +114,7 @@ class Trace:
         return values[self.index(to_s)] - values[self.index(from_s)]
 
 
-def pack(world: World, seed: int) -> bytes:
+def pack(world: LinkWorld, seed: int) -> bytes:
     """The records of a run, as the C engine reads them."""
     records = Records()
     records.add(
@@ -135,7 +146,7 @@ def pack(world: World, seed: int) -> bytes:
     return records.values.tobytes()
 
 
-def run(world: World, seed: int) -> Trace:
+def run(world: LinkWorld, seed: int) -> Trace:
     """Run a world once.
 
     Raises:

@@ -26,7 +26,7 @@ from rstream.errors import ClosedError
 from rstream.ledger._ledger import Ledger, MemoryLedger
 from rstream.ledger._marks import handed_out, marks_of, medium_of
 from rstream.ledger._stage_pump import StagePump
-from rstream.ledger._staging import Row
+from rstream.ledger._staging import StagedBatch
 from rstream.stream._internal import Reading
 
 if TYPE_CHECKING:
@@ -82,8 +82,10 @@ class CommittedReading(Reading[Any]):
         self._changed = stage.changed
         self._errors = stage.errors
         self._unsorted: list[Any] = []  # of the source, by a call that was interrupted
-        self._taken: list[Row | Any] = []  # of what is ready, by a call that was interrupted
-        self._out: list[Row | Any] = []  # of the last poll
+        self._taken: list[
+            StagedBatch | Any
+        ] = []  # of what is ready, by a call that was interrupted
+        self._out: list[StagedBatch | Any] = []  # of the last poll
         self._out_done = 0  # of them consumed
         self._demand: int | None = None
         self.is_closed = self._has_left = False
@@ -171,7 +173,7 @@ class CommittedReading(Reading[Any]):
             if not self._taken:
                 is_due = self._errors.is_due
                 count = min(self._errors.most(limit), len(stage.ready))
-                plain = sum(not isinstance(one, Row) for one in islice(stage.ready, count))
+                plain = sum(not isinstance(one, StagedBatch) for one in islice(stage.ready, count))
                 popped = map(deque[Any].popleft, repeat(stage.ready, count))
                 # In one step: no signal handler runs before all of it is noted.
                 self._taken = [*popped]
@@ -182,7 +184,10 @@ class CommittedReading(Reading[Any]):
             self._out = []
             raise self._errors.take()
         taken = self._taken[:limit]
-        items = [handed_out(one.batch, one.marks) if isinstance(one, Row) else one for one in taken]
+        items = [
+            handed_out(one.batch, one.marks) if isinstance(one, StagedBatch) else one
+            for one in taken
+        ]
         self._out, self._out_done, self._taken = taken, 0, self._taken[limit:]
         return items  # given: no signal handler has run since
 
@@ -195,7 +200,7 @@ class CommittedReading(Reading[Any]):
     def _count(self, count: int) -> None:
         """Count the first ``count`` of what was handed out as consumed."""
         done = self._out[self._out_done : count]
-        rows = [one for one in done if isinstance(one, Row)]
+        rows = [one for one in done if isinstance(one, StagedBatch)]
         if rows:
             with self._stage.ledger_lock:
                 if self.is_closed:
@@ -203,7 +208,7 @@ class CommittedReading(Reading[Any]):
                 self._stage.ledger.consume(rows[-1].position)
         with self._changed:
             for one in done:
-                if isinstance(one, Row):
+                if isinstance(one, StagedBatch):
                     self._stage.staging.consume(one)
                 self._out_done += 1  # in one step with the line before
 

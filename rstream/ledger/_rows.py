@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rstream.codecs._internal import StreamReader
+from rstream.codecs._internal import ArrowStreamReader
 from rstream.errors import StorageError
 
 
@@ -30,7 +30,7 @@ def from_bytes(data: bytes) -> Any:
     import pyarrow
 
     try:
-        _, (batch,) = StreamReader(pyarrow, limits=None).read(data)
+        _, (batch,) = ArrowStreamReader(pyarrow, limits=None).read(data)
     except (pyarrow.ArrowException, OSError, TypeError, ValueError) as error:
         raise StorageError(
             f"a stored record batch of {len(data)} bytes is damaged: {error}",

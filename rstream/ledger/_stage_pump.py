@@ -15,7 +15,7 @@ from rstream.errors import ClosedError, RegistrationError, RStreamError
 from rstream.ledger._marks import Marks, marked, marks_of, medium_of
 from rstream.ledger._messages import Answer, Ask, service_name
 from rstream.ledger._rows import from_bytes, to_bytes
-from rstream.ledger._staging import Row, Staging
+from rstream.ledger._staging import StagedBatch, Staging
 from rstream.service import Service, serve
 from rstream.stream import Lost, Unavailable
 from rstream.stream._internal import EVENTS_MAX, PUMP_WAIT_S, QueueThread, pump
@@ -65,7 +65,7 @@ class StagePump(QueueThread):
         self._channels = channels
         self._dir = dir
         self._title = f"stream {name!r}"
-        self.ready: deque[Row | Any] = deque()
+        self.ready: deque[StagedBatch | Any] = deque()
         self.plain: int = 0
         self.events: deque[StreamEvent] = deque(maxlen=EVENTS_MAX)
         self.begin: tuple[list[Any], tuple[str, ...], int] = ([], (), 0)
@@ -141,7 +141,7 @@ class StagePump(QueueThread):
             with self.changed:
                 self.has_ended = False
                 if marks is not None and marks.awaits_commit:
-                    self.staging.add(Row(item, marks, encoded_length(item)))
+                    self.staging.add(StagedBatch(item, marks, encoded_length(item)))
                     continue
                 self.ready.append(item)
                 self.plain += 1
@@ -243,16 +243,16 @@ def _maker(batch: Any) -> Callable[[], bytes]:
     return lambda: to_bytes(batch)
 
 
-def _row_of(position: int, data: bytes) -> Row:
+def _row_of(position: int, data: bytes) -> StagedBatch:
     batch = from_bytes(data)
     marks: Marks | None = marks_of(batch)
     if marks is None:
         raise RStreamError(f"ledger: the rows at position {position} have no marks")
-    row = Row(batch, marks, encoded_length(batch), position)
+    row = StagedBatch(batch, marks, encoded_length(batch), position)
     _mark_as_repeat(row)  # the earlier reading end may have handed it out, and died with it in hand
     return row
 
 
-def _mark_as_repeat(row: Row) -> None:
+def _mark_as_repeat(row: StagedBatch) -> None:
     row.marks = dataclasses.replace(row.marks, may_repeat=True)
     row.batch = marked(row.batch, row.marks)

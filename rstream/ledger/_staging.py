@@ -33,7 +33,7 @@ ABORTED_MAX: Final = 1024
 
 
 @dataclass(slots=True)
-class Row:
+class StagedBatch:
     """A record batch with its origin; ``position`` numbers what was released, from 1 on."""
 
     batch: Any
@@ -46,7 +46,7 @@ class Row:
 class _Attempt:
     epoch: int
     session_id: int
-    rows: list[Row] = field(default_factory=list[Row])
+    rows: list[StagedBatch] = field(default_factory=list[StagedBatch])
     row_count: int = 0
     checksum: int = CHECKSUM_BEGIN
     length_bytes: int = 0
@@ -140,7 +140,7 @@ class Staging:
 
     # ---- rows ----
 
-    def add(self, row: Row) -> None:
+    def add(self, row: StagedBatch) -> None:
         """Stage a record batch, or drop it if its attempt does not count."""
         attempt = self._attempts.get(row.marks.key)
         if attempt is None or attempt.refusal or attempt.is_prepared:
@@ -158,7 +158,7 @@ class Staging:
         attempt.length_bytes += row.length_bytes
         self.staged_bytes += row.length_bytes
 
-    def _no_room(self, row: Row, attempt: _Attempt, needed_bytes: int) -> str:
+    def _no_room(self, row: StagedBatch, attempt: _Attempt, needed_bytes: int) -> str:
         query, attempts = row.marks.query, self._attempts.items()
         others_bytes = sum(other.length_bytes for key, other in attempts if key[0] != query)
         held = f", {others_bytes} of them of other jobs" if others_bytes else ""
@@ -186,7 +186,7 @@ class Staging:
             if attempt.session_id == session_id and not attempt.is_prepared:
                 self._drop(key)
 
-    def consume(self, row: Row) -> None:
+    def consume(self, row: StagedBatch) -> None:
         """A released batch was consumed."""
         epoch, waiting = row.marks.epoch, self._query(row.marks.query).waiting
         left = waiting.get(epoch, 0) - 1
@@ -196,7 +196,7 @@ class Staging:
         elif epoch in waiting:
             del waiting[epoch]
 
-    def note_waiting(self, row: Row) -> None:
+    def note_waiting(self, row: StagedBatch) -> None:
         """A released batch waits for the consumer."""
         epoch, waiting = row.marks.epoch, self._query(row.marks.query).waiting
         self.waiting_bytes += row.length_bytes
@@ -304,7 +304,7 @@ class Staging:
 
     # ---- commit ----
 
-    def start_commit(self, ask: Ask) -> tuple[Answer, list[Row]]:
+    def start_commit(self, ask: Ask) -> tuple[Answer, list[StagedBatch]]:
         """What a commit would release, in order. Nothing changes yet.
 
         Returns:
@@ -313,7 +313,7 @@ class Staging:
         if ask.epoch <= self._meet(ask.query, ask.epoch).committed:
             self.repeated_epochs += 1
             return Answer(state="committed"), []
-        rows: list[Row] = []
+        rows: list[StagedBatch] = []
         for account in sorted(ask.attempts, key=lambda one: one.partition):
             attempt = self._find(ask, account)
             if attempt is None:
@@ -326,7 +326,7 @@ class Staging:
             rows += attempt.rows
         return Answer(state="go"), rows
 
-    def end_commit(self, ask: Ask, rows: list[Row]) -> Answer:
+    def end_commit(self, ask: Ask, rows: list[StagedBatch]) -> Answer:
         """Release these rows of :meth:`start_commit`, and drop what else the epoch has staged."""
         query = self._query(ask.query)
         query.committed = ask.epoch

@@ -14,7 +14,7 @@ from prometheus_client.core import (
 from rstream._checks import is_whole
 from rstream.driver import resolve_dir
 from rstream.errors import ConfigError
-from rstream.prometheus._families import Family, Look, families, look_at
+from rstream.prometheus._families import DirectoryLook, MetricFamily, families, look_at
 
 if TYPE_CHECKING:
     import os
@@ -74,14 +74,14 @@ class Collector:
 
     def describe(self) -> Iterator[Metric]:
         """The names, without samples, so that a registry refuses the same names a second time."""
-        return map(_metric, families(Look(dir=self._dir, is_alive=False)))
+        return map(_metric, families(DirectoryLook(dir=self._dir, is_alive=False)))
 
     def collect(self) -> Iterator[Metric]:
         """The metrics as they are now; called by the registry at each scrape."""
         return map(_metric, families(look_at(self._dir, self._streams_max)))
 
 
-def _metric(family: Family) -> Metric:
+def _metric(family: MetricFamily) -> Metric:
     metric = _KINDS[family.kind](family.name, family.text, labels=family.labels)
     for labels, value in family.samples:
         metric.add_metric(labels, value)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from rstream._facts import SlowestReader
 
-__all__ = ("Family", "Look", "families", "look_at")
+__all__ = ("DirectoryLook", "MetricFamily", "families", "look_at")
 
 #: Answers of ``_core.probe`` from which on a driver lives.
 _ALIVE: Final = 2
@@ -28,7 +28,7 @@ _READER: Final = (*_STREAM, "subscription")
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
+class MetricFamily:
     """A family of metrics: one name, and a sample for each set of label values.
 
     Attributes:
@@ -49,7 +49,7 @@ class Family:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class DirectoryLook:
     """A driver directory as it was read at one moment.
 
     Attributes:
@@ -71,11 +71,11 @@ class Look:
     left_out: int = 0
 
 
-def look_at(driver_dir: str, streams_max: int) -> Look:
+def look_at(driver_dir: str, streams_max: int) -> DirectoryLook:
     """Read a directory. One without a readable driver gives an empty look, not an error."""
     try:
         if _core.probe(driver_dir) < _ALIVE:
-            return Look(dir=driver_dir, is_alive=False)
+            return DirectoryLook(dir=driver_dir, is_alive=False)
         publications = sorted(
             metrics.publications(driver_dir), key=lambda state: state.registration_id
         )
@@ -85,7 +85,7 @@ def look_at(driver_dir: str, streams_max: int) -> Look:
         losses = sorted(metrics.losses(driver_dir), key=lambda loss: loss.first_ms)
         counters = metrics.counters(driver_dir)
         waiting = [state for state in metrics.subscriptions(driver_dir) if state.images == 0]
-        return Look(
+        return DirectoryLook(
             dir=driver_dir,
             is_alive=True,
             heartbeat_age_ms=_core.driver_info(driver_dir).heartbeat_age_ms,
@@ -101,10 +101,10 @@ def look_at(driver_dir: str, streams_max: int) -> Look:
             ),
         )
     except RStreamError:  # it ended while it was read
-        return Look(dir=driver_dir, is_alive=False)
+        return DirectoryLook(dir=driver_dir, is_alive=False)
 
 
-def families(look: Look) -> list[Family]:
+def families(look: DirectoryLook) -> list[MetricFamily]:
     """All families, in a stable order. Those of a dead driver are there, too, without samples."""
     return [*_driver(look), *_publications(look), *_readers(look), *_losses(look)]
 
@@ -116,10 +116,10 @@ def _labels(
     return (str(state.stream_id), name, str(state.session_id), state.channel)
 
 
-def _driver(look: Look) -> list[Family]:
+def _driver(look: DirectoryLook) -> list[MetricFamily]:
     found = [
         _one("rstream_driver_up", "1: a media driver lives in the directory", int(look.is_alive)),
-        Family(
+        MetricFamily(
             "rstream_driver_counter",
             "unknown",
             "Each of the driver's own counters, as `rstream stat` prints them",
@@ -169,23 +169,25 @@ def _driver(look: Look) -> list[Family]:
     return found
 
 
-def _one(name: str, text: str, value: float, kind: Literal["counter", "gauge"] = "gauge") -> Family:
-    return Family(name, kind, text, (), [((), float(value))])
+def _one(
+    name: str, text: str, value: float, kind: Literal["counter", "gauge"] = "gauge"
+) -> MetricFamily:
+    return MetricFamily(name, kind, text, (), [((), float(value))])
 
 
-def _publications(look: Look) -> list[Family]:
+def _publications(look: DirectoryLook) -> list[MetricFamily]:
     def of(
         name: str,
         kind: Literal["counter", "gauge"],
         text: str,
         values: Iterable[float | None],
-    ) -> Family:
+    ) -> MetricFamily:
         samples = [
             (_labels(state), float(value))
             for state, value in zip(look.publications, values, strict=True)
             if value is not None
         ]
-        return Family(f"rstream_publication_{name}", kind, text, _STREAM, samples)
+        return MetricFamily(f"rstream_publication_{name}", kind, text, _STREAM, samples)
 
     states = look.publications
     rates = [state.rate for state in states]
@@ -288,7 +290,7 @@ def _fills(states: Sequence[metrics.PublicationState]) -> list[float | None]:
     return [None if state.slowest is None else state.fill for state in states]
 
 
-def _held(states: Sequence[metrics.PublicationState]) -> Family:
+def _held(states: Sequence[metrics.PublicationState]) -> MetricFamily:
     samples = [
         ((*_labels(state), str(cause)), float(held_by is cause))
         for state in states
@@ -296,16 +298,16 @@ def _held(states: Sequence[metrics.PublicationState]) -> Family:
         for cause in HeldBy
     ]
     text = "1: the publication waits for this"
-    return Family("rstream_publication_held", "gauge", text, (*_STREAM, "by"), samples)
+    return MetricFamily("rstream_publication_held", "gauge", text, (*_STREAM, "by"), samples)
 
 
-def _holders(states: Sequence[metrics.PublicationState]) -> Family:
+def _holders(states: Sequence[metrics.PublicationState]) -> MetricFamily:
     samples = [
         ((*_labels(state), str(state.waits_for), *_process(reader)), 1.0)
         for state in states
         if (reader := state.holder) is not None
     ]
-    return Family(
+    return MetricFamily(
         "rstream_publication_holder",
         "gauge",
         "1: the publication waits for this reader",
@@ -320,7 +322,7 @@ def _process(reader: SlowestReader) -> tuple[str, str, str, str]:
     return (program, pid, reader.host, reader.source)
 
 
-def _readers(look: Look) -> list[Family]:
+def _readers(look: DirectoryLook) -> list[MetricFamily]:
     local = {state.session_id: state for state in look.publications if state.is_ipc}
     consumed: list[tuple[tuple[str, ...], float]] = []
     queued: list[tuple[tuple[str, ...], float]] = []
@@ -337,15 +339,17 @@ def _readers(look: Look) -> list[Family]:
         if state.received is not None and state.highest is not None:
             gaps.append((labels, float(max(0, state.highest - state.received))))
     return [
-        Family("rstream_reader_consumed_bytes", "counter", "Bytes consumed", _READER, consumed),
-        Family(
+        MetricFamily(
+            "rstream_reader_consumed_bytes", "counter", "Bytes consumed", _READER, consumed
+        ),
+        MetricFamily(
             "rstream_reader_queued_bytes",
             "gauge",
             "Bytes that have arrived and are not consumed",
             _READER,
             queued,
         ),
-        Family(
+        MetricFamily(
             "rstream_reader_behind_gap_bytes",
             "gauge",
             "Bytes from the first gap to the highest position that was received",
@@ -355,7 +359,7 @@ def _readers(look: Look) -> list[Family]:
     ]
 
 
-def _losses(look: Look) -> list[Family]:
+def _losses(look: DirectoryLook) -> list[MetricFamily]:
     labels = ("stream", "session", "channel", "source")
     gaps: dict[tuple[str, ...], float] = {}
     lost: dict[tuple[str, ...], float] = {}
@@ -364,8 +368,8 @@ def _losses(look: Look) -> list[Family]:
         gaps[key] = gaps.get(key, 0) + loss.observations
         lost[key] = lost.get(key, 0) + loss.bytes_lost
     return [
-        Family("rstream_loss_gaps", "counter", "Gaps seen", labels, list(gaps.items())),
-        Family(
+        MetricFamily("rstream_loss_gaps", "counter", "Gaps seen", labels, list(gaps.items())),
+        MetricFamily(
             "rstream_lost_bytes",
             "counter",
             "Bytes lost on the way; they are sent again, and each counts once",

@@ -28,7 +28,7 @@ START_LOOK_S: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Holder:
+class EndpointHolder:
     """The process that has an endpoint open.
 
     Attributes:
@@ -71,7 +71,7 @@ def running_ray() -> Any:
     return ray if ray is not None and ray.is_initialized() else None
 
 
-def this_process() -> Holder | None:
+def this_process() -> EndpointHolder | None:
     """This process as a holder; None: Ray does not run here."""
     ray = running_ray()
     if ray is None:
@@ -83,7 +83,7 @@ def this_process() -> Holder | None:
     kind = "the driver program" if is_program else "a task"
     if actor_id:
         kind = f"actor {'' if row is None else row.class_name}({actor_id[:ID_SHOWN]})"
-    return Holder(
+    return EndpointHolder(
         scope=context.namespace,
         actor_id=actor_id,
         restarts=0 if row is None else row.num_restarts,
@@ -120,7 +120,7 @@ def final_death(actor_id: str) -> tuple[str, bool]:
     return f"its actor {title} is dead, and Ray does not restart it", False
 
 
-def standing(holder: Holder) -> Standing:
+def standing(holder: EndpointHolder) -> Standing:
     """Whether the process is still there; asks Ray, which takes a millisecond."""
     if holder.actor_id:
         row = _actor_row(holder.actor_id)

@@ -85,7 +85,7 @@ class Endpoint:
         self._reading = reading_of(self.source)
         self.handle: StreamHandle = handle
         self._is_closed = False
-        self._loop: _Loop | None = None
+        self._loop: _EndpointLoop | None = None
         self._awaited: AioSubscriber[Any] | None = None
         self._on_closed = on_closed
         self._refuse = refuse
@@ -165,7 +165,7 @@ class Endpoint:
             if on_end is not None:
                 on_end(error)
 
-        loop = self._loop = _Loop(f"rstream-{self.handle.name}", run, self._stop)
+        loop = self._loop = _EndpointLoop(f"rstream-{self.handle.name}", run, self._stop)
         try:
             watch_loop(loop)
             loop.thread.start()
@@ -414,7 +414,7 @@ class Endpoint:
             start_new_thread(self._on_closed, ())
 
 
-class _Loop:
+class _EndpointLoop:
     """The thread of an endpoint, as :func:`rstream.driver.watch_loop` stops it at exit."""
 
     def __init__(self, name: str, run: Callable[[], None], stop: Callable[[], None]) -> None:

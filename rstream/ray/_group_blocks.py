@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final
 
-from rstream.stream._internal import Block, BlockPool, length_of, remove_orphans
+from rstream.stream._internal import BlockPool, SharedBlock, length_of, remove_orphans
 
 if TYPE_CHECKING:
     from rstream.codecs import Encoded
@@ -30,10 +30,10 @@ class GroupBlocks:
     def __init__(self, title: str) -> None:
         self.shared = 0
         self._title = title
-        self._used: list[Block] = []  # that a member has not consumed yet
+        self._used: list[SharedBlock] = []  # that a member has not consumed yet
         self._pool = BlockPool()
 
-    def put(self, lanes: list[Lane], data: Encoded) -> Block | None:
+    def put(self, lanes: list[Lane], data: Encoded) -> SharedBlock | None:
         """A block with an item; None: the lanes carry it."""
         here = [lane for lane in lanes if lane.is_here]
         if len(here) < 2 or length_of(data) < BLOCK_MIN:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rstream.codecs import Encoded
     from rstream.ray._handle import StreamHandle
     from rstream.stream import Publisher
-    from rstream.stream._internal import Block
+    from rstream.stream._internal import SharedBlock
 
 
 @dataclass(slots=True, eq=False)
@@ -32,7 +32,7 @@ class Item:
 
     number: int
     data: Encoded
-    block: Block | None
+    block: SharedBlock | None
     lanes: list[Lane]
 
 
@@ -59,7 +59,7 @@ class Lane:
     first: int
     session_id: int
     pending: deque[tuple[int, int]] = field(default_factory=deque[tuple[int, int]])
-    blocks: deque[tuple[int, Block]] = field(default_factory=deque["tuple[int, Block]"])
+    blocks: deque[tuple[int, SharedBlock]] = field(default_factory=deque["tuple[int, SharedBlock]"])
     last: int = 0
     sent: int = 0
     missed_from: int = 0
@@ -107,7 +107,7 @@ class Lane:
             del self.news[0]
         session_id = publisher.session_id
         if session_id != self.session_id:  # the gap has told what was not consumed
-            pending, blocks = deque[tuple[int, int]](), deque["tuple[int, Block]"]()
+            pending, blocks = deque[tuple[int, int]](), deque["tuple[int, SharedBlock]"]()
             self.pending, self.blocks, self.session_id = pending, blocks, session_id
         while self.pending and self.pending[0][0] <= consumed:
             self.pending.popleft()

@@ -54,7 +54,7 @@ GAUGES: Final = {
 
 
 @dataclasses.dataclass(slots=True)
-class Progress:
+class EndpointProgress:
     """What was read of one endpoint so far, to make rates of.
 
     Attributes:
@@ -71,12 +71,14 @@ class Progress:
     moved_s: float
 
 
-def first_look(end: Endpoint, now_s: float) -> Progress:
+def first_look(end: Endpoint, now_s: float) -> EndpointProgress:
     """Where counting begins: everything from the endpoint's opening on counts."""
-    return Progress(now_s, dict.fromkeys(COUNTERS, 0.0), {}, now_s)
+    return EndpointProgress(now_s, dict.fromkeys(COUNTERS, 0.0), {}, now_s)
 
 
-def look(end: Endpoint, before: Progress, now_s: float) -> tuple[Progress, dict[str, float]]:
+def look(
+    end: Endpoint, before: EndpointProgress, now_s: float
+) -> tuple[EndpointProgress, dict[str, float]]:
     """The counters of an endpoint now, and the gauges since the look before.
 
     Any thread may look, also while another one reads.
@@ -109,7 +111,7 @@ def look(end: Endpoint, before: Progress, now_s: float) -> tuple[Progress, dict[
         "publishers": float(statistics["publishers"]),
     }
     left = {number: positions[number] for number in found}
-    return Progress(now_s, totals, left, moved_s), gauges
+    return EndpointProgress(now_s, totals, left, moved_s), gauges
 
 
 class _Exporter:
@@ -124,7 +126,7 @@ class _Exporter:
             name: metrics.Gauge(f"rstream_endpoint_{name}", text, TAGS)
             for name, text in GAUGES.items()
         }
-        self.rows: dict[weakref.ref[Endpoint], tuple[dict[str, str], Progress]] = {}
+        self.rows: dict[weakref.ref[Endpoint], tuple[dict[str, str], EndpointProgress]] = {}
         self.stopped = Event()
         self.thread = threading.Thread(target=self._run, name="rstream-metrics", daemon=True)
         self.join = self.thread.join

@@ -31,7 +31,7 @@ from rstream.ray._cluster import class_name, running_ray, this_process
 from rstream.ray._endpoint import Endpoint
 from rstream.ray._handle import StreamHandle, host_token
 from rstream.ray._job_key import key_of_reader
-from rstream.ray._places import Place, Seat, place_of
+from rstream.ray._places import ReaderPlace, Seat, place_of
 from rstream.ray._reader_options import settings
 from rstream.ray._refusal import make_room, refuse, who_holds
 from rstream.ray._roster import Record
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rstream.codecs import Codec, CodecLike
-    from rstream.ray._cluster import Holder
+    from rstream.ray._cluster import EndpointHolder
     from rstream.ray._reader_options import EndpointOptions, EndpointSettings
     from rstream.stream._internal import Reading, StreamReading
 
@@ -166,7 +166,7 @@ def open_endpoint(
     holder = this_process()
     seat = Seat(name or "", holder)
     try:
-        place = seat.recall() or Place(new_stream_id())
+        place = seat.recall() or ReaderPlace(new_stream_id())
         make_room(place.stream_id, port or place.port)
         title = name or _title(holder, seat)
         node = chosen.host or _node_address()
@@ -243,7 +243,7 @@ def open_endpoint(
         raise
 
 
-def _title(holder: Holder | None, seat: Seat) -> str:
+def _title(holder: EndpointHolder | None, seat: Seat) -> str:
     """The stream's name of an endpoint without one; a restarted actor makes the same."""
     if holder is None or not holder.actor_id:
         return f"reader-{uuid.uuid4().hex[:8]}"
@@ -251,7 +251,7 @@ def _title(holder: Holder | None, seat: Seat) -> str:
     return f"{name}-{holder.actor_id[:8]}-{seat.number}"
 
 
-def _announce(name: str, seat: Seat, holder: Holder | None, handle: StreamHandle) -> str:
+def _announce(name: str, seat: Seat, holder: EndpointHolder | None, handle: StreamHandle) -> str:
     """Tell the registry of an endpoint that others look for, or that a restart opens again.
 
     Returns:
@@ -289,14 +289,14 @@ def address_of(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host and not host.startswith("[") else f"{host}:{port}"
 
 
-class _Link(NamedTuple):
+class _UdpLink(NamedTuple):
     """What was given by name of the UDP link, for the reader and for the handle's writers."""
 
     of_reader: dict[str, Any]
     of_writers: dict[str, Any]
 
 
-def _link(chosen: EndpointSettings) -> _Link:
+def _link(chosen: EndpointSettings) -> _UdpLink:
     udp, cc, key = chosen.udp, chosen.cc, chosen.key
     if cc not in (None, "path", *READER_LAWS):
         words = ", ".join(f'"{word}"' for word in ("path", *READER_LAWS))
@@ -305,7 +305,7 @@ def _link(chosen: EndpointSettings) -> _Link:
     if not udp and isinstance(key, (GroupKey, str)) and key != "default":
         raise ConfigError("key= without udp: shared memory is not encrypted", hint="leave key out")
     sealed = key_of_reader(key) if udp else "default"
-    link = _Link(
+    link = _UdpLink(
         {
             "rcv_wnd": chosen.rcv_wnd,
             "cc": None if follows else cc,
@@ -321,7 +321,7 @@ def _link(chosen: EndpointSettings) -> _Link:
 
 
 def _listening(
-    name: str, address: str, term_length: int | None, socket_tag: int, link: _Link
+    name: str, address: str, term_length: int | None, socket_tag: int, link: _UdpLink
 ) -> Channel:
     """The channel on which a reader listens for writers of other hosts."""
     channel = Channel(media="udp", endpoint=address, name=name, channel_tag=socket_tag)

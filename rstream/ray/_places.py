@@ -16,17 +16,17 @@ from typing import TYPE_CHECKING
 from rstream.ray import _registry
 
 if TYPE_CHECKING:
-    from rstream.ray._cluster import Holder
+    from rstream.ray._cluster import EndpointHolder
     from rstream.ray._handle import StreamHandle
     from rstream.ray._roster import SeatKey
 
 _lock = threading.Lock()
 _open_numbers: dict[str, set[int]] = {}
-_left_places: dict[SeatKey, Place] = {}
+_left_places: dict[SeatKey, ReaderPlace] = {}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Place:
+class ReaderPlace:
     """The address of one reader on its host.
 
     Attributes:
@@ -46,7 +46,7 @@ class Seat:
         holder: this process; None: Ray does not run here.
     """
 
-    def __init__(self, label: str, holder: Holder | None) -> None:
+    def __init__(self, label: str, holder: EndpointHolder | None) -> None:
         self._label = label
         self._holder = holder
         with _lock:
@@ -62,7 +62,7 @@ class Seat:
         process = "" if holder is None else holder.actor_id or holder.worker_id or holder.job_id
         return process, self._label, self.number
 
-    def leave(self, place: Place | None = None) -> None:
+    def leave(self, place: ReaderPlace | None = None) -> None:
         """Give the number back; the next endpoint of the label has the same place. Idempotent."""
         with _lock:
             if not self._is_left:
@@ -71,7 +71,7 @@ class Seat:
                 if place is not None and self._holder is not None and self._holder.actor_id:
                     _left_places[self.key] = place
 
-    def recall(self) -> Place | None:
+    def recall(self) -> ReaderPlace | None:
         """The place that an earlier endpoint with this seat had; None: there was none."""
         holder = self._holder
         if holder is None or not holder.actor_id:
@@ -83,7 +83,7 @@ class Seat:
         return None if handle is None else place_of(handle)
 
 
-def place_of(handle: StreamHandle) -> Place:
+def place_of(handle: StreamHandle) -> ReaderPlace:
     """The place of a handle."""
     port = int(handle.endpoint.rpartition(":")[2]) if handle.endpoint else 0
-    return Place(handle.stream_id, port)
+    return ReaderPlace(handle.stream_id, port)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from rstream.ray._cluster import Holder, Standing
+from rstream.ray._cluster import EndpointHolder, Standing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -39,7 +39,7 @@ class Record:
     token: str
     seat: SeatKey
     name: str
-    holder: Holder
+    holder: EndpointHolder
     handle: StreamHandle
 
 
@@ -50,7 +50,7 @@ class Roster:
         standing: says how a holder is now.
     """
 
-    def __init__(self, standing: Callable[[Holder], Standing]) -> None:
+    def __init__(self, standing: Callable[[EndpointHolder], Standing]) -> None:
         self._standing = standing
         self._records: dict[str, Record] = {}  # by token
         self._away_since_s: dict[str, float] = {}  # by token
@@ -106,11 +106,11 @@ class Roster:
         self._records.pop(token, None)
         self._away_since_s.pop(token, None)
 
-    def holders(self) -> set[Holder]:
+    def holders(self) -> set[EndpointHolder]:
         """Who holds the records."""
         return {record.holder for record in self._records.values()}
 
-    def sweep(self, standings: Mapping[Holder, Standing], now_s: float) -> list[Record]:
+    def sweep(self, standings: Mapping[EndpointHolder, Standing], now_s: float) -> list[Record]:
         """Drop and return what nobody will use again.
 
         Args:

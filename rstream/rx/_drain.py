@@ -27,7 +27,7 @@ from reactivex.disposable import Disposable, SingleAssignmentDisposable
 from rstream._waits import NOTICE_AFTER_S
 from rstream.rx._ends import failures, tell_end
 from rstream.rx._queue import BoundedQueue
-from rstream.rx._schedulers import Kind, OwnThread, check_scheduler, is_own_thread, kind_of
+from rstream.rx._schedulers import OwnThread, SchedulerKind, check_scheduler, is_own_thread, kind_of
 from rstream.stream._internal import NOWHERE, Place, leaving, next_part, tally, wait_until_left
 
 if TYPE_CHECKING:
@@ -117,7 +117,9 @@ class Drain(Generic[T]):
         self._queue = queue
         self._observer = observer
         self._scheduler = scheduler
-        self._kind = Kind.THREAD if isinstance(scheduler, OwnThread) else kind_of(scheduler)
+        self._kind = (
+            SchedulerKind.THREAD if isinstance(scheduler, OwnThread) else kind_of(scheduler)
+        )
         self._is_scheduled = False
         self._deliverer: int | None = None  # the thread that delivers just now
         self._last_thread: int | None = None  # the thread of the last action
@@ -145,7 +147,7 @@ class Drain(Generic[T]):
         is, waits for them, but not for a scheduler that has stopped.
         """
         self._queue.end(error)
-        is_apart = self._kind in (Kind.THREAD, Kind.LOOP)
+        is_apart = self._kind in (SchedulerKind.THREAD, SchedulerKind.LOOP)
         if is_apart and not isinstance(self._scheduler, OwnThread) and not self._is_delivered():
             with suppress(RuntimeError):  # the interpreter ends already
                 threading.Thread(target=self._keep_alive, name="rstream-rx-keep-alive").start()
@@ -202,7 +204,7 @@ class Drain(Generic[T]):
         here = threading.get_ident()
         if self._deliverer is not None:
             return self._deliverer != here
-        if self._kind in (Kind.VIRTUAL, Kind.CALLER):
+        if self._kind in (SchedulerKind.VIRTUAL, SchedulerKind.CALLER):
             return False
         return self._last_thread != here and not is_own_thread(self._scheduler)
 
@@ -222,7 +224,7 @@ class Drain(Generic[T]):
                 self._deliverer = self._last_thread = here
                 is_mine = True
             tally.here.place = self._place
-            is_left = self._deliver(ITEMS_PER_TURN if self._kind is Kind.LOOP else None)
+            is_left = self._deliver(ITEMS_PER_TURN if self._kind is SchedulerKind.LOOP else None)
         except BaseException:  # Ctrl-C or an exit in the observer: nobody delivers any more
             self.dispose()
             raise

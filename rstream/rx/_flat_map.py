@@ -23,9 +23,9 @@ from rstream._condition import Condition
 from rstream.errors import SlowConsumer
 from rstream.rx._ends import failures, tell_end
 from rstream.rx._queue import check_capacity
-from rstream.rx._schedulers import Kind, is_called_from, kind_of, running_loop
+from rstream.rx._schedulers import SchedulerKind, is_called_from, kind_of, running_loop
 from rstream.rx._wakers import runs_trio
-from rstream.stream._internal import NOWHERE, Marks, Place, tally
+from rstream.stream._internal import NOWHERE, Place, QueueMarks, tally
 
 if TYPE_CHECKING:
     import asyncio
@@ -107,9 +107,9 @@ class _Merging(Generic[T, R]):
         self._n = n
         self._observer = observer
         self._scheduler = scheduler
-        self._is_virtual = scheduler is not None and kind_of(scheduler) is Kind.VIRTUAL
+        self._is_virtual = scheduler is not None and kind_of(scheduler) is SchedulerKind.VIRTUAL
         self._changed = Condition()
-        self.marks = Marks(self._changed, self._stop)
+        self.marks = QueueMarks(self._changed, self._stop)
         self._active = 0
         self._has_ended = False  # the source has completed
         self._is_over = False

@@ -18,7 +18,7 @@ from rstream.rx._ends import tell_end
 from rstream.rx._queue import BoundedQueue, check_capacity
 from rstream.rx._schedulers import running_loop
 from rstream.rx._subscribing import Gate
-from rstream.rx._wakers import Waker, runs_trio, waker
+from rstream.rx._wakers import TaskWaker, runs_trio, waker
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterable, Callable
@@ -96,7 +96,7 @@ class _Direct(Generic[T]):
     def __init__(self, observer: abc.ObserverBase[T]) -> None:
         self._observer = observer
 
-    def begin(self, _waker: Waker) -> None:
+    def begin(self, _waker: TaskWaker) -> None:
         """Nothing to do."""
 
     async def put(self, item: T) -> None:
@@ -114,9 +114,9 @@ class _Queued(Generic[T]):
     def __init__(self, queue: BoundedQueue[T], end: Callable[[Exception | None], None]) -> None:
         self._queue = queue
         self._end = end
-        self._waker: Waker | None = None
+        self._waker: TaskWaker | None = None
 
-    def begin(self, waker: Waker) -> None:
+    def begin(self, waker: TaskWaker) -> None:
         """Have the task woken when there is room."""
         self._waker = waker
         self._queue.on_room = waker.wake

@@ -22,7 +22,7 @@ from rstream._waits import NOTICE_AFTER_S
 from rstream.errors import ConfigError, SlowConsumer
 from rstream.flow.policies import queue_of
 from rstream.flow.queues import FullError
-from rstream.stream._internal import Mark, Marks, here
+from rstream.stream._internal import Mark, QueueMarks, here
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,7 +61,7 @@ class BoundedQueue(Generic[T]):
         self._is_blocking = isinstance(on_slow, policy.Buffer) and on_slow.overflow == "block"
         self._low = queue.capacity - 1 if low is None else low
         self.changed = Condition()  # guards the attributes below, and the owner's state
-        self.marks = Marks(self.changed, self.close, is_soft=not self._is_blocking)
+        self.marks = QueueMarks(self.changed, self.close, is_soft=not self._is_blocking)
         self._is_held = False  # full, and not down to ``low`` again
         self._waiting_producers = 0
         self.is_ended = False  # the source has ended, or its policy failed

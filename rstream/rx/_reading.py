@@ -16,9 +16,17 @@ from typing import TYPE_CHECKING, Any, Final
 from rstream._condition import Event
 from rstream.driver import watch_loop
 from rstream.rx._ends import failures
-from rstream.rx._schedulers import Kind, is_called_from, kind_of
+from rstream.rx._schedulers import SchedulerKind, is_called_from, kind_of
 from rstream.rx._subscribing import Gate, run_when_subscribed
-from rstream.stream._internal import Marks, Tally, batches, items, leaving, tally, wait_until_left
+from rstream.stream._internal import (
+    QueueMarks,
+    Tally,
+    batches,
+    items,
+    leaving,
+    tally,
+    wait_until_left,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,7 +63,7 @@ class ObserverReading:
         self._tally = Tally(source, self._before_poll, self._settle)
         self._tally.close_source = self._close
         self._place = self._tally.place
-        self._left_by: Marks | None = None  # of the queue that has disposed it
+        self._left_by: QueueMarks | None = None  # of the queue that has disposed it
         self._batch_length = 1  # objects that are delivered together, from the place on
 
     def _before_poll(self) -> int:
@@ -126,7 +134,7 @@ class ThreadReading(ObserverReading):
 
     def start_on(self, scheduler: abc.SchedulerBase) -> None:
         """Read in one action of a scheduler: in a thread that it gives, or in this one."""
-        if kind_of(scheduler) is Kind.CALLER:
+        if kind_of(scheduler) is SchedulerKind.CALLER:
             run_when_subscribed(lambda: self._schedule_on(scheduler))
         else:
             self._gate = Gate()
@@ -210,7 +218,7 @@ class ScheduledReading(ObserverReading):
     ) -> None:
         super().__init__(source, observer, is_batched)
         self._scheduler = scheduler
-        self._is_virtual = kind_of(scheduler) is Kind.VIRTUAL
+        self._is_virtual = kind_of(scheduler) is SchedulerKind.VIRTUAL
         self._pause_s = PAUSE_S
         self._lock = threading.Lock()
         self._is_stepping = False
@@ -331,7 +339,7 @@ def read(
         reading = ThreadReading(source, observer, is_batched)
         reading.start(name)
         return reading.stop
-    if kind_of(scheduler) in (Kind.THREAD, Kind.CALLER):
+    if kind_of(scheduler) in (SchedulerKind.THREAD, SchedulerKind.CALLER):
         reading = ThreadReading(source, observer, is_batched)
         reading.start_on(scheduler)
         return reading.stop
@@ -351,4 +359,6 @@ def chosen_scheduler(
     """
     if own is not None or subscribed is None:
         return own
-    return None if kind_of(subscribed) in (Kind.THREAD, Kind.CALLER) else subscribed
+    return (
+        None if kind_of(subscribed) in (SchedulerKind.THREAD, SchedulerKind.CALLER) else subscribed
+    )

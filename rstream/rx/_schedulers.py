@@ -36,7 +36,7 @@ def check_scheduler(what: str, value: object) -> None:
         raise TypeError(f"{what}: scheduler={value!r}: must be a scheduler of RxPY, an object")
 
 
-class Kind(Enum):
+class SchedulerKind(Enum):
     """Where the actions of a scheduler run."""
 
     CALLER = auto()  # in the thread that schedules
@@ -45,15 +45,15 @@ class Kind(Enum):
     VIRTUAL = auto()  # in the thread that moves the virtual clock
 
 
-def kind_of(scheduler: abc.SchedulerBase) -> Kind:
+def kind_of(scheduler: abc.SchedulerBase) -> SchedulerKind:
     """The kind of a scheduler; one that is not known counts as a loop."""
     if isinstance(scheduler, VirtualTimeScheduler):
-        return Kind.VIRTUAL
+        return SchedulerKind.VIRTUAL
     if isinstance(scheduler, (ImmediateScheduler, TrampolineScheduler)):
-        return Kind.CALLER
+        return SchedulerKind.CALLER
     if isinstance(scheduler, (NewThreadScheduler, TimeoutScheduler)):  # and ThreadPoolScheduler
-        return Kind.THREAD
-    return Kind.LOOP
+        return SchedulerKind.THREAD
+    return SchedulerKind.LOOP
 
 
 def is_own_thread(scheduler: abc.SchedulerBase | OwnThread) -> bool:

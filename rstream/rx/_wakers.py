@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import trio
 
 
-class Waker(Protocol):
+class TaskWaker(Protocol):
     """Made and awaited by a task; :meth:`wake` from any thread.
 
     The task arms it, looks once more for what it waits for, and awaits it if that is not there.
@@ -34,7 +34,7 @@ class Waker(Protocol):
         ...
 
 
-def waker() -> Waker:
+def waker() -> TaskWaker:
     """A waker for a task that runs now.
 
     Raises:

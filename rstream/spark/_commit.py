@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rstream.spark._options import SinkConfig
-    from rstream.spark._task import Report
+    from rstream.spark._task import TaskReport
 
 log = logging.getLogger("rstream")
 
@@ -26,7 +26,7 @@ ABORT_TIMEOUT_S: Final = 2.0
 ABORT_LEAST_S: Final = 0.05
 
 
-def commit(config: SinkConfig, reports: Sequence[Report], epoch: int) -> None:
+def commit(config: SinkConfig, reports: Sequence[TaskReport], epoch: int) -> None:
     """Have every reading end release the rows that these attempts staged.
 
     With several reading ends all of them are asked first whether they still hold the rows, so that
@@ -54,7 +54,7 @@ def commit(config: SinkConfig, reports: Sequence[Report], epoch: int) -> None:
             log.info("rstream sink: commit of epoch %d was not heard: %s", epoch, error)
 
 
-def _by_handle(reports: Sequence[Report]) -> dict[int, list[Account]]:
+def _by_handle(reports: Sequence[TaskReport]) -> dict[int, list[Account]]:
     found: dict[int, list[Account]] = {}
     for report in reports:
         for index, account in report.accounts.items():

@@ -55,7 +55,7 @@ def open_reader(config: SourceConfig, codec: str) -> StreamReading[Any]:
     return reading_of(opened)
 
 
-class Feed:
+class SparkFeed:
     """Reads from when it is made until :meth:`close`, or an error.
 
     Args:

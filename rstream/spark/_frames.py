@@ -79,7 +79,7 @@ def send(df: DataFrame, handles: StreamHandle | Sequence[StreamHandle], **option
     config = _config(handles, options)
     _check_frame("rstream.spark.send", df)
     token = uuid.uuid4().hex
-    return _run(df, config, Run(query=_task.batch_query(token), epoch=0, token=token))
+    return _run(df, config, JobRun(query=_task.batch_query(token), epoch=0, token=token))
 
 
 def foreach_batch(
@@ -111,7 +111,7 @@ def foreach_batch(
                 "the function of foreach_batch only from writeStream.foreachBatch, and use "
                 "rstream.spark.send for a batch"
             )
-        _run(df, config, Run(query=query, epoch=epoch, token=uuid.uuid4().hex))
+        _run(df, config, JobRun(query=query, epoch=epoch, token=uuid.uuid4().hex))
 
     return send_epoch
 
@@ -138,7 +138,7 @@ def _config(handles: StreamHandle | Sequence[StreamHandle], options: dict[str, A
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class JobRun:
     """What the tasks of one job share."""
 
     query: str
@@ -146,7 +146,7 @@ class Run:
     token: str
 
 
-def _run(df: DataFrame, config: SinkConfig, run: Run) -> Sent:
+def _run(df: DataFrame, config: SinkConfig, run: JobRun) -> Sent:
     make_rdd = _arrow_batch_rdd(df)
     try:
         reports = (
@@ -181,20 +181,20 @@ def _arrow_batch_rdd(df: DataFrame) -> Callable[[], Any] | None:
     return getattr(getattr(df, "_jdf", None), "toArrowBatchRdd", None)
 
 
-def _through_map(df: DataFrame, config: SinkConfig, run: Run) -> list[_task.Report]:
+def _through_map(df: DataFrame, config: SinkConfig, run: JobRun) -> list[_task.TaskReport]:
     """Run a job whose tasks send, by Spark's public interface; it takes three times as long."""
     rows: Any = df.mapInArrow(MapWork(config, run), "report binary").collect()
     return [pickle.loads(row.report) for row in rows]
 
 
 def _through_rdd(
-    df: DataFrame, make_rdd: Callable[[], Any], config: SinkConfig, run: Run
-) -> list[_task.Report]:
+    df: DataFrame, make_rdd: Callable[[], Any], config: SinkConfig, run: JobRun
+) -> list[_task.TaskReport]:
     """Run a job whose tasks send, and return their reports."""
     rdd: Any = importlib.import_module("pyspark.core.rdd")
     serializers: Any = importlib.import_module("pyspark.serializers")
     schema = _arrow_schema(df)
-    work = Work(config, run, schema.serialize().to_pybytes())
+    work = PartitionWork(config, run, schema.serialize().to_pybytes())
     context = df.sparkSession.sparkContext
     batches: Any = rdd.RDD(make_rdd().toJavaRDD(), context, serializers.NoOpSerializer())
     return list(batches.mapPartitions(work).collect())
@@ -211,14 +211,14 @@ def _arrow_schema(df: DataFrame) -> Any:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Work:
+class PartitionWork:
     """What a task does with the bytes of its partition; pickled to the workers."""
 
     config: SinkConfig
-    run: Run
+    run: JobRun
     schema: bytes
 
-    def __call__(self, messages: Iterable[bytes]) -> Iterator[_task.Report]:
+    def __call__(self, messages: Iterable[bytes]) -> Iterator[_task.TaskReport]:
         pa: Any = importlib.import_module("pyarrow")
         schema = pa.ipc.read_schema(pa.py_buffer(self.schema))
         batches = (pa.ipc.read_record_batch(pa.py_buffer(one), schema) for one in messages)
@@ -230,7 +230,7 @@ class MapWork:
     """What a task does with the record batches of its partition; pickled to the workers."""
 
     config: SinkConfig
-    run: Run
+    run: JobRun
 
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
         pa: Any = importlib.import_module("pyarrow")
@@ -238,7 +238,7 @@ class MapWork:
         yield pa.record_batch({"report": pa.array([pickle.dumps(report)], pa.binary())})
 
 
-def _send(config: SinkConfig, run: Run, batches: Iterable[Any]) -> _task.Report:
+def _send(config: SinkConfig, run: JobRun, batches: Iterable[Any]) -> _task.TaskReport:
     from rstream.spark._sink import origin_of, task_context
 
     origin = origin_of(task_context(), query=run.query, epoch=run.epoch, token=run.token)

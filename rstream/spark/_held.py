@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 RecordBatch: TypeAlias = Any
 
 
-class Held:
+class HeldMessages:
     """The messages of one publisher, oldest first. The window of its stream bounds them.
 
     Args:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from rstream._waits import Deadline
 from rstream.errors import DriverLost, MessagesLost, RemoteError, RStreamError
 from rstream.spark._ends import publisher_of
-from rstream.spark._held import Held
+from rstream.spark._held import HeldMessages
 from rstream.stream._internal import sending_of
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class _Reader:
     """
 
     publisher: Publisher[Any]
-    held: Held
+    held: HeldMessages
     absent_since_s: float | None = None
 
 
@@ -143,7 +143,7 @@ class Readers:
         reader = self._readers.get(index)
         if reader is None:
             publisher = publisher_of(self._config, index)
-            reader = self._readers[index] = _Reader(publisher, Held(publisher))
+            reader = self._readers[index] = _Reader(publisher, HeldMessages(publisher))
         return reader
 
     def _offer(self, index: int, message: RecordBatch) -> bool:

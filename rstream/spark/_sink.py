@@ -57,7 +57,7 @@ NO_CONTINUOUS: Final = (
 class TaskCommit(WriterCommitMessage):
     """What Spark carries from a task to the commit."""
 
-    report: _task.Report
+    report: _task.TaskReport
 
 
 class RstreamDataSource(DataSource):
@@ -198,11 +198,11 @@ def _last_work() -> Generator[None, None, None]:
         _ends.close_ends()
 
 
-def _reports(messages: Sequence[WriterCommitMessage | None]) -> list[_task.Report]:
+def _reports(messages: Sequence[WriterCommitMessage | None]) -> list[_task.TaskReport]:
     return [message.report for message in messages if isinstance(message, TaskCommit)]
 
 
-def reports_to_commit(messages: Sequence[WriterCommitMessage | None]) -> list[_task.Report]:
+def reports_to_commit(messages: Sequence[WriterCommitMessage | None]) -> list[_task.TaskReport]:
     """The reports of all tasks, of which Spark runs one at least for any micro-batch.
 
     Raises:

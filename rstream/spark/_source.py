@@ -35,7 +35,7 @@ from pyspark.sql.streaming.datasource import (
 from rstream.errors import CodecError, ConfigError, RStreamError
 from rstream.ledger._internal import from_bytes
 from rstream.spark._elements import batches_of, codec_of, conformed
-from rstream.spark._feed import Feed
+from rstream.spark._feed import SparkFeed
 from rstream.spark._source_options import WHO
 from rstream.spark._spool import Spool, stored
 from rstream.stream import reader
@@ -89,7 +89,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self.schema: Any = to_arrow_schema(schema, timezone="UTC")
         self.codec = codec_of(self.schema, config.codec)
         self._spool: Spool | None = None
-        self._feed: Feed | None = None
+        self._feed: SparkFeed | None = None
         self._target: int | None = None  # of trigger(availableNow=True)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -102,9 +102,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._spool = Spool(self.config.spool_dir, self.config.spool_bytes, self.config.stream)
         return self._spool
 
-    def _open_feed(self) -> Feed:
+    def _open_feed(self) -> SparkFeed:
         if self._feed is None:
-            self._feed = Feed(self.config, self.codec, self.schema, self._open_spool())
+            self._feed = SparkFeed(self.config, self.codec, self.schema, self._open_spool())
         return self._feed
 
     def _row_of(self, offset: dict[str, Any]) -> int:

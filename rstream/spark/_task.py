@@ -25,7 +25,7 @@ from rstream.ledger._internal import (
 from rstream.ray._internal import StreamHandle
 from rstream.spark import _worker_end
 from rstream.spark._ends import ask, publisher_of
-from rstream.spark._held import Held
+from rstream.spark._held import HeldMessages
 from rstream.spark._routes import BATCH, pieces, route_to, routed
 from rstream.spark._share import PAUSE_MOST_S, PAUSE_S, Readers, not_consumed
 
@@ -70,7 +70,7 @@ class Origin:
 
 
 @dataclasses.dataclass(slots=True, kw_only=True)
-class Report:
+class TaskReport:
     """The account of one attempt.
 
     Attributes:
@@ -95,7 +95,7 @@ def batch_query(token: str) -> str:
     return f"{BATCH}{token}"
 
 
-def run(config: SinkConfig, origin: Origin, batches: Iterable[RecordBatch]) -> Report:
+def run(config: SinkConfig, origin: Origin, batches: Iterable[RecordBatch]) -> TaskReport:
     """Send the record batches of a partition; waits while readers have no room.
 
     Raises:
@@ -105,7 +105,7 @@ def run(config: SinkConfig, origin: Origin, batches: Iterable[RecordBatch]) -> R
         return _run(_Task(config, origin), batches)
 
 
-def _run(task: _Task, batches: Iterable[RecordBatch]) -> Report:
+def _run(task: _Task, batches: Iterable[RecordBatch]) -> TaskReport:
     try:
         if task.config.is_committed and task.origin.partition == 0:
             task.begin_everywhere()
@@ -131,7 +131,7 @@ class _Target:
 
     publisher: Publisher[Any]
     medium: str
-    held: Held | None = None
+    held: HeldMessages | None = None
     rows: int = 0
     messages: int = 0
     checksum: int = CHECKSUM_BEGIN
@@ -184,7 +184,7 @@ class _Task:
         self.config = config
         self.origin = origin
         self.targets: dict[int, _Target | None] = {}
-        self.report = Report(origin=origin)
+        self.report = TaskReport(origin=origin)
         self.readers = Readers(config, origin.partition)  # of routing work
 
     # ---- rows ----
@@ -208,7 +208,7 @@ class _Task:
         if index not in self.targets:
             publisher = publisher_of(self.config, index)
             is_acked = self.config.wait_consumed and not self.config.is_committed
-            held = Held(publisher) if is_acked else None
+            held = HeldMessages(publisher) if is_acked else None
             target = _Target(publisher, self._medium(index), held)
             is_wanted = not self.config.is_committed or self._begin(index, target)
             self.targets[index] = target if is_wanted else None
@@ -367,7 +367,7 @@ class _Task:
                     question = self._question("drop", self._account(target), target, index)
                     ask(self.config, index, question, timeout_s=DROP_TIMEOUT_S)
 
-    def finish(self) -> Report:
+    def finish(self) -> TaskReport:
         """Wait until the rows are staged; or with eager delivery, if wanted, consumed."""
         config = self.config
         before_s = time.monotonic()

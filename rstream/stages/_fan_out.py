@@ -24,7 +24,7 @@ log = logging.getLogger("rstream")
 T = TypeVar("T")
 
 
-class Kind(Enum):
+class FanOutKind(Enum):
     """What was posted to a hub."""
 
     UPSTREAM = auto()
@@ -53,10 +53,10 @@ class Outlet(abc.Subscription, Generic[T]):
         self.waiting: deque[T] = deque()
 
     def request(self, n: int) -> None:
-        self._hub.serial.post((Kind.REQUEST, (self, whole(n))))
+        self._hub.serial.post((FanOutKind.REQUEST, (self, whole(n))))
 
     def cancel(self) -> None:
-        self._hub.serial.post((Kind.CANCEL, self))
+        self._hub.serial.post((FanOutKind.CANCEL, self))
 
 
 class FanOut(abc.Processor[T, T], Generic[T]):
@@ -74,7 +74,7 @@ class FanOut(abc.Processor[T, T], Generic[T]):
                 )
         self.capacity: int = capacity
         self.wait_for: int = wait_for
-        self.serial: Serial[tuple[Kind, Any]] = Serial(self._handle, self._settle)
+        self.serial: Serial[tuple[FanOutKind, Any]] = Serial(self._handle, self._settle)
         self._outlets: list[Outlet[T]] = []
         self._seen = 0  # subscribers that have come so far, up to wait_for
         self._turn = 0  # the subscriber after the one that got the last element
@@ -115,26 +115,26 @@ class FanOut(abc.Processor[T, T], Generic[T]):
     def subscribe(self, subscriber: abc.Subscriber[T]) -> None:
         """Add a subscriber; any thread, at any time."""
         check_subscriber(subscriber)
-        self.serial.post((Kind.OUTLET, Outlet(self, subscriber)))
+        self.serial.post((FanOutKind.OUTLET, Outlet(self, subscriber)))
 
     def on_subscribe(self, subscription: abc.Subscription) -> None:
         check_subscription(subscription)
-        self.serial.post((Kind.UPSTREAM, subscription))
+        self.serial.post((FanOutKind.UPSTREAM, subscription))
 
     def on_next(self, item: T) -> None:
         refuse_none(item, "on_next")
-        self.serial.post((Kind.ITEM, item))
+        self.serial.post((FanOutKind.ITEM, item))
 
     def on_error(self, error: Exception) -> None:
         refuse_none(error, "on_error")
-        self.serial.post((Kind.END, error))
+        self.serial.post((FanOutKind.END, error))
 
     def on_complete(self) -> None:
-        self.serial.post((Kind.END, None))
+        self.serial.post((FanOutKind.END, None))
 
     def close(self) -> None:
         """Cancel upstream and complete the subscribers, after what they have still to get."""
-        self.serial.post((Kind.END, self))
+        self.serial.post((FanOutKind.END, self))
 
     @property
     def subscribers(self) -> int:
@@ -143,19 +143,19 @@ class FanOut(abc.Processor[T, T], Generic[T]):
 
     # ---- the work ----
 
-    def _handle(self, posted: tuple[Kind, Any]) -> None:
+    def _handle(self, posted: tuple[FanOutKind, Any]) -> None:
         kind, value = posted
-        if kind is Kind.ITEM:
+        if kind is FanOutKind.ITEM:
             if not self._is_ended:
                 self._outstanding = max(0, self._outstanding - 1)
                 self._put(value)
-        elif kind is Kind.REQUEST:
+        elif kind is FanOutKind.REQUEST:
             self._add_demand(*value)
-        elif kind is Kind.CANCEL:
+        elif kind is FanOutKind.CANCEL:
             self._drop(value)
-        elif kind is Kind.OUTLET:
+        elif kind is FanOutKind.OUTLET:
             self._add(value)
-        elif kind is Kind.UPSTREAM:
+        elif kind is FanOutKind.UPSTREAM:
             if self._has_upstream or self._is_ended:
                 value.cancel()  # §2.5
             else:

@@ -79,7 +79,7 @@ class Logic(Protocol[T_contra, R_co]):
         ...
 
 
-class _Event(Enum):
+class _LinkEvent(Enum):
     SUBSCRIBED = auto()
     ITEM = auto()
     ERROR = auto()
@@ -89,7 +89,7 @@ class _Event(Enum):
     TIME = auto()
 
 
-class Link(abc.Subscriber[T], abc.Subscription, Generic[T, R]):
+class StageLink(abc.Subscriber[T], abc.Subscription, Generic[T, R]):
     """The subscriber of upstream, and the subscription of downstream."""
 
     def __init__(
@@ -99,7 +99,7 @@ class Link(abc.Subscriber[T], abc.Subscription, Generic[T, R]):
         self._logic: Logic[T, R] = logic
         self._clock = clock
         self._name = name
-        self._serial: Serial[tuple[_Event, Any]] = Serial(self._handle, self._settle)
+        self._serial: Serial[tuple[_LinkEvent, Any]] = Serial(self._handle, self._settle)
         self._upstream: abc.Subscription | None = None
         self._state = State.NEW
         self._is_active = False  # what ``_state is State.ACTIVE`` says: looked at for each element
@@ -113,43 +113,43 @@ class Link(abc.Subscriber[T], abc.Subscription, Generic[T, R]):
 
     def on_subscribe(self, subscription: abc.Subscription) -> None:
         check_subscription(subscription)
-        self._serial.post((_Event.SUBSCRIBED, subscription))
+        self._serial.post((_LinkEvent.SUBSCRIBED, subscription))
 
     def on_next(self, item: T) -> None:
         refuse_none(item, "on_next")
-        self._serial.post((_Event.ITEM, item))
+        self._serial.post((_LinkEvent.ITEM, item))
 
     def on_error(self, error: Exception) -> None:
         refuse_none(error, "on_error")
-        self._serial.post((_Event.ERROR, error))
+        self._serial.post((_LinkEvent.ERROR, error))
 
     def on_complete(self) -> None:
-        self._serial.post((_Event.COMPLETE, None))
+        self._serial.post((_LinkEvent.COMPLETE, None))
 
     # ---- calls of downstream ----
 
     def request(self, n: int) -> None:
-        self._serial.post((_Event.REQUEST, whole(n)))
+        self._serial.post((_LinkEvent.REQUEST, whole(n)))
 
     def cancel(self) -> None:
-        self._serial.post((_Event.CANCEL, None))
+        self._serial.post((_LinkEvent.CANCEL, None))
 
     # ---- the work ----
 
-    def _handle(self, posted: tuple[_Event, Any]) -> None:
+    def _handle(self, posted: tuple[_LinkEvent, Any]) -> None:
         event, value = posted
-        if event is _Event.SUBSCRIBED:
+        if event is _LinkEvent.SUBSCRIBED:
             self._subscribed(value)
         elif not self._is_active:
             return  # ended: §2.8, §3.6, §3.7
-        elif event is _Event.ITEM:
+        elif event is _LinkEvent.ITEM:
             self._take_in(value)
-        elif event is _Event.REQUEST:
+        elif event is _LinkEvent.REQUEST:
             self._add_demand(value)
-        elif event is _Event.TIME:
+        elif event is _LinkEvent.TIME:
             if value == self._called_ns:
                 self._called_ns = None
-        elif event is _Event.CANCEL:
+        elif event is _LinkEvent.CANCEL:
             self._leave(Signal.CANCEL)
         elif not self._is_ended:
             self._is_ended, self._error, self._upstream = True, value, None
@@ -244,7 +244,7 @@ class Link(abc.Subscriber[T], abc.Subscription, Generic[T, R]):
             return
         if self._called_ns is None or when_ns < self._called_ns:
             self._called_ns = when_ns
-            self._clock.call_at(when_ns, lambda: self._serial.post((_Event.TIME, when_ns)))
+            self._clock.call_at(when_ns, lambda: self._serial.post((_LinkEvent.TIME, when_ns)))
 
     def _leave(self, signal: Signal, error: Exception | None = None) -> None:
         """Reach a terminal state, and drop every reference (§3.13)."""
@@ -294,7 +294,7 @@ def end(downstream: abc.Subscriber[Any], error: Exception | None, name: str) -> 
         log.exception("stage %s: the subscriber's terminal signal raised", name)
 
 
-class _Refused(abc.Subscription):
+class _RefusedLink(abc.Subscription):
     """The subscription of a subscriber that is refused."""
 
     def request(self, n: int) -> None:
@@ -306,7 +306,7 @@ class _Refused(abc.Subscription):
 
 def refuse_subscriber(subscriber: abc.Subscriber[Any], error: Exception, name: str) -> None:
     """Tell a subscriber that it gets nothing, and why (§1.9)."""
-    subscriber.on_subscribe(_Refused())
+    subscriber.on_subscribe(_RefusedLink())
     end(subscriber, error, name)
 
 
@@ -348,7 +348,7 @@ class Stage(abc.Publisher[R], Generic[T, R]):
 
     def subscribe(self, subscriber: abc.Subscriber[R]) -> None:
         check_subscriber(subscriber)
-        link = Link(subscriber, self._make_logic(), self._make_clock(), self._name)
+        link = StageLink(subscriber, self._make_logic(), self._make_clock(), self._name)
         self._upstream.subscribe(link)
 
     def __repr__(self) -> str:

@@ -30,7 +30,7 @@ _CLOSED = "source_queue: it was closed"
 _LEFT = "source_queue: its subscriber has cancelled, so nobody takes elements"
 
 
-class _Event(Enum):
+class _QueueEvent(Enum):
     SUBSCRIBER = auto()
     NEWS = auto()
     REQUEST = auto()
@@ -44,10 +44,10 @@ class _Taking(abc.Subscription):
         self._queue: SourceQueue[Any] = queue
 
     def request(self, n: int) -> None:
-        self._queue.serial.post((_Event.REQUEST, whole(n)))
+        self._queue.serial.post((_QueueEvent.REQUEST, whole(n)))
 
     def cancel(self) -> None:
-        self._queue.serial.post((_Event.CANCEL, None))
+        self._queue.serial.post((_QueueEvent.CANCEL, None))
 
 
 class SourceQueue(abc.Publisher[T], Generic[T]):
@@ -61,7 +61,7 @@ class SourceQueue(abc.Publisher[T], Generic[T]):
         if not is_whole(capacity) or capacity < 1:
             raise ConfigError(f"capacity={capacity!r}: must be a whole number, at least 1")
         self.capacity: int = capacity
-        self.serial: Serial[tuple[_Event, Any]] = Serial(self._handle, self._settle)
+        self.serial: Serial[tuple[_QueueEvent, Any]] = Serial(self._handle, self._settle)
         self._items: deque[T] = deque()
         # Guards the elements and why no more may come; nobody calls a subscriber under it.
         self._room = Condition()
@@ -104,7 +104,7 @@ class SourceQueue(abc.Publisher[T], Generic[T]):
                         hint="take them faster, enlarge the capacity, or use offer()",
                     )
                 self._room.wait(deadline.left_s())
-        self.serial.post((_Event.NEWS, None))
+        self.serial.post((_QueueEvent.NEWS, None))
 
     def offer(self, item: T) -> bool:
         """Send one element if there is room; False: there is none. Never waits.
@@ -116,7 +116,7 @@ class SourceQueue(abc.Publisher[T], Generic[T]):
         with self._room:
             is_taken = self._put(item)
         if is_taken:
-            self.serial.post((_Event.NEWS, None))
+            self.serial.post((_QueueEvent.NEWS, None))
         return is_taken
 
     def _put(self, item: T) -> bool:
@@ -143,7 +143,7 @@ class SourceQueue(abc.Publisher[T], Generic[T]):
                 return
             self._refusal, self._error, self._is_ended = _CLOSED, error, True
             self._room.notify_all()
-        self.serial.post((_Event.NEWS, None))
+        self.serial.post((_QueueEvent.NEWS, None))
 
     def __enter__(self) -> Self:
         return self
@@ -166,16 +166,16 @@ class SourceQueue(abc.Publisher[T], Generic[T]):
     def subscribe(self, subscriber: abc.Subscriber[T]) -> None:
         """Give the elements to ``subscriber``; a second one is refused, by ``on_error``."""
         check_subscriber(subscriber)
-        self.serial.post((_Event.SUBSCRIBER, subscriber))
+        self.serial.post((_QueueEvent.SUBSCRIBER, subscriber))
 
-    def _handle(self, posted: tuple[_Event, Any]) -> None:
+    def _handle(self, posted: tuple[_QueueEvent, Any]) -> None:
         self._worker = threading.get_ident()
         event, value = posted
-        if event is _Event.SUBSCRIBER:
+        if event is _QueueEvent.SUBSCRIBER:
             self._add(value)
-        elif event is _Event.CANCEL:
+        elif event is _QueueEvent.CANCEL:
             self._leave()
-        elif event is _Event.REQUEST and (downstream := self._downstream) is not None:
+        elif event is _QueueEvent.REQUEST and (downstream := self._downstream) is not None:
             try:
                 self._demand.add(value)
             except ValueError as error:

@@ -59,7 +59,7 @@ _opener = functools.partial(os.open, mode=0o600)
 _numbers = count(NUMBER_MIN + (int.from_bytes(os.urandom(5), "little") << 12))
 
 
-class Block:
+class SharedBlock:
     """A block of this process; :meth:`remove` it when its readers have it.
 
     Args:
@@ -159,9 +159,9 @@ class BlockPool:
     """
 
     def __init__(self) -> None:
-        self._kept: list[Block] = []  # oldest first
+        self._kept: list[SharedBlock] = []  # oldest first
 
-    def put(self, directory: str, data: Encoded) -> Block:
+    def put(self, directory: str, data: Encoded) -> SharedBlock:
         """A block with an encoded message.
 
         Raises:
@@ -185,14 +185,14 @@ class BlockPool:
             self._kept.remove(block)
             return block
         try:
-            return Block(directory, views)
+            return SharedBlock(directory, views)
         except OSError:
             if not self._kept:
                 raise
         self.close()  # what is kept takes the room
-        return Block(directory, views)
+        return SharedBlock(directory, views)
 
-    def keep(self, block: Block) -> None:
+    def keep(self, block: SharedBlock) -> None:
         """Take a block that every reader has consumed."""
         self._kept.append(block)
         while (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rstream._session import Link
 from rstream.stream import _pump as pump
 from rstream.stream import _tally as tally
-from rstream.stream._blocks import Block, BlockPool, remove_orphans
+from rstream.stream._blocks import BlockPool, SharedBlock, remove_orphans
 from rstream.stream._buffered import BufferedReading
 from rstream.stream._end import is_failure, linger_after
 from rstream.stream._events import EVENTS_MAX, Gap, StreamEvent
@@ -49,8 +49,8 @@ from rstream.stream._subscriber import INSTEAD_OF_PICKLING
 from rstream.stream._tally import (
     NOWHERE,
     Mark,
-    Marks,
     Place,
+    QueueMarks,
     Tally,
     close_disposed_here,
     here,
@@ -76,13 +76,11 @@ __all__ = (
     "PUMP_WAIT_S",
     "SET_RATE_TIMEOUT_S",
     "WAIT_FOREVER_S",
-    "Block",
     "BlockPool",
     "BufferedReading",
     "Gap",
     "Link",
     "Mark",
-    "Marks",
     "OnLost",
     "PartedMessage",
     "Place",
@@ -90,11 +88,13 @@ __all__ = (
     "PublisherFacts",
     "PublisherOptions",
     "PublisherSettings",
+    "QueueMarks",
     "QueueThread",
     "Reading",
     "Rest",
     "SendSettings",
     "Sending",
+    "SharedBlock",
     "StreamEvent",
     "StreamReading",
     "SubscriberOptions",

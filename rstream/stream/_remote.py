@@ -43,7 +43,7 @@ Entry: TypeAlias = tuple[list[str], str, list[str], str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sent:
+class SentError:
     """What has arrived of an error.
 
     Attributes:
@@ -178,7 +178,7 @@ def _clean(entry: Entry) -> Entry:
 # ---- here: bytes become an error ----
 
 
-def decode_failure(data: bytes) -> Sent:
+def decode_failure(data: bytes) -> SentError:
     """What has arrived, in texts that a terminal may print. Bytes that are no error of rstream are
     a text.
     """
@@ -192,7 +192,7 @@ def decode_failure(data: bytes) -> Sent:
         except Exception:  # foreign bytes: the text is still worth telling
             entries = []
     text = head.decode(errors="replace")
-    return Sent(text=_core.printable(text), entries=[_printable(entry) for entry in entries])
+    return SentError(text=_core.printable(text), entries=[_printable(entry) for entry in entries])
 
 
 def _printable(entry: Entry) -> Entry:
@@ -206,7 +206,7 @@ def _printable(entry: Entry) -> Entry:
     )
 
 
-def make_remote(sent: Sent, before: str = "", **place: Any) -> RemoteError:
+def make_remote(sent: SentError, before: str = "", **place: Any) -> RemoteError:
     """The exception of an error that has arrived.
 
     Args:

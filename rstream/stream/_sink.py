@@ -41,7 +41,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from rstream import abc
 from rstream._checks import check_subscription
 from rstream.driver import watch_loop
-from rstream.flow.sink_states import Event, Life, next_life
+from rstream.flow.sink_states import Life, SinkEvent, next_life
 from rstream.stream._asking import Asker
 from rstream.stream._sink_loop import SinkLoop
 from rstream.stream._watch import Handover, Watch
@@ -103,7 +103,7 @@ class StreamSink(abc.Subscriber[T], Generic[T]):
     def on_subscribe(self, subscription: abc.Subscription) -> None:
         check_subscription(subscription)
         with self._lock:
-            is_taken = self._advance(Event.ON_SUBSCRIBE)
+            is_taken = self._advance(SinkEvent.ON_SUBSCRIBE)
             if is_taken:
                 self._asker.begin(subscription)
         if not is_taken:
@@ -131,11 +131,11 @@ class StreamSink(abc.Subscriber[T], Generic[T]):
 
     def on_error(self, error: Exception) -> None:
         _refuse_none(error, "on_error")
-        if self._end(Event.ON_ERROR)[0]:
+        if self._end(SinkEvent.ON_ERROR)[0]:
             self.publisher.fail(error)
 
     def on_complete(self) -> None:
-        if self._end(Event.ON_COMPLETE)[0]:
+        if self._end(SinkEvent.ON_COMPLETE)[0]:
             self.publisher.close()
 
     # ---- calls of the owner ----
@@ -146,12 +146,12 @@ class StreamSink(abc.Subscriber[T], Generic[T]):
             upstream = self._asker.end()
         if upstream is not None:
             upstream.cancel()
-        if self._end(Event.CANCEL)[0]:
+        if self._end(SinkEvent.CANCEL)[0]:
             self.publisher.close()
 
     def fail(self, error: Exception) -> None:
         """Cancel the upstream and end the stream with the error; a failure of its own."""
-        is_first, upstream = self._end(Event.SEND_FAILED)
+        is_first, upstream = self._end(SinkEvent.SEND_FAILED)
         if not is_first:
             return
         log.error("%r: sending failed, the upstream is cancelled: %s", self.publisher, error)
@@ -164,7 +164,7 @@ class StreamSink(abc.Subscriber[T], Generic[T]):
 
         The stream is not complete, so its readers learn that the publisher has gone.
         """
-        _, upstream = self._end(Event.CANCEL)
+        _, upstream = self._end(SinkEvent.CANCEL)
         if upstream is not None:
             try:
                 upstream.cancel()
@@ -173,7 +173,7 @@ class StreamSink(abc.Subscriber[T], Generic[T]):
 
     # ---- life ----
 
-    def _advance(self, event: Event) -> bool:
+    def _advance(self, event: SinkEvent) -> bool:
         """Go to the next state; False: the event does nothing now. Under lock."""
         life = next_life(self._life, event)
         if life is None:
@@ -182,7 +182,7 @@ class StreamSink(abc.Subscriber[T], Generic[T]):
         self._is_done = life.is_terminal
         return True
 
-    def _end(self, event: Event) -> tuple[bool, abc.Subscription | None]:
+    def _end(self, event: SinkEvent) -> tuple[bool, abc.Subscription | None]:
         """Reach an end. Returns whether this event is the first to do so, and the upstream."""
         with self._lock:
             if not self._advance(event):

@@ -74,7 +74,7 @@ class StreamSource(abc.Publisher[T], Generic[T]):
 
     def subscribe(self, subscriber: abc.Subscriber[T]) -> None:
         check_subscriber(subscriber)
-        loop = _Loop(subscriber, self._name)
+        loop = _SourceLoop(subscriber, self._name)
         failure: Exception | None = None
         try:
             loop.attach(self._open_reader())
@@ -90,7 +90,7 @@ class StreamSource(abc.Publisher[T], Generic[T]):
 class _Subscription(abc.Subscription):
     """The subscription of one subscriber. The loop drops the subscriber at the end (§3.13)."""
 
-    def __init__(self, loop: _Loop[Any]) -> None:
+    def __init__(self, loop: _SourceLoop[Any]) -> None:
         self._loop = loop
 
     def request(self, n: int) -> None:
@@ -102,7 +102,7 @@ class _Subscription(abc.Subscription):
         self._loop.cancel()
 
 
-class _Loop(Generic[T]):
+class _SourceLoop(Generic[T]):
     """One subscription. ``step`` runs in one thread at a time; ``request`` and ``cancel`` in
     any.
     """

@@ -44,8 +44,8 @@ __all__ = (
     "NOWHERE",
     "Holder",
     "Mark",
-    "Marks",
     "Place",
+    "QueueMarks",
     "Source",
     "Tally",
     "close_disposed_here",
@@ -121,7 +121,7 @@ class Place:
 
 class _Here(threading.local):
     place: Place | None = None
-    leaving: Marks | None = None
+    leaving: QueueMarks | None = None
 
 
 #: ``here.place``: that of the calling thread. ``here.leaving``: the marks of the queue whose source
@@ -372,7 +372,7 @@ class Tally:
         return on_done is not None
 
 
-class Marks(Holder):
+class QueueMarks(Holder):
     """The marks of what one queue holds, and of the object that its taker was given last.
 
     Every method is called under ``lock`` but those that say otherwise.

@@ -69,13 +69,13 @@ class TestPublisher(abc.Publisher[T], Generic[T]):
         self.timeout_s = timeout_s
         self._violations = frozenset(violations)
         self._changed = threading.Condition()
-        self._link: _Link[T] | None = None
+        self._link: _ProbeLink[T] | None = None
         self._subscribe_count = 0
 
     def subscribe(self, subscriber: abc.Subscriber[T]) -> None:
         """Take the subscriber, unless there is one already: then refuse it (§1.11)."""
         check_subscriber(subscriber)
-        link = _Link(subscriber, self._changed, Violation.NO_REQUEST_CHECK in self._violations)
+        link = _ProbeLink(subscriber, self._changed, Violation.NO_REQUEST_CHECK in self._violations)
         with self._changed:
             is_taken = self._link is not None and self._link.is_active
             if not is_taken:
@@ -140,7 +140,7 @@ class TestPublisher(abc.Publisher[T], Generic[T]):
             link.end()
             signal(link.subscriber)
 
-    def _current(self, what: str) -> _Link[T] | None:
+    def _current(self, what: str) -> _ProbeLink[T] | None:
         """The subscription to signal to; None: it was cancelled."""
         link = self._link
         if link is None:
@@ -206,7 +206,7 @@ class TestPublisher(abc.Publisher[T], Generic[T]):
                 self._changed.wait(deadline.left_s())
 
 
-class _Link(abc.Subscription, Generic[T]):
+class _ProbeLink(abc.Subscription, Generic[T]):
     """One subscription. The condition of its publisher guards it."""
 
     def __init__(

@@ -20,7 +20,7 @@ from rstream.lab.scenario import (
     MB,
     Consumer,
     Forger,
-    Image,
+    LabImage,
     Law,
     Liar,
     Scenario,
@@ -223,7 +223,7 @@ def test_a_chain_forwards_what_it_reads() -> None:
         name="chain", seconds=1.5,
         senders=tuple(Sender(law=Law("credit"), backlog_bytes=backlog) for _ in range(2)),
         consumers=(Consumer(forward_to=1), Consumer(levels=((0.0, 100 * MB), (0.5, 30 * MB)))),
-        images=(Image(0, 0), Image(1, 1)), agents=True,
+        images=(LabImage(0, 0), LabImage(1, 1)), agents=True,
     )  # fmt: skip
     found = run(world, 1)
     assert mean_rate(found, "sent", 1.0, 1.45) == pytest.approx(30 * MB, rel=0.1)
@@ -240,7 +240,7 @@ def test_a_chain_forwards_what_it_reads() -> None:
                 seconds=1,
                 senders=(Sender(), Sender()),
                 consumers=(Consumer(),),
-                images=(Image(0, 0), Image(1, 0)),
+                images=(LabImage(0, 0), LabImage(1, 0)),
                 forgers=(Forger(sender=0, kind="fresh", from_s=0, to_s=1, period_s=0.01, image=1),),
             ),
             "forger 0: image 1 is none of sender 0",
@@ -262,7 +262,7 @@ def test_a_chain_forwards_what_it_reads() -> None:
                 seconds=1,
                 senders=(Sender(), Sender()),
                 consumers=(Consumer(),),
-                images=(Image(0, 0),),
+                images=(LabImage(0, 0),),
             ),
             "sender 1 has no image",
         ),
@@ -461,7 +461,8 @@ def test_a_consumer_by_arrival_reads_in_proportion_to_the_queues() -> None:
     """
     world = Scenario(
         name="shares", seconds=1.0, senders=tuple(Sender(law=Law("credit")) for _ in range(2)),
-        consumers=(Consumer(levels=FLAT),), images=(Image(0, 0, 3 << 20), Image(1, 0, 1 << 20)),
+        consumers=(Consumer(levels=FLAT),),
+        images=(LabImage(0, 0, 3 << 20), LabImage(1, 0, 1 << 20)),
         agents=True,
     )  # fmt: skip
     found = run(world, 1)

@@ -12,7 +12,7 @@ from rstream.lab.scenario import (
     MB,
     Consumer,
     Forger,
-    Image,
+    LabImage,
     Law,
     Liar,
     Scenario,
@@ -129,7 +129,7 @@ def test_a_chain_holds_no_more_than_it_is_allowed() -> None:
             Consumer(forward_to=1), Consumer(forward_to=2),
             Consumer(levels=((0.0, 100 * MB), (1.0, 30 * MB))),
         ),
-        images=(Image(0, 0), Image(1, 1), Image(2, 2)),
+        images=(LabImage(0, 0), LabImage(1, 1), LabImage(2, 2)),
     )  # fmt: skip
     found = run(world, 1)
     for hop in range(3):

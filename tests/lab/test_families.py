@@ -17,8 +17,8 @@ from rstream.errors import ConfigError
 from rstream.lab.comparison import (
     LAW_NAMES,
     TARGETS_S,
-    Row,
-    Seen,
+    DrawResult,
+    LabRow,
     compare,
     headroom,
     mean_utilisation,
@@ -117,9 +117,9 @@ def test_headroom() -> None:
     assert headroom(256 << 10, 20e-3, 0.010) == pytest.approx(small)
 
 
-def seen(ours: float = 0.9, **changes: float) -> Seen:
+def seen(ours: float = 0.9, **changes: float) -> DrawResult:
     return replace(
-        Seen(
+        DrawResult(
             draw=draw(FAMILIES["steady"], 2),
             by_agents=False,
             headroom=2.0,
@@ -133,7 +133,7 @@ def seen(ours: float = 0.9, **changes: float) -> Seen:
     )
 
 
-def rows(one: Seen) -> list[Row]:
+def rows(one: DrawResult) -> list[LabRow]:
     return [
         row_of(FAMILIES[name], target_s, [one])
         for target_s in TARGETS_S
@@ -153,7 +153,7 @@ def rows(one: Seen) -> list[Row]:
         (seen(overrun_bytes=1.0), [f"{ms} ms: runs that overran at X >= 1.2" for ms in (10, 20)]),
     ],
 )
-def test_the_verdict_names_what_was_missed(one: Seen, missed: list[str]) -> None:
+def test_the_verdict_names_what_was_missed(one: DrawResult, missed: list[str]) -> None:
     assert [figure.name for figure, _ in verdict(rows(one)) if not figure.passed] == missed
     text = as_markdown(rows(one), "adaptive", is_training=False)
     assert text.count("**MISSED**") == len(missed)

@@ -12,7 +12,7 @@ from rstream.cli import main
 from rstream.lab import plot
 from rstream.lab.engine import run
 from rstream.lab.experiments import EXPERIMENTS, Plan, Sketch
-from rstream.lab.report import Figure, Report, interval
+from rstream.lab.report import Figure, LabReport, interval
 from rstream.lab.scenario import Consumer, Law, Sender, group
 
 
@@ -29,8 +29,8 @@ from rstream.lab.scenario import Consumer, Law, Sender, group
 def test_laws_to_compare_with_can_be_chosen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], beside: set[str]
 ) -> None:
-    def see(plan: Plan) -> Report:
-        return Report("E1", [], {}, {law: [] for law in plan.laws if law != "adaptive"}, {}, [])
+    def see(plan: Plan) -> LabReport:
+        return LabReport("E1", [], {}, {law: [] for law in plan.laws if law != "adaptive"}, {}, [])
 
     monkeypatch.setitem(EXPERIMENTS, "E1", see)
     main(["lab", "E1", "--json", str(tmp_path / "e1.json"), *arguments])
@@ -114,7 +114,7 @@ def test_a_limit_holds_for_the_whole_interval_or_for_every_run() -> None:
         for found in ((0.9, 1.0, 1.3), (0.7, 1.0, 1.3), (0.95, 1.1))
     ] == [1.3, 0.7, 0.95]
     assert Figure("x", (1.0, float("inf")), most=5).worst == float("inf")
-    assert not Report("E0", [Figure("x", values)], {}).passed  # nothing was judged
+    assert not LabReport("E0", [Figure("x", values)], {}).passed  # nothing was judged
 
 
 def test_the_axis_of_rates_has_room_for_every_run() -> None:

@@ -33,17 +33,17 @@ from rstream.lab.links_report import (
     links_markdown,
     links_verdict,
 )
-from rstream.lab.traffic import CUBIC, DATAGRAM, FIXED, PATH, Flow, Link, World, run
+from rstream.lab.traffic import CUBIC, DATAGRAM, FIXED, PATH, Flow, LabLink, LinkWorld, run
 
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "lab.md"
 FEW = link_seeds(20, is_training=True)
 
 
-def fixed(rate: float, **changes: float) -> World:
+def fixed(rate: float, **changes: float) -> LinkWorld:
     """A sender at a constant rate on a link of 1 MB/s and 10 ms."""
     flow = Flow(kind=FIXED, rtt_s=0.01, window_bytes=1e6, app_rate=rate)
-    link = Link(rate=1e6, queue_bytes=20_000, **changes)
-    return World(link=link, flows=(flow,), seconds=4.0, sample_s=0.01)
+    link = LabLink(rate=1e6, queue_bytes=20_000, **changes)
+    return LinkWorld(link=link, flows=(flow,), seconds=4.0, sample_s=0.01)
 
 
 def test_a_constant_rate_by_hand() -> None:

@@ -11,7 +11,7 @@ from rstream import metrics
 from rstream._facts import SlowestReader
 from rstream._held_by import HeldBy
 from rstream.errors import ConfigError
-from rstream.prometheus._families import Family, Look, families, look_at
+from rstream.prometheus._families import DirectoryLook, MetricFamily, families, look_at
 
 IPC = "aeron:ipc?term-length=1m|rs-name=ticks"
 UDP = "aeron:udp?endpoint=10.0.0.7:40123|rs-name=prices"
@@ -64,13 +64,13 @@ def image(**changes: object) -> metrics.ImageState:
     return metrics.ImageState(**(facts | changes))  # type: ignore[arg-type]
 
 
-def by_name(look: Look) -> dict[str, Family]:
+def by_name(look: DirectoryLook) -> dict[str, MetricFamily]:
     found = families(look)
     assert len({family.name for family in found}) == len(found)
     return {family.name: family for family in found}
 
 
-def values(look: Look, name: str) -> dict[tuple[str, ...], float]:
+def values(look: DirectoryLook, name: str) -> dict[tuple[str, ...], float]:
     return dict(by_name(look)[name].samples)
 
 
@@ -78,7 +78,7 @@ LABELS = ("7", "ticks", "73", IPC)
 
 
 def test_a_publication_with_its_labels() -> None:
-    look = Look(dir="/none", is_alive=True, publications=[publication()])
+    look = DirectoryLook(dir="/none", is_alive=True, publications=[publication()])
     family = by_name(look)["rstream_publication_offered_bytes"]
     assert (family.labels, family.kind) == (("stream", "name", "session", "channel"), "counter")
     shown = {
@@ -110,7 +110,7 @@ def test_large_messages_in_shared_memory_count_with_their_bytes() -> None:
     segments = ((400, 0), (900, 10_000))
     state = publication(large_bytes=20_000, segments=segments)
     readers = [image(registration_id=9, consumed=600), image(registration_id=10, consumed=1000)]
-    look = Look(dir="/none", is_alive=True, publications=[state], images=readers)
+    look = DirectoryLook(dir="/none", is_alive=True, publications=[state], images=readers)
     for name, bytes_of in {
         "offered": 21_000, "sent": 21_000, "consumed": 10_600, "queued": 10_400,
     }.items():  # fmt: skip
@@ -127,13 +127,15 @@ def test_large_messages_in_shared_memory_count_with_their_bytes() -> None:
 
 def test_a_job_that_is_held_has_its_beginning() -> None:
     for held_ms, shown in ((0, {}), (1_500_000, {LABELS: 1500.0})):
-        look = Look(dir="/none", is_alive=True, publications=[publication(job_held_ms=held_ms)])
+        look = DirectoryLook(
+            dir="/none", is_alive=True, publications=[publication(job_held_ms=held_ms)]
+        )
         assert values(look, "rstream_publication_oldest_job_timestamp_seconds") == shown
 
 
 def test_what_is_known_of_a_path() -> None:
     def shown(path: metrics.PathState | None) -> dict[str, float]:
-        look = Look(dir="/none", is_alive=True, publications=[publication(path=path)])
+        look = DirectoryLook(dir="/none", is_alive=True, publications=[publication(path=path)])
         prefix = "rstream_publication_path_"
         return {
             name.removeprefix(prefix): value
@@ -162,7 +164,7 @@ def test_what_is_known_of_a_path() -> None:
 def test_a_rate_that_does_not_limit_yet_is_left_out() -> None:
     def rate(bytes_per_s: int) -> dict[tuple[str, ...], float]:
         state = metrics.RateState(bytes_per_s=bytes_per_s, fill_naks=5, headroom=None)
-        look = Look(dir="/none", is_alive=True, publications=[publication(rate=state)])
+        look = DirectoryLook(dir="/none", is_alive=True, publications=[publication(rate=state)])
         assert values(look, "rstream_publication_fill_naks") == {LABELS: 5}
         return values(look, "rstream_publication_rate_limit_bytes_per_second")
 
@@ -182,7 +184,7 @@ def test_a_rate_that_does_not_limit_yet_is_left_out() -> None:
     ],
 )
 def test_what_holds_a_publication(changes: dict[str, object], cause: str | None) -> None:
-    look = Look(dir="/none", is_alive=True, publications=[publication(**changes)])
+    look = DirectoryLook(dir="/none", is_alive=True, publications=[publication(**changes)])
     held = values(look, "rstream_publication_held")
     assert len(held) == len(HeldBy)
     assert [labels[-1] for labels, value in held.items() if value] == ([cause] if cause else [])
@@ -192,7 +194,9 @@ def test_a_reader_in_shared_memory_and_one_over_udp() -> None:
     udp = image(
         registration_id=10, session_id=-5, channel=UDP, consumed=100, received=300, highest=900
     )
-    look = Look(dir="/none", is_alive=True, publications=[publication()], images=[image(), udp])
+    look = DirectoryLook(
+        dir="/none", is_alive=True, publications=[publication()], images=[image(), udp]
+    )
     assert values(look, "rstream_reader_queued_bytes") == {
         (*LABELS, "9"): 400,
         ("7", "prices", "-5", UDP, "10"): 200,
@@ -203,7 +207,7 @@ def test_a_reader_in_shared_memory_and_one_over_udp() -> None:
 
 
 def test_refused_peers_are_counted() -> None:
-    look = Look(dir="/none", is_alive=True, refused=2)
+    look = DirectoryLook(dir="/none", is_alive=True, refused=2)
     assert values(look, "rstream_peers_refused") == {(): 2}
 
 
@@ -222,7 +226,7 @@ def test_a_limit_that_is_none(streams_max: object) -> None:
 
 def test_names_follow_prometheus() -> None:
     """Base units, ``_total`` left to the exposition, and a help text for each family."""
-    for family in families(Look(dir="/", is_alive=True, publications=[publication()])):
+    for family in families(DirectoryLook(dir="/", is_alive=True, publications=[publication()])):
         assert re.fullmatch(r"rstream_[a-z_]+", family.name)
         assert not family.name.endswith("_total")
         assert not re.search(r"_(ms|us|ns|kb|mb|percent)(_|$)", family.name)

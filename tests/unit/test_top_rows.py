@@ -8,19 +8,19 @@ import pytest
 
 from rstream import metrics
 from rstream._held_by import HeldBy
-from rstream.cli._top_rows import Look, Row, cells, rows
+from rstream.cli._top_rows import CounterLook, TopRow, cells, rows
 from tests.unit.test_prometheus import UDP, image, publication, slowest
 
 
-def look(time_s: float, *states: object) -> Look:
-    return Look(
+def look(time_s: float, *states: object) -> CounterLook:
+    return CounterLook(
         time_s=time_s,
         publications=[s for s in states if isinstance(s, metrics.PublicationState)],
         images=[s for s in states if isinstance(s, metrics.ImageState)],
     )
 
 
-def row(before: object, now: object, seconds: float = 2.0) -> Row:
+def row(before: object, now: object, seconds: float = 2.0) -> TopRow:
     (found,) = rows(look(10.0, before), look(10.0 + seconds, now))
     return found
 

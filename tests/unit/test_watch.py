@@ -14,7 +14,7 @@ from rstream._neighbours import work_stream_id
 from rstream.cli import _progress
 from rstream.cli._watch_lines import TEXT_MAX, Shown, is_message, line_of
 from rstream.cli._watch_targets import TARGETS_MAX, is_of, targets, what_is_missing
-from rstream.cli._watcher import Seen
+from rstream.cli._watcher import SeenMessage
 from rstream.stream._names import KIND_COMPLETE, KIND_ERROR, KIND_PLAIN, header_of
 from rstream.stream._remote import encode_failure
 from tests.unit.test_prometheus import UDP, image, publication
@@ -87,8 +87,8 @@ def test_the_number_of_sessions_is_bounded() -> None:
     assert len(channels(many, [], TICKS, alone=True)) == TARGETS_MAX
 
 
-def seen(payload: bytes, codec_id: int = 2, kind: int = KIND_PLAIN) -> Seen:
-    return Seen(1.5, 7, 73, 128, header_of(kind, codec_id, "ticks"), payload, 0)
+def seen(payload: bytes, codec_id: int = 2, kind: int = KIND_PLAIN) -> SeenMessage:
+    return SeenMessage(1.5, 7, 73, 128, header_of(kind, codec_id, "ticks"), payload, 0)
 
 
 PACKED = msgspec.msgpack.encode({"px": 1.5, 3: b"\x00"})
@@ -103,10 +103,10 @@ PACKED = msgspec.msgpack.encode({"px": 1.5, 3: b"\x00"})
         (seen(b"", 1), False, "73 128 b''"),
         (seen(b"", 0, KIND_COMPLETE), False, "73 128 [complete]"),
         (seen(b"no data", 0, KIND_ERROR), False, "73 128 [error] 'no data'"),
-        (Seen(1.5, 7, 73, 128, 0, b"aeron", 0), False, "73 128 b'aeron'"),
+        (SeenMessage(1.5, 7, 73, 128, 0, b"aeron", 0), False, "73 128 b'aeron'"),
     ],
 )
-def test_a_line(message: Seen, is_raw: bool, line: str) -> None:
+def test_a_line(message: SeenMessage, is_raw: bool, line: str) -> None:
     assert line_of(message, Shown(is_raw=is_raw)) == line
 
 
@@ -224,7 +224,7 @@ def test_only_messages_are_counted() -> None:
     assert is_message(seen(PACKED))
     assert not is_message(seen(b"", 0, KIND_COMPLETE))
     assert _core.decode_header(0) is None
-    assert is_message(Seen(1.5, 7, 73, 128, 0, b"aeron", 0))
+    assert is_message(SeenMessage(1.5, 7, 73, 128, 0, b"aeron", 0))
 
 
 def test_progress_lines() -> None:
@@ -256,7 +256,7 @@ def test_progress_is_shown_on_a_terminal_and_wiped(
     screen = Screen(is_terminal=is_terminal)
     monkeypatch.setattr("sys.stderr", screen)
     monkeypatch.setattr(_progress, "AFTER_S", 0.0)
-    with _progress.Progress("lab", "draws", 4) as progress:
+    with _progress.ProgressBar("lab", "draws", 4) as progress:
         progress.add(3)
         while is_terminal and "3 of 4" not in screen.text:
             pass

@@ -25,7 +25,7 @@ from rstream.lab.world import measured
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from rstream.lab.report import Report
+    from rstream.lab.report import LabReport
 
 __all__ = ("BASELINES", "EXPERIMENTS", "REAL", "Plan", "Sketch", "real_plan", "seeds_of")
 
@@ -45,7 +45,7 @@ class Terms:
     time_scale: float
 
 
-EXPERIMENTS: Final[Mapping[str, Callable[[Plan], Report]]] = {
+EXPERIMENTS: Final[Mapping[str, Callable[[Plan], LabReport]]] = {
     "E1": e1,
     "E2": e2,
     "E3": e3,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 from rstream.lab.engine import Run, run
 from rstream.lab.measure import quantile
-from rstream.lab.report import Figure, Report
+from rstream.lab.report import Figure, LabReport
 from rstream.lab.scenario import Law
 from rstream.lab.world import AGENTS_MOST, VIRTUAL, World
 
@@ -203,7 +203,7 @@ def columns(rows: Sequence[Mapping[str, float]], prefix: str = "") -> Figures:
 
 def report_of(
     plan: Plan, name: str, seen: Mapping[str, Figures], limits: Limits, notes: Sequence[str] = ()
-) -> Report:
+) -> LabReport:
     """The report of an experiment.
 
     ``seen`` has the figures of each law. The last word of a figure's name is its unit. The limits
@@ -222,7 +222,7 @@ def report_of(
         ]
 
     others = [law for law in seen if law != "adaptive"]
-    return Report(
+    return LabReport(
         name,
         figures("adaptive", True),
         plan.law("adaptive").parameters,

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rstream.lab.engine import Run
-    from rstream.lab.report import Report
+    from rstream.lab.report import LabReport
 
 LOW_SHARE: Final = 0.4
 PHASE_S: Final = 10.0
@@ -52,7 +52,7 @@ def looker(phase_s: float, world: World = VIRTUAL) -> Callable[[Run], dict[str, 
     return look
 
 
-def e1(plan: Plan) -> Report:
+def e1(plan: Plan) -> LabReport:
     """Run E1.
 
     To pass: utilisation >= 0.97; p99 queue at most half of credit's; sending rate within 10 % of

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from rstream.lab.engine import Run
     from rstream.lab.experiments._plan import Figures, Limits
-    from rstream.lab.report import Report
+    from rstream.lab.report import LabReport
 
 AT_S: Final = 3.0
 EVICT_S: Final = 1.0
@@ -84,7 +84,7 @@ def hang_looker(at_s: float) -> Callable[[Run], dict[str, float]]:
     return look
 
 
-def e2(plan: Plan) -> Report:
+def e2(plan: Plan) -> LabReport:
     """Run E2.
 
     To pass, as shares of what the other receivers got before: >= 95 % in the first 100 ms after a

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from rstream.lab.engine import Run
-    from rstream.lab.report import Report
+    from rstream.lab.report import LabReport
 
 PAUSE_S: Final = 0.2
 EVERY_S: Final = 1.5
@@ -109,7 +109,7 @@ def looker(seconds: float, world: World, reach_s: float) -> Callable[[Run], dict
     return look
 
 
-def e3(plan: Plan) -> Report:
+def e3(plan: Plan) -> LabReport:
     """Run E3. To pass: no overrun where X >= 1.2; in real time at least half of the stops count."""
     seconds, world, delay_s = 20 * plan.time_scale, plan.world, target_delay_s(plan)
     at_limit = buffer_for_margin(LEAST_MARGIN, world.full, world.found_rtt_s, delay_s)

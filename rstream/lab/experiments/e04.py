@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from rstream.lab.engine import Run
     from rstream.lab.experiments._plan import Figures, Limits
-    from rstream.lab.report import Report
+    from rstream.lab.report import LabReport
 
 SETTLED_S: Final = 3.0
 STOP_REACTIONS: Final = 10.0
@@ -58,7 +58,7 @@ def looker(settled_s: float) -> Callable[[Run], float]:
     return look
 
 
-def e4(plan: Plan) -> Report:
+def e4(plan: Plan) -> LabReport:
     """Run E4.
 
     To pass: nothing overruns where X >= 1.2. The rows below that show where overruns begin.

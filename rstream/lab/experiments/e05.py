@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Final
 
 from rstream.lab.experiments._plan import Plan, at_least, columns, report_of
 from rstream.lab.measure import jain
-from rstream.lab.scenario import MB, Consumer, Image, Law, Scenario, Sender
+from rstream.lab.scenario import MB, Consumer, LabImage, Law, Scenario, Sender
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rstream.lab.engine import Run
     from rstream.lab.experiments._plan import Figures, Limits
-    from rstream.lab.report import Report
+    from rstream.lab.report import LabReport
 
 FULL: Final = 100 * MB
 SECONDS: Final = 30.0
@@ -46,7 +46,7 @@ def scenario(count: int, law: Law, in_turn: bool, seconds: float = SECONDS) -> S
         seconds=seconds,
         senders=tuple(sender(i) for i in range(count)),
         consumers=(Consumer(levels=((0.0, FULL),), noise=0.15, in_turn=in_turn),),
-        images=tuple(Image(i, 0) for i in range(count)),
+        images=tuple(LabImage(i, 0) for i in range(count)),
         step_s=2e-4,
         sample_s=1e-2,
     )
@@ -78,7 +78,7 @@ def looker(seconds: float) -> Callable[[Run], dict[str, float]]:
     return look
 
 
-def e5(plan: Plan) -> Report:
+def e5(plan: Plan) -> LabReport:
     """Run E5. To pass: Jain's index >= 0.95 over the last two of 30 seconds, in every run."""
     seconds = SECONDS * plan.time_scale
     seen: dict[str, Figures] = {}

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from rstream.lab.engine import Run
     from rstream.lab.experiments._plan import Figures
-    from rstream.lab.report import Report
+    from rstream.lab.report import LabReport
 
 LOSSES: Final = (0.001, 0.01, 0.05)
 ROUND_TRIPS_S: Final = (50e-6, 1e-3, 10e-3, 100e-3)
@@ -71,7 +71,7 @@ def _ours(law: Law) -> Law:
     return Law("adaptive-auto", law.parameters) if law.name == "adaptive" else law
 
 
-def e6(plan: Plan) -> Report:
+def e6(plan: Plan) -> LabReport:
     """Run E6. To pass: goodput >= 90 % of min(receiver, link x (1 - loss))."""
     seen: dict[str, Figures] = {}
     for law in plan.laws:

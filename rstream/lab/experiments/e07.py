@@ -21,7 +21,7 @@ from rstream.lab.elements import (
     until,
 )
 from rstream.lab.experiments._plan import Plan, at_least, at_most, columns
-from rstream.lab.report import Figure, Report
+from rstream.lab.report import Figure, LabReport
 from rstream.lab.throughput import RequestPattern, elements_per_s
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def _limit(name: str) -> tuple[float | None, float | None, bool]:
     )
 
 
-def e7(plan: Plan) -> Report:
+def e7(plan: Plan) -> LabReport:
     """Run E7.
 
     To pass: unicast never makes an element beyond the demand; groups deliver none beyond it;
@@ -162,4 +162,4 @@ def e7(plan: Plan) -> Report:
         "two streams between the same two processes",
         "other laws have no demand: there is nothing to compare",
     ]
-    return Report("E7", figures, {}, {}, {}, notes)
+    return LabReport("E7", figures, {}, {}, {}, notes)

@@ -12,7 +12,7 @@ from rstream.lab.scenario import MB, Consumer, Scenario, Sender, group
 if TYPE_CHECKING:
     from rstream.lab.engine import Run
     from rstream.lab.experiments._plan import Figures, Limits
-    from rstream.lab.report import Report
+    from rstream.lab.report import LabReport
 
 FULL: Final = 100 * MB
 SECONDS: Final = 3.0
@@ -65,7 +65,7 @@ def look(run: Run) -> dict[str, float]:
     }
 
 
-def e8(plan: Plan) -> Report:
+def e8(plan: Plan) -> LabReport:
     """Run E8.
 
     To pass: no fill NAK without overload; in overload at most 8 per round trip from all

@@ -11,7 +11,7 @@ from rstream.lab.scenario import FORGERIES, MB, Consumer, Forger, Liar, Scenario
 if TYPE_CHECKING:
     from rstream.lab.engine import Run
     from rstream.lab.experiments._plan import Figures, Limits
-    from rstream.lab.report import Report
+    from rstream.lab.report import LabReport
 
 FULL: Final = 100 * MB
 FROM_S: Final = 3.0
@@ -69,7 +69,7 @@ def look(run: Run) -> dict[str, float]:
     }
 
 
-def e9(plan: Plan) -> Report:
+def e9(plan: Plan) -> LabReport:
     """Run E9.
 
     To pass: under every attack the group keeps its floor; the liar is recognised within a second,

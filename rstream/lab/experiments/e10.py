@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Final
 from rstream.lab.experiments._plan import Plan, at_most, columns, report_of
 from rstream.lab.measure import mean_rate, quantile
 from rstream.lab.reaction import reaction_s
-from rstream.lab.scenario import BUFFER, MB, Consumer, Image, Scenario, Sender
+from rstream.lab.scenario import BUFFER, MB, Consumer, LabImage, Scenario, Sender
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rstream.lab.engine import Run
-    from rstream.lab.report import Report
+    from rstream.lab.report import LabReport
 
 HOPS: Final = 5
 FULL: Final = 100 * MB
@@ -38,7 +38,7 @@ def scenario(seconds: float = SECONDS) -> Scenario:
         seconds=seconds,
         senders=tuple(Sender(backlog_bytes=BACKLOG, rtt_s=RTT_S) for _ in range(HOPS)),
         consumers=(*between, last),
-        images=tuple(Image(hop, hop) for hop in range(HOPS)),
+        images=tuple(LabImage(hop, hop) for hop in range(HOPS)),
     )
 
 
@@ -72,7 +72,7 @@ def looker(seconds: float) -> Callable[[Run], dict[str, float]]:
     return look
 
 
-def e10(plan: Plan) -> Report:
+def e10(plan: Plan) -> LabReport:
     """Run E10.
 
     To pass: 5 x the sum of the hops' T after the fall, the first rate is within 20 % of the last

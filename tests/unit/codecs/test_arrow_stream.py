@@ -144,13 +144,13 @@ def test_a_schema_is_parsed_when_it_comes_for_the_first_two_times(monkeypatch):
 
 
 def test_readers_remember_so_many_schemas_and_none_that_is_long_or_has_dictionaries():
-    reader = _arrow_stream.StreamReader(pa, None)
+    reader = _arrow_stream.ArrowStreamReader(pa, None)
     for number in range(3 * _arrow_stream.SCHEMAS_MAX):
         rows = pa.record_batch({f"column {number}": [number]})
         for _ in range(3):
             assert reader.read(arrows_own(rows))[1] == [rows]
         assert len(reader._schemas) <= _arrow_stream.SCHEMAS_MAX
-    reader = _arrow_stream.StreamReader(pa, None)
+    reader = _arrow_stream.ArrowStreamReader(pa, None)
     for _ in range(3):  # only Arrow's own reader reads dictionaries
         reader.read(arrows_own(ROWS["dictionary"]))
     assert not reader._schemas
@@ -209,7 +209,7 @@ def message():
 @pytest.fixture
 def reader(message):
     """A reader that knows the schema."""
-    reader = _arrow_stream.StreamReader(pa, None)
+    reader = _arrow_stream.ArrowStreamReader(pa, None)
     for _ in range(3):
         reader.read(message)
     return reader
@@ -242,7 +242,7 @@ def test_columns_of_another_byte_order_are_turned_each_time():
         if expected is None or turned_buffer not in expected[1][0][1]:
             continue
         turned_count += 1
-        reader = _arrow_stream.StreamReader(pa, None)
+        reader = _arrow_stream.ArrowStreamReader(pa, None)
         for _ in range(4):
             assert what_is_read(reader.read, data) == expected
     assert turned_count > 0

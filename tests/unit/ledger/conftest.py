@@ -68,14 +68,14 @@ class Job:
 
     def write(
         self, epoch: int, values: range, *, partition: int = 0, token: str = "t"
-    ) -> _task.Report:
+    ) -> _task.TaskReport:
         """One task."""
         return _task.run(self.config, self.origin(epoch, partition, token), [batch_of(values)])
 
-    def commit(self, epoch: int, *reports: _task.Report) -> None:
+    def commit(self, epoch: int, *reports: _task.TaskReport) -> None:
         _commit.commit(self.config, reports, epoch)
 
-    def run(self, epoch: int, values: range) -> _task.Report:
+    def run(self, epoch: int, values: range) -> _task.TaskReport:
         """An epoch of one partition."""
         report = self.write(epoch, values, token=f"run{next(self._tokens)}")
         self.commit(epoch, report)

@@ -9,7 +9,7 @@ import pytest
 
 from rstream.ledger._marks import Marks
 from rstream.ledger._messages import Account, Answer, Ask, checksum
-from rstream.ledger._staging import QUERIES_MAX, ROUTED, Row, Staging
+from rstream.ledger._staging import QUERIES_MAX, ROUTED, StagedBatch, Staging
 
 
 @dataclass
@@ -49,7 +49,7 @@ class Writer:
             task_attempt=self.attempt, token=self.token, sequence=self.messages,
             row_offset=self.rows, sent_s=0.0, delivery="committed",
         )  # fmt: skip
-        self.staging.add(Row(FakeBatch(rows), marks, length_bytes))
+        self.staging.add(StagedBatch(FakeBatch(rows), marks, length_bytes))
         self.checksum = checksum(self.checksum, self.messages, rows)
         self.rows += rows
         self.messages += 1
@@ -64,7 +64,7 @@ class Writer:
 
 def commit(
     staging: Staging, *writers: Writer, epoch: int | None = None
-) -> tuple[Answer, list[Row]]:
+) -> tuple[Answer, list[StagedBatch]]:
     first = writers[0]
     ask = Ask(
         do="commit", query=first.query, epoch=first.epoch if epoch is None else epoch,

@@ -14,9 +14,9 @@ import pytest
 
 from rstream.errors import NameTaken
 from rstream.ray import _places, _registry, reader
-from rstream.ray._cluster import Holder, Standing
+from rstream.ray._cluster import EndpointHolder, Standing
 from rstream.ray._open import PATIENCE
-from rstream.ray._places import Place, Seat
+from rstream.ray._places import ReaderPlace, Seat
 from rstream.ray._roster import Roster
 from rstream.stream._names import new_stream_id
 from tests.support import until
@@ -27,7 +27,7 @@ def actor(monkeypatch):
     """Makes this process an actor of a Ray; ``actor.restart()`` forgets what a process knows."""
 
     class Actor:
-        holder = Holder(
+        holder = EndpointHolder(
             scope="s", actor_id="00c0ffee1234", restarts=0, may_restart=True, worker_id="w",
             job_id="j", title="actor A(00c0ffee), process 1 on here",
         )  # fmt: skip
@@ -70,10 +70,10 @@ def opened(driver_dir):
 
 def test_a_seat_that_was_left_is_taken_first(actor):
     first, second = Seat("a", actor.holder), Seat("a", actor.holder)
-    first.leave(Place(-1, 10))
+    first.leave(ReaderPlace(-1, 10))
     first.leave()
     assert second.number == 1
-    assert Seat("a", actor.holder).recall() == Place(-1, 10)
+    assert Seat("a", actor.holder).recall() == ReaderPlace(-1, 10)
     assert Seat("a", actor.holder).recall() is None
     assert Seat("b", actor.holder).recall() is None
 

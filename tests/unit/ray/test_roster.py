@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from rstream.ray import StreamHandle
-from rstream.ray._cluster import Holder, Standing
+from rstream.ray._cluster import EndpointHolder, Standing
 from rstream.ray._roster import STALE_S, Record, Roster
 
 SCOPE = "prod"
@@ -24,7 +24,7 @@ def roster(standings):
 
 
 def holder(actor, restarts=0, scope=SCOPE):
-    return Holder(
+    return EndpointHolder(
         scope=scope,
         actor_id=actor,
         restarts=restarts,

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from rstream.spark._held import Held
+from rstream.spark._held import HeldMessages
 from rstream.spark._share import Readers
 from rstream.spark._task import _Target, _Task
 from rstream.stream import Gap
@@ -51,7 +51,7 @@ def publisher():
 
 
 def test_what_is_consumed_is_forgotten(publisher):
-    held = Held(publisher)
+    held = HeldMessages(publisher)
     held.add(64, "a")
     held.add(128, "b")
     publisher.consumed = 64
@@ -63,7 +63,7 @@ def test_what_is_consumed_is_forgotten(publisher):
 
 
 def test_what_was_sent_before_the_look_that_joins_again_is_lost(publisher):
-    held = Held(publisher)
+    held = HeldMessages(publisher)
     held.add(64, "a")
     held.add(128, "b")  # into the log of the driver that has just ended
     publisher.on_look = publisher.joins_again
@@ -72,7 +72,7 @@ def test_what_was_sent_before_the_look_that_joins_again_is_lost(publisher):
 
 
 def test_what_the_new_session_has_is_not_lost(publisher):
-    held = Held(publisher)
+    held = HeldMessages(publisher)
     held.add(64, "a")
     gaps = publisher.joins_again()  # while the next message is sent
     held.add(64, "b")
@@ -84,7 +84,7 @@ def test_what_the_new_session_has_is_not_lost(publisher):
 
 
 def test_a_position_of_another_session_says_nothing(publisher):
-    held = Held(publisher)
+    held = HeldMessages(publisher)
     publisher.consumed = 1000
     held.add(1064, "a")
 
@@ -99,7 +99,7 @@ def test_a_position_of_another_session_says_nothing(publisher):
 
 
 def test_a_gap_of_the_session_takes_what_was_sent_last_with_it(publisher):
-    held = Held(publisher)
+    held = HeldMessages(publisher)
     held.add(64, "a")
     held.add(128, "b")
     publisher.consumed = 128  # of the reader that was opened anew, and began behind all
@@ -113,7 +113,7 @@ def test_a_task_sends_again_what_the_last_driver_had_just_taken(publisher):
     task = SimpleNamespace(
         config=SimpleNamespace(offer_timeout_s=1.0), report=SimpleNamespace(blocked_s=0.0)
     )
-    target = _Target(publisher, "", Held(publisher))
+    target = _Target(publisher, "", HeldMessages(publisher))
     publisher.on_look = publisher.joins_again  # right behind the send
     _Task._send(task, target, "a")
     assert publisher.sent == [(1, "a"), (2, "a")]
@@ -123,7 +123,7 @@ def test_a_task_sends_again_what_the_last_driver_had_just_taken(publisher):
 def test_shared_work_that_the_last_driver_had_just_taken_goes_out_again(publisher):
     readers = Readers(SimpleNamespace(handles=["one"], offer_timeout_s=1.0), 0)
     readers._readers[0] = SimpleNamespace(
-        publisher=publisher, held=Held(publisher), absent_since_s=None
+        publisher=publisher, held=HeldMessages(publisher), absent_since_s=None
     )
     publisher.on_look = publisher.joins_again
     readers.send("a")

@@ -8,7 +8,7 @@ import pytest
 
 from rstream.flow.queues import DropOldestQueue, PlainQueue
 from rstream.stream._queue_hold import QueueHold
-from rstream.stream._tally import Marks, Tally
+from rstream.stream._tally import QueueMarks, Tally
 
 
 class Batch:
@@ -48,7 +48,7 @@ class Ends:
             queue.put(number)
         self.hold.put(base, 20)
         self.behind = Tally(self, lambda: 0, lambda: None)
-        self.marks = Marks(threading.Lock(), lambda: None, is_soft=window_bytes > 0)
+        self.marks = QueueMarks(threading.Lock(), lambda: None, is_soft=window_bytes > 0)
 
     def lend_to(self, tally):
         self.hold.lend(tally, 0)

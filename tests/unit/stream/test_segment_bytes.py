@@ -16,7 +16,7 @@ import rstream
 from rstream import codecs, metrics, policy, rate, stream
 from rstream.cli._stat import publication_lines
 from rstream.errors import BackPressured
-from rstream.prometheus._families import Look, families
+from rstream.prometheus._families import DirectoryLook, families
 from rstream.testing import TestSubscriber
 from tests.support import in_thread, until
 
@@ -240,7 +240,7 @@ def test_the_queue_of_each_reader_is_told_to_tools(pair, driver_dir):
     assert near(state.consumed_bytes, 8 * MIB)
     assert state.fill == pytest.approx(6 / SEGMENTS_MAX)  # messages, and of bytes a tenth
     assert state.slowest is None or state.slowest.fill(state.sent) < 0.01  # of the log
-    look = Look(
+    look = DirectoryLook(
         dir=driver_dir,
         is_alive=True,
         publications=[state],
