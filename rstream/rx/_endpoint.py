@@ -63,7 +63,7 @@ def from_endpoint(endpoint: EndpointLike) -> Observable[Any]:
 
         gate = Gate()
         place = _place_of(endpoint)
-        left_by: tally.Marks | None = None  # of the queue that has disposed it
+        left_by: tally.QueueMarks | None = None  # of the queue that has disposed it
         is_disposed = False
 
         def on_next(item: Any) -> None:
