@@ -61,11 +61,11 @@ from rstream.stream._open import (
     subscriber,
 )
 from rstream.stream._options import PublisherOptions, SendOptions, SubscriberOptions
-from rstream.stream._processor import MapProcessor
 from rstream.stream._publisher import Publisher
+from rstream.stream._reactive._processor import MapProcessor
+from rstream.stream._reactive._sink import StreamSink
+from rstream.stream._reactive._source import StreamSource
 from rstream.stream._reader import Reader
-from rstream.stream._sink import StreamSink
-from rstream.stream._source import StreamSource
 from rstream.stream._subscriber import Subscriber
 from rstream.stream._wait_any import wait_any
 from rstream.stream.executor import CallerExecutor, Executor, ThreadExecutor

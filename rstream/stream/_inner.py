@@ -17,7 +17,7 @@ from rstream.stream._reader import reading_of
 if TYPE_CHECKING:
     from rstream.stream._publisher import Publisher
     from rstream.stream._reader import Reader
-    from rstream.stream._stream_reading import StreamReading
+    from rstream.stream._reading._stream_reading import StreamReading
 
 __all__ = ("inner_publisher", "inner_reader")
 

@@ -6,11 +6,9 @@ from rstream._session import Link
 from rstream.stream import _pump as pump
 from rstream.stream import _tally as tally
 from rstream.stream._blocks import BlockPool, SharedBlock, remove_orphans
-from rstream.stream._buffered import BufferedReading
 from rstream.stream._end import is_failure, linger_after
 from rstream.stream._events import EVENTS_MAX, Gap, StreamEvent
 from rstream.stream._inner import inner_publisher, inner_reader
-from rstream.stream._leaving import reason_of
 from rstream.stream._names import (
     FLAGS_KNOWN,
     KIND_BLOCK,
@@ -37,14 +35,16 @@ from rstream.stream._parts import MESSAGE_LENGTH, PartedMessage
 from rstream.stream._publisher import SET_RATE_TIMEOUT_S, send_encoded
 from rstream.stream._publisher_facts import PublisherFacts, sending_of
 from rstream.stream._pump import batches, items, next_part
-from rstream.stream._queue_thread import PUMP_WAIT_S, QueueThread
 from rstream.stream._reader import face_of, reading_of
-from rstream.stream._reading import WAIT_FOREVER_S, Reading
+from rstream.stream._reading._buffered import BufferedReading
+from rstream.stream._reading._leaving import reason_of
+from rstream.stream._reading._queue_thread import PUMP_WAIT_S, QueueThread
+from rstream.stream._reading._reading import WAIT_FOREVER_S, Reading
+from rstream.stream._reading._report import OnLost
+from rstream.stream._reading._rest import Rest
+from rstream.stream._reading._stream_reading import StreamReading
 from rstream.stream._remote import decode_failure, encode_failure, make_remote
-from rstream.stream._report import OnLost
-from rstream.stream._rest import Rest
 from rstream.stream._sending import CHUNK, Sending, SendSettings, Waiting, at_hand, length_of
-from rstream.stream._stream_reading import StreamReading
 from rstream.stream._subscriber import INSTEAD_OF_PICKLING
 from rstream.stream._tally import (
     NOWHERE,

@@ -15,9 +15,6 @@ from rstream.codecs import choose
 from rstream.codecs._internal import limited
 from rstream.errors import ConfigError
 from rstream.flow.policies import check_evict, queue_of
-from rstream.stream._buffered import BufferedReading
-from rstream.stream._eviction import evicting_channel
-from rstream.stream._gaps import OnGap, check_on_gap
 from rstream.stream._names import counts_readers, resolve_address, with_rate
 from rstream.stream._options import (
     PREFETCH,
@@ -30,14 +27,17 @@ from rstream.stream._options import (
     settings,
 )
 from rstream.stream._parts import MESSAGE_LENGTH, check_message_length
-from rstream.stream._processor import MapProcessor
 from rstream.stream._publisher import Publisher
+from rstream.stream._reactive._processor import MapProcessor
+from rstream.stream._reactive._sink import StreamSink
+from rstream.stream._reactive._source import StreamSource
 from rstream.stream._reader import Reader, face_of
+from rstream.stream._reading._buffered import BufferedReading
+from rstream.stream._reading._eviction import evicting_channel
+from rstream.stream._reading._gaps import OnGap, check_on_gap
+from rstream.stream._reading._stream_reading import StreamReading
+from rstream.stream._reading._views import takes_views
 from rstream.stream._sending import SendSettings
-from rstream.stream._sink import StreamSink
-from rstream.stream._source import StreamSource
-from rstream.stream._stream_reading import StreamReading
-from rstream.stream._views import takes_views
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from rstream.channel import Channel
     from rstream.client import Client
     from rstream.codecs import Codec, CodecLike, Limits
-    from rstream.stream._report import OnLost
+    from rstream.stream._reading._report import OnLost
     from rstream.stream._subscriber import Subscriber
     from rstream.stream.executor import Executor
 

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from rstream.codecs import Limits
     from rstream.keys import KeyLike
     from rstream.rate import RateLimit
-    from rstream.stream._gaps import OnGap
-    from rstream.stream._report import OnLost
+    from rstream.stream._reading._gaps import OnGap
+    from rstream.stream._reading._report import OnLost
 
 SettingsT = TypeVar("SettingsT", "PublisherSettings", "SubscriberSettings")
 

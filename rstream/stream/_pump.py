@@ -16,7 +16,7 @@ from rstream.errors import ClosedError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from rstream.stream._reading import Reading
+    from rstream.stream._reading._reading import Reading
 
 T = TypeVar("T")
 

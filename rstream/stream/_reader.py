@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, final, overload
 
-from rstream.stream._stream_reading import StreamReading
+from rstream.stream._reading._stream_reading import StreamReading
 from rstream.stream._subscriber import Subscriber
 
 if TYPE_CHECKING:
     from rstream import _core
-    from rstream.stream._reading import Reading
+    from rstream.stream._reading._reading import Reading
 
 __all__ = ("Reader", "face_of", "reading_of")
 

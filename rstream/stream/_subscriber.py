@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from rstream.stream._events import StreamEvent
-    from rstream.stream._reading import Reading
+    from rstream.stream._reading._reading import Reading
 
 __all__ = ("INSTEAD_OF_PICKLING", "Subscriber")
 

@@ -38,7 +38,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
-    from rstream.stream._loans import Loan
+    from rstream.stream._reading._loans import Loan
 
 __all__ = (
     "NOWHERE",

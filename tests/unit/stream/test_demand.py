@@ -11,7 +11,7 @@ import pytest
 
 from rstream import _core, abc, stream
 from rstream.flow.chunk import Chunk
-from rstream.stream import _sink_loop, _watch
+from rstream.stream._reactive import _sink_loop, _watch
 from tests.support import free_port, until
 
 

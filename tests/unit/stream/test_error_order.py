@@ -24,7 +24,7 @@ from rstream.errors import CodecError, MessagesLost, PublisherLost, RemoteError,
 from rstream.ledger._internal import CommittedReading
 from rstream.stream._internal import face_of, reading_of, sending_of
 from rstream.stream._names import KIND_PLAIN, header_of
-from rstream.stream._placed_errors import PlacedErrors
+from rstream.stream._reading._placed_errors import PlacedErrors
 from tests.support import free_port, until
 
 BAD = "bad"

@@ -143,7 +143,7 @@ def test_an_evicted_reader_continues_at_the_live_position_and_reports_the_gap(
 def test_a_publisher_that_closed_while_the_reader_was_evicted_ends_its_loop(
     driver_dir, name, channel, reading, monkeypatch
 ):
-    monkeypatch.setattr("rstream.stream._eviction.RETURN_S", 0.5)
+    monkeypatch.setattr("rstream.stream._reading._eviction.RETURN_S", 0.5)
     evict = policy.Evict(AFTER_S, rejoin=True)
     with stream.subscriber(name, bytes, dir=driver_dir, channel=channel, on_slow=evict) as hung:
         with Publishing(name, driver_dir, channel):

@@ -12,14 +12,14 @@ import pytest
 import rstream
 from rstream._core import ImageEvent
 from rstream.errors import MessagesLost, PublisherLost
-from rstream.stream import _images
 from rstream.stream._events import EVENTS_MAX, Gap, Lost
-from rstream.stream._gaps import EVICTED, Gaps
-from rstream.stream._images import Images
 from rstream.stream._parts import ENDED, NO_SEGMENT, PART_LOST, TOO_LONG
-from rstream.stream._peers import Left, Peers
-from rstream.stream._report import Report
-from rstream.stream._tails import tail_of
+from rstream.stream._reading import _images
+from rstream.stream._reading._gaps import EVICTED, Gaps
+from rstream.stream._reading._images import Images
+from rstream.stream._reading._peers import Left, Peers
+from rstream.stream._reading._report import Report
+from rstream.stream._reading._tails import tail_of
 
 SESSION = 7
 

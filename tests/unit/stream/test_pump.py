@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rstream.stream._pump import PART_FIRST, PART_MOST, PART_S, batches, items
-from rstream.stream._reading import Reading
+from rstream.stream._reading._reading import Reading
 
 
 class Script(Reading):

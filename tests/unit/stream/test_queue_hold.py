@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from rstream.flow.queues import DropOldestQueue, PlainQueue
-from rstream.stream._queue_hold import QueueHold
+from rstream.stream._reading._queue_hold import QueueHold
 from rstream.stream._tally import QueueMarks, Tally
 
 

@@ -156,7 +156,7 @@ def test_the_publishers_notice_and_error_ask_for_the_slip(driver_dir, name, capl
 def test_a_reader_logs_once_that_it_may_mean_another_publisher(
     driver_dir, name, caplog, monkeypatch
 ):
-    monkeypatch.setattr("rstream.stream._notices.NOTICE_EVERY_S", 0.02)
+    monkeypatch.setattr("rstream.stream._reading._notices.NOTICE_EVERY_S", 0.02)
     with (
         caplog.at_level(logging.WARNING, "rstream"),
         stream.subscriber(f"{name}tick", dir=driver_dir) as sub,
@@ -268,7 +268,7 @@ def test_a_request_to_a_plain_name_and_a_reader_of_a_service(driver_dir, name):
 
 
 def test_other_drivers_are_named_where_nothing_arrives(driver_dir, name, caplog, monkeypatch):
-    monkeypatch.setattr("rstream.stream._notices.NOTICE_EVERY_S", 0.02)
+    monkeypatch.setattr("rstream.stream._reading._notices.NOTICE_EVERY_S", 0.02)
     with tempfile.TemporaryDirectory(prefix=os.path.basename(driver_dir), dir="/dev/shm") as folder:
         other = os.path.join(folder, f"one-of-two-{name}-2")
         beside = os.path.join(folder, f"one-of-two-{name}-1")

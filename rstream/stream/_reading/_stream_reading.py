@@ -60,21 +60,21 @@ from rstream._greenlets import check_may_wait
 from rstream._process import park_at_exit, quiet_when_torn_down
 from rstream.abc import UNBOUNDED
 from rstream.errors import ClosedError, ConcurrentUseError, DriverLost, RStreamError
-from rstream.stream._decoding import Decoder
-from rstream.stream._eviction import Eviction
-from rstream.stream._gaps import Gaps, OnGap
-from rstream.stream._held import Held
-from rstream.stream._images import Images
-from rstream.stream._inputs import Inputs
-from rstream.stream._intake import Intake
-from rstream.stream._joining import Joining
-from rstream.stream._leaving import Leaving, reason_of
-from rstream.stream._notices import ReaderNotices
 from rstream.stream._options import PREFETCH
 from rstream.stream._parts import MESSAGE_LENGTH
-from rstream.stream._reading import WAIT_FOREVER_S, Reading
-from rstream.stream._report import Report
-from rstream.stream._views import Views, takes_views
+from rstream.stream._reading._decoding import Decoder
+from rstream.stream._reading._eviction import Eviction
+from rstream.stream._reading._gaps import Gaps, OnGap
+from rstream.stream._reading._held import Held
+from rstream.stream._reading._images import Images
+from rstream.stream._reading._inputs import Inputs
+from rstream.stream._reading._intake import Intake
+from rstream.stream._reading._joining import Joining
+from rstream.stream._reading._leaving import Leaving, reason_of
+from rstream.stream._reading._notices import ReaderNotices
+from rstream.stream._reading._reading import WAIT_FOREVER_S, Reading
+from rstream.stream._reading._report import Report
+from rstream.stream._reading._views import Views, takes_views
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -83,7 +83,7 @@ if TYPE_CHECKING:
     from rstream.policy import Evict
     from rstream.stream._events import StreamEvent
     from rstream.stream._options import Prefetch
-    from rstream.stream._report import OnLost
+    from rstream.stream._reading._report import OnLost
     from rstream.stream._tally import Tally
 
 __all__ = ("StreamReading",)

@@ -36,7 +36,7 @@ from rstream.driver import watch_loop
 from rstream.errors import ClosedError, ForkedError
 from rstream.flow.demand import Demand
 from rstream.flow.states import Signal, State, next_state
-from rstream.stream._reading import Reading
+from rstream.stream._reading._reading import Reading
 from rstream.stream._tally import Place, Tally, here
 from rstream.stream.executor import Executor, ThreadExecutor
 

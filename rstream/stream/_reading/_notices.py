@@ -11,8 +11,8 @@ from rstream.stream._refusals import LOOK_EVERY_S, Refusals
 
 if TYPE_CHECKING:
     from rstream.stream._events import PeerRefused
-    from rstream.stream._inputs import Inputs
-    from rstream.stream._report import Report
+    from rstream.stream._reading._inputs import Inputs
+    from rstream.stream._reading._report import Report
 
 __all__ = ("NOTICE_EVERY_S", "ReaderNotices")
 

@@ -6,7 +6,7 @@ from time import monotonic_ns
 from typing import TYPE_CHECKING
 
 from rstream.stream._names import uri_keys, with_endpoint
-from rstream.stream._peers import Left, Peers
+from rstream.stream._reading._peers import Left, Peers
 
 if TYPE_CHECKING:
     from rstream import _core

@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
     from rstream.codecs import Codec
-    from rstream.stream._input import Input
-    from rstream.stream._peers import Peer
-    from rstream.stream._report import Report
+    from rstream.stream._reading._input import Input
+    from rstream.stream._reading._peers import Peer
+    from rstream.stream._reading._report import Report
 
 T = TypeVar("T")
 

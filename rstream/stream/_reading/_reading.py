@@ -21,7 +21,7 @@ from rstream._process import is_inherited, quiet_when_torn_down
 from rstream._unclosed import call_site, warn_unclosed
 from rstream.errors import RStreamError
 from rstream.stream import _pump
-from rstream.stream._rest import NOTHING, Rest
+from rstream.stream._reading._rest import NOTHING, Rest
 
 if TYPE_CHECKING:
     from rstream._waits import Watched

@@ -13,16 +13,16 @@ from rstream._waits import Deadline, run
 from rstream.errors import DriverLost, RStreamError
 from rstream.flow.chunk import Chunk
 from rstream.stream._events import SessionChanged
-from rstream.stream._input import Input
 from rstream.stream._parts import MESSAGE_LENGTH
+from rstream.stream._reading._input import Input
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rstream._session import Link
-    from rstream.stream._images import Images
     from rstream.stream._options import Prefetch
-    from rstream.stream._report import Report
+    from rstream.stream._reading._images import Images
+    from rstream.stream._reading._report import Report
 
 
 #: How long the driver may take to pass on why a reader leaves.

@@ -19,11 +19,11 @@ from rstream.errors import ConcurrentUseError, RStreamError
 
 if TYPE_CHECKING:
     from rstream import _core
-    from rstream.stream._held import Held
-    from rstream.stream._images import Images
-    from rstream.stream._inputs import Inputs
-    from rstream.stream._intake import Intake
-    from rstream.stream._views import Views
+    from rstream.stream._reading._held import Held
+    from rstream.stream._reading._images import Images
+    from rstream.stream._reading._inputs import Inputs
+    from rstream.stream._reading._intake import Intake
+    from rstream.stream._reading._views import Views
 
 __all__ = ("Leaving", "reason_of")
 

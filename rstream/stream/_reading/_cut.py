@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
     from rstream import _core
-    from rstream.stream._input import Input
+    from rstream.stream._reading._input import Input
 
 T = TypeVar("T")
 

@@ -11,8 +11,8 @@ from rstream.stream._publisher_facts import sending_of
 
 if TYPE_CHECKING:
     from rstream import _core
-    from rstream.stream._asking import Asker
     from rstream.stream._publisher import Publisher
+    from rstream.stream._reactive._asking import Asker
 
 #: How long on_next waits for demand when nothing is left to send.
 PATIENCE_S = 0.001

@@ -6,13 +6,13 @@ from itertools import islice
 from operator import length_hint
 from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
-from rstream.stream._loans import Lot
-from rstream.stream._rest import NOTHING
+from rstream.stream._reading._loans import Lot
+from rstream.stream._reading._rest import NOTHING
 
 if TYPE_CHECKING:
     from rstream import _core
-    from rstream.stream._input import Input
-    from rstream.stream._rest import Rest
+    from rstream.stream._reading._input import Input
+    from rstream.stream._reading._rest import Rest
     from rstream.stream._tally import Tally
 
 __all__ = ("Held", "HeldBatch")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rstream.codecs import Codec
-    from rstream.stream._input import Input
+    from rstream.stream._reading._input import Input
 
 __all__ = ("COPIED_BELOW", "Views", "takes_views")
 

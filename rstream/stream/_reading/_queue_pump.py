@@ -10,13 +10,13 @@ from rstream import policy
 from rstream.errors import ClosedError, ConfigError, MessagesLost, SlowConsumer
 from rstream.flow.queues import FullError, PlainQueue, Queue
 from rstream.stream import _pump
-from rstream.stream._queue_hold import QueueHold
-from rstream.stream._queue_thread import PUMP_WAIT_S, QueueThread
+from rstream.stream._reading._queue_hold import QueueHold
+from rstream.stream._reading._queue_thread import PUMP_WAIT_S, QueueThread
 
 if TYPE_CHECKING:
     import weakref
 
-    from rstream.stream._stream_reading import StreamReading
+    from rstream.stream._reading._stream_reading import StreamReading
     from rstream.stream._tally import Tally
 
 log = logging.getLogger("rstream")

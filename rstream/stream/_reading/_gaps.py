@@ -14,9 +14,9 @@ from rstream.errors import ConfigError, MessagesLost
 from rstream.stream._events import Gap
 
 if TYPE_CHECKING:
-    from rstream.stream._input import Input
-    from rstream.stream._peers import Left
-    from rstream.stream._report import Report
+    from rstream.stream._reading._input import Input
+    from rstream.stream._reading._peers import Left
+    from rstream.stream._reading._report import Report
 
 T = TypeVar("T")
 

@@ -20,12 +20,12 @@ from rstream._condition import Condition, Event
 from rstream._process import holds
 from rstream._waits import Bell
 from rstream.errors import RStreamError
-from rstream.stream._placed_errors import PlacedErrors
+from rstream.stream._reading._placed_errors import PlacedErrors
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rstream.stream._reading import Reading
+    from rstream.stream._reading._reading import Reading
 
 PUMP_WAIT_S: Final = 0.5
 #: How long a close waits for the thread.

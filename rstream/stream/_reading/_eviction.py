@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING
 from rstream._channel_uri import ChannelUri
 from rstream.errors import SlowConsumer
 from rstream.stream._events import Evicted
-from rstream.stream._gaps import EVICTED
-from rstream.stream._inputs import RETURN_S
+from rstream.stream._reading._gaps import EVICTED
+from rstream.stream._reading._inputs import RETURN_S
 
 if TYPE_CHECKING:
     from rstream.errors import ClientTimedOut
     from rstream.policy import Evict
-    from rstream.stream._images import Images
-    from rstream.stream._input import Input
-    from rstream.stream._inputs import Inputs
-    from rstream.stream._joining import Joining
-    from rstream.stream._peers import Left
-    from rstream.stream._report import Report
+    from rstream.stream._reading._images import Images
+    from rstream.stream._reading._input import Input
+    from rstream.stream._reading._inputs import Inputs
+    from rstream.stream._reading._joining import Joining
+    from rstream.stream._reading._peers import Left
+    from rstream.stream._reading._report import Report
 
 
 def evicting_channel(uri: str, evict: Evict | None) -> str:

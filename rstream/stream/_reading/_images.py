@@ -20,14 +20,14 @@ from rstream.stream._parts import (
     PART_LOST,
     TOO_LONG,
 )
-from rstream.stream._peers import Left, Peer
-from rstream.stream._tails import Tail, tail_of
+from rstream.stream._reading._peers import Left, Peer
+from rstream.stream._reading._tails import Tail, tail_of
 
 if TYPE_CHECKING:
     from rstream import _core
-    from rstream.stream._gaps import Gaps
-    from rstream.stream._input import Input
-    from rstream.stream._report import Report
+    from rstream.stream._reading._gaps import Gaps
+    from rstream.stream._reading._input import Input
+    from rstream.stream._reading._report import Report
 
 SKIP_TEXTS = {
     TOO_LONG: "longer than max_message_length of this reader",

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 from rstream._waits import NOTICE_AFTER_S
 from rstream.errors import ClosedError, DriverError, ForkedError, RStreamError
 from rstream.stream._publisher_facts import sending_of
-from rstream.stream._watch import Watch
+from rstream.stream._reactive._watch import Watch
 
 if TYPE_CHECKING:
-    from rstream.stream._asking import Asker
-    from rstream.stream._sink import StreamSink
-    from rstream.stream._watch import Handover
+    from rstream.stream._reactive._asking import Asker
+    from rstream.stream._reactive._sink import StreamSink
+    from rstream.stream._reactive._watch import Handover
 
 #: Pause of a loop that cannot wait on the driver.
 PAUSE_S = 0.05

@@ -42,9 +42,9 @@ from rstream import abc
 from rstream._checks import check_subscription
 from rstream.driver import watch_loop
 from rstream.flow.sink_states import Life, SinkEvent, next_life
-from rstream.stream._asking import Asker
-from rstream.stream._sink_loop import SinkLoop
-from rstream.stream._watch import Handover, Watch
+from rstream.stream._reactive._asking import Asker
+from rstream.stream._reactive._sink_loop import SinkLoop
+from rstream.stream._reactive._watch import Handover, Watch
 from rstream.stream.executor import CallerExecutor, Executor, ThreadExecutor
 
 if TYPE_CHECKING:

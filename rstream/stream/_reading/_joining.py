@@ -12,7 +12,7 @@ from rstream.errors import DriverLost
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rstream.stream._inputs import Inputs
+    from rstream.stream._reading._inputs import Inputs
 
 __all__ = ("Joining",)
 

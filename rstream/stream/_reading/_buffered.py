@@ -21,16 +21,16 @@ from typing import TYPE_CHECKING, Generic, Self, TypeVar, final
 
 from rstream._process import quiet_when_torn_down
 from rstream.errors import ClosedError
-from rstream.stream._queue_pump import QueuePump
-from rstream.stream._reading import Reading
-from rstream.stream._rest import NOTHING
+from rstream.stream._reading._queue_pump import QueuePump
+from rstream.stream._reading._reading import Reading
+from rstream.stream._reading._rest import NOTHING
 
 if TYPE_CHECKING:
     from rstream import policy
     from rstream._waits import Bell
     from rstream.flow.queues import Queue
     from rstream.stream._events import StreamEvent
-    from rstream.stream._stream_reading import StreamReading
+    from rstream.stream._reading._stream_reading import StreamReading
     from rstream.stream._tally import Tally
 
 T = TypeVar("T")

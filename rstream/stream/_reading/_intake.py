@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from rstream._facts import COPIED_MAX
 from rstream.errors import ClientTimedOut, DriverLost
-from rstream.stream._cut import Cut
-from rstream.stream._views import COPIED_BELOW
+from rstream.stream._reading._cut import Cut
+from rstream.stream._reading._views import COPIED_BELOW
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
     from rstream import _core
-    from rstream.stream._decoding import Decoder
-    from rstream.stream._eviction import Eviction
-    from rstream.stream._gaps import Gaps
-    from rstream.stream._held import Held
-    from rstream.stream._images import Images
-    from rstream.stream._input import Input
-    from rstream.stream._inputs import Inputs
-    from rstream.stream._joining import Joining
-    from rstream.stream._report import Report
-    from rstream.stream._rest import Rest
-    from rstream.stream._views import Views
+    from rstream.stream._reading._decoding import Decoder
+    from rstream.stream._reading._eviction import Eviction
+    from rstream.stream._reading._gaps import Gaps
+    from rstream.stream._reading._held import Held
+    from rstream.stream._reading._images import Images
+    from rstream.stream._reading._input import Input
+    from rstream.stream._reading._inputs import Inputs
+    from rstream.stream._reading._joining import Joining
+    from rstream.stream._reading._report import Report
+    from rstream.stream._reading._rest import Rest
+    from rstream.stream._reading._views import Views
 
 __all__ = ("Intake",)
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from rstream.stream._events import EVENTS_MAX, StreamEvent
 
 if TYPE_CHECKING:
-    from rstream.stream._input import Input
-    from rstream.stream._peers import Left
+    from rstream.stream._reading._input import Input
+    from rstream.stream._reading._peers import Left
 
 log = logging.getLogger("rstream")
 

@@ -1,0 +1,1 @@
+"""The Reactive Streams contract over publishers and readers: source, sink and processor."""
