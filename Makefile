@@ -1,5 +1,5 @@
 # make demo · test · check-ci · check-all · lint · format · docs · wheel · bench · bench-cluster ·
-# chaos · compat · net · prove · sanitize · fuzz · sim · sim-faults · coverage · clean
+# chaos · compat · net · prove · sanitize · fuzz · sim · sim-faults · mutants · coverage · clean
 # Each target makes its environment in build/ first; nothing is left outside the checkout.
 SHELL := /bin/bash
 PY := build/venv/bin/python
@@ -15,7 +15,7 @@ SECONDS ?= 60
 FUZZ_SECONDS ?= 4
 
 .PHONY: demo test check-ci check-all lint format docs wheel bench prove sanitize fuzz sim sim-build
-.PHONY: sim-faults coverage clean setup bench-cluster chaos net compat
+.PHONY: sim-faults mutants coverage clean setup bench-cluster chaos net compat
 setup:
 	@.ci/setup.sh
 
@@ -104,6 +104,10 @@ sim: sim-build
 sim-faults: SIM_TARGET = sim-faults
 sim-faults: sim-build
 	@transport_ext/tests/sim/faults.sh $(SIM_BUILD)
+
+# Sixty faults in flow/ and loss/, one at a time; the tests of these rooms must find each.
+mutants: setup
+	@$(RUN) $(PY) -m tests.mutants $(ARGS)
 
 coverage: setup
 	@$(RUN) $(PY) -m tests.prove coverage

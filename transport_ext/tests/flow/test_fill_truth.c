@@ -249,6 +249,17 @@ TEST(a_replay_is_no_news)
     CHECK(!rsti_fill_truth_is_liar(&w.truth, 1));
 }
 
+TEST(after_a_truth_lies_count_anew)
+{
+    world_t w;
+    world_init(&w);
+    CHECK(say(&w, &lie));
+    CHECK(say(&w, &truth));
+    const int64_t known_ns = known_after_ns(&w, &lie);
+    CHECK(known_ns >= RSTI_TRUTH_PATIENCE_NS);
+    CHECK(known_ns <= RSTI_NS_PER_S);
+}
+
 TEST(the_table_is_bounded_and_keeps_liars)
 {
     world_t w;
@@ -266,5 +277,5 @@ TEST(the_table_is_bounded_and_keeps_liars)
 
 CHECK_MAIN(RUN(liars_are_known_within_a_second), RUN(a_receiver_that_stands_may_ask_for_no_data),
     RUN(a_liar_is_forgiven_after_a_while), RUN(a_few_lies_or_a_truth_between_prove_nothing),
-    RUN(honest_receivers_are_believed), RUN(a_replay_is_no_news),
-    RUN(the_table_is_bounded_and_keeps_liars))
+    RUN(after_a_truth_lies_count_anew), RUN(honest_receivers_are_believed),
+    RUN(a_replay_is_no_news), RUN(the_table_is_bounded_and_keeps_liars))

@@ -391,6 +391,7 @@ TEST(a_resend_is_clamped)
 {
     const rsti_flow_control_t unicast = {.retransmit_window_multiple = 16};
     const rsti_flow_control_t group = {.retransmit_window_multiple = 4};
+    const rsti_flow_control_t single = {.retransmit_window_multiple = 1};
     const rsti_flow_control_t huge = {.retransmit_window_multiple = INT32_MAX};
     const int32_t term = 16 * 1024 * 1024;
     CHECK_EQ(rsti_retransmit_length(&unicast, term, 0, 1408), 1408);
@@ -398,6 +399,7 @@ TEST(a_resend_is_clamped)
     CHECK_EQ(rsti_retransmit_length(&group, term, 16384, 10000000), 524288);
     CHECK_EQ(rsti_retransmit_length(&unicast, term, term - 64, 10000000), 64);
     CHECK_EQ(rsti_retransmit_length(&group, 65536, 0, 65536), 65536);
+    CHECK_EQ(rsti_retransmit_length(&single, 65536, 0, 65536), 32768); /* half a short term */
     CHECK_EQ(rsti_retransmit_length(&huge, term, 32, INT32_MAX), term - 32);
 }
 

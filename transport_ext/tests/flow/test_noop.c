@@ -96,6 +96,17 @@ TEST(another_peer_begins_anew)
     CHECK_EQ(rsti_noop_on_cycle(&noop, 2 * I + 1), RSTI_NOOP_SEND); /* it has not heard one yet */
 }
 
+/* An answer of the peer before tells only what that one had heard. */
+TEST(late_answer_of_the_peer_before_is_no_silence_of_the_next)
+{
+    rsti_noop_t noop;
+    rsti_noop_init(&noop, I);
+    (void)rsti_noop_on_cycle(&noop, 0);
+    rsti_noop_forget(&noop, 1);
+    rsti_noop_on_answer(&noop, 1, 0);
+    CHECK_EQ(rsti_noop_on_cycle(&noop, 1), RSTI_NOOP_SEND);
+}
+
 /* Numbers that were never sent, or answers before their NOOP was received, change nothing. */
 TEST(hostile_answers_change_nothing)
 {
@@ -119,4 +130,5 @@ TEST(hostile_answers_change_nothing)
 CHECK_MAIN(RUN(without_an_interval_nothing_is_sent), RUN(one_leaves_every_interval),
     RUN(silent_reader_is_dead_within_two_intervals),
     RUN(late_answer_within_an_interval_keeps_the_reader), RUN(reader_without_a_noop_is_left_alone),
-    RUN(another_peer_begins_anew), RUN(hostile_answers_change_nothing))
+    RUN(another_peer_begins_anew), RUN(late_answer_of_the_peer_before_is_no_silence_of_the_next),
+    RUN(hostile_answers_change_nothing))

@@ -229,6 +229,18 @@ TEST(loss_is_congestion_only_if_it_is_more_than_usual)
     CHECK(is_near(path.window, window));
 }
 
+TEST(few_datagrams_that_a_cut_answered_are_not_cut_for_again)
+{
+    begin_alone(10e3);
+    play(RTT, 11000, 2000);
+    const double window = path.window;
+    CHECK(window < 10e3);
+    for (int i = 0; i < 3; i++) {
+        play(RTT, 3000, 0);
+        CHECK(path.window >= window);
+    }
+}
+
 TEST(a_queue_that_overflows_lowers_the_target_for_a_while)
 {
     begin_alone(100e3);
@@ -436,6 +448,7 @@ TEST(silence_halves_the_window_from_the_second_time_on)
         send(1000);
         now_ns = rsti_path_due_ns(&path);
         rsti_path_on_silence(&path, now_ns);
+        CHECK(i > 0 || path.window == 50e3);
     }
     CHECK_EQ(path.window, DATAGRAM / 2); /* the least */
 }
@@ -541,6 +554,7 @@ CHECK_MAIN(RUN(the_start_grows_by_what_arrives_while_the_path_holds),
     RUN(alone_it_grows_while_the_queue_is_short_and_the_path_holds),
     RUN(alone_it_cuts_to_what_empties_the_queue),
     RUN(loss_is_congestion_only_if_it_is_more_than_usual),
+    RUN(few_datagrams_that_a_cut_answered_are_not_cut_for_again),
     RUN(a_queue_that_overflows_lowers_the_target_for_a_while),
     RUN(a_cut_takes_no_noise_for_a_short_queue),
     RUN(after_three_cuts_without_an_empty_queue_it_competes),

@@ -195,7 +195,9 @@ TEST(each_sample_counts_and_used_ones_make_older_ones_forgotten)
     rsti_rate_set(&b.rate, 10 * MB);
     pass_bytes(&b, 100 * RSTI_RATE_SAMPLES, 6 * MB);
     CHECK(rsti_rate_highest(&b.rate) >= 899 * MB);
-    pass_bytes(&b, 100 * RSTI_RATE_SAMPLES + 200, 6 * MB);
+    pass_bytes(&b, 100 * RSTI_RATE_SAMPLES / 2, 6 * MB);
+    CHECK(rsti_rate_highest(&b.rate) >= 899 * MB); /* not all of them at once */
+    pass_bytes(&b, 100 * RSTI_RATE_SAMPLES / 2 + 200, 6 * MB);
     CHECK(rsti_rate_highest(&b.rate) <= 11 * MB);
 }
 

@@ -286,6 +286,19 @@ TEST(a_chain_does_not_fill_before_its_slowest_reader_is_known)
     }
 }
 
+TEST(of_another_reader_no_slowness_is_known)
+{
+    hop_t hop = {0};
+    (void)taken_per_s(&hop, 500 * MS, 1);
+    hop.produced += ITEM;
+    hop.consumed += ITEM;
+    look(&hop, 3000 * MS);
+    CHECK(hop.law.opens_ns > 3000 * MS + 3 * RSTI_READER_STOP_NS);
+    hop.consumed -= 2 * ITEM; /* the slowest is another one now */
+    look(&hop, 3001 * MS);
+    CHECK_EQ(hop.law.opens_ns, 3001 * MS + RSTI_READER_STOP_NS);
+}
+
 TEST(any_numbers_give_a_window_within_the_configured_one)
 {
     rsti_rng_t rng;
@@ -323,4 +336,5 @@ CHECK_MAIN(RUN(a_reader_gets_this_taking_and_the_next_one),
     RUN(a_reader_that_always_keeps_up_has_all_and_is_seldom_looked_at),
     RUN(it_looks_while_something_moves_and_then_at_the_next_taking),
     RUN(a_chain_does_not_fill_before_its_slowest_reader_is_known),
+    RUN(of_another_reader_no_slowness_is_known),
     RUN(any_numbers_give_a_window_within_the_configured_one))
