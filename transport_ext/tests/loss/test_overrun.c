@@ -43,6 +43,17 @@ TEST(a_datagram_from_far_away_begins_anew)
     CHECK_EQ(take(&overrun, TERM + STEP, 2 * TERM), 2 * TERM);
 }
 
+TEST(no_message_from_before_a_jump_is_gone_on_at)
+{
+    rsti_overrun_t overrun = {0};
+    CHECK_EQ(take(&overrun, 0, TERM), TERM);
+    int64_t at = TERM + TERM / 8 + STEP;
+    for (int i = 0; i < RSTI_OVERRUN_PROOF; i++, at += STEP) { /* a part of a long message */
+        (void)rsti_overrun_on_data(&overrun, at, at + STEP, false, TERM);
+    }
+    CHECK_EQ(rsti_overrun_goes_on_at(&overrun, TERM, 0), -1);
+}
+
 TEST(late_datagrams_and_small_losses_change_nothing)
 {
     rsti_overrun_t overrun = {0};
@@ -96,7 +107,8 @@ TEST(a_reader_that_does_not_catch_up_goes_on_later_each_time)
 }
 
 CHECK_MAIN(RUN(data_is_lost_when_it_has_left_the_history), RUN(few_datagrams_prove_nothing),
-    RUN(a_datagram_from_far_away_begins_anew), RUN(late_datagrams_and_small_losses_change_nothing),
+    RUN(a_datagram_from_far_away_begins_anew), RUN(no_message_from_before_a_jump_is_gone_on_at),
+    RUN(late_datagrams_and_small_losses_change_nothing),
     RUN(it_goes_on_at_the_oldest_message_that_can_be_had), RUN(it_goes_on_where_a_message_begins),
     RUN(one_message_longer_than_the_history_begins_nowhere),
     RUN(a_reader_that_does_not_catch_up_goes_on_later_each_time))

@@ -66,6 +66,8 @@ TEST(gaps_are_asked_for_at_once_and_again_after_a_round_trip)
     asks_t asks = ask(&repair, US + 10);
     CHECK_EQ(asks.count, 2);
     CHECK_EQ(asks.first_count, 2);
+    CHECK(!rsti_repair_on_data(&repair, 128, 256,
+        US + 10)); /* a duplicate closes no gap before it */
     CHECK_EQ(asks.begin[0], 0);
     CHECK_EQ(asks.end[0], 128);
     CHECK_EQ(asks.begin[1], 256);

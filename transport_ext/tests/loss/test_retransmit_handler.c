@@ -292,6 +292,21 @@ TEST(what_waits_for_room_keeps_its_place)
     rsti_retransmit_fini(&handler);
 }
 
+TEST(what_got_lost_again_is_sent_twice)
+{
+    rsti_retransmit_handler_t handler;
+    resends_t resends = {0};
+    int64_t due_ns;
+    CHECK_EQ(rsti_retransmit_init(&handler, false, 4, 0, 5000), 0);
+    rsti_retransmit_set_rtt(&handler, 4000000);
+    CHECK_EQ(rsti_retransmit_on_nak(&handler, 5, 0, 64, 64, 10, on_resend, &resends), 1);
+    CHECK_EQ(resends.count, 1);
+    CHECK_EQ(rsti_retransmit_process(&handler, 4000000, on_resend, &resends, &due_ns), 0);
+    CHECK_EQ(rsti_retransmit_on_nak(&handler, 5, 0, 64, 64, 4000000, on_resend, &resends), 1);
+    CHECK_EQ(resends.count, 3);
+    rsti_retransmit_fini(&handler);
+}
+
 /* H5: a retransmission that could not be sent holds no place, and is sent on the next NAK. */
 TEST(nothing_sent_takes_no_place)
 {
@@ -325,4 +340,4 @@ CHECK_MAIN(RUN(events_are_the_vectors), RUN(a_delayed_resend_waits_then_lingers)
     RUN(many_at_once_and_a_round_trip_of_linger), RUN(a_full_pool_gives_its_oldest_up),
     RUN(lingering_retransmission_outlives_its_pool), RUN(refused_datagrams_wait_for_the_next_pass),
     RUN(a_part_is_sent_and_the_rest_waits), RUN(what_waits_for_room_keeps_its_place),
-    RUN(nothing_sent_takes_no_place))
+    RUN(what_got_lost_again_is_sent_twice), RUN(nothing_sent_takes_no_place))
