@@ -3,7 +3,7 @@
 python -m tests.mutants [PATH ...] [--from CHECKOUT]
 
 Each is put into a copy of transport_ext in build/mutants/, never into the checkout; the tests of
-the two rooms are built and run until the first fails. PATH: only mutants of files with this in their name.
+the two rooms are built and run until the first fails. PATH: part of the names of files.
 --from: another checkout, whose texts may differ; those that it lacks are told and not counted.
 """
 
