@@ -71,7 +71,7 @@ class Inputs:
         max_message_length: int = MESSAGE_LENGTH,
         takes_views: bool = False,
     ) -> None:
-        self.session = Session(link, PATIENCE, report.log)
+        self.session: Session = Session(link, PATIENCE, report.log)
         self.joined: list[Input] = []
         self.channels: list[str] = list(channels)
         self.completed_count: int = 0
