@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import AsyncIterable
 from functools import partial
 from typing import TYPE_CHECKING, Self, TypeVar, final
@@ -12,12 +11,11 @@ import anyio.lowlevel
 
 from rstream import _core
 from rstream._checks import check_seconds, check_timeout
-from rstream._waits import Pause, Room, Work
 from rstream._with_hints import refuses_with
-from rstream.aio._room import RoomWaiter
+from rstream.aio._loop_turns import LoopTurns
 from rstream.aio._run import run
 from rstream.aio._thread_call import ThreadCall
-from rstream.aio._turns import Parts, Turns
+from rstream.aio._turns import Parts
 from rstream.errors import CodecError, DriverLost
 from rstream.stream._internal import (
     CHUNK,
@@ -35,11 +33,12 @@ from rstream.stream._internal import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
     from types import TracebackType
 
     from rstream._facts import SlowestReader
-    from rstream._waits import Step, Steps
+    from rstream._waits import Steps
+    from rstream.aio._turns import Turns
     from rstream.codecs import Codec, Encoded
     from rstream.rate import RateLimit
     from rstream.stream._internal import Link, PartedMessage, SendSettings, StreamEvent
@@ -47,8 +46,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 R = TypeVar("R")
 
-#: Most bytes of the stream that are sent before a send looks whether a turn is due.
-PART_BYTES = 1 << 16
 #: Most bytes that send_many offers at once.
 CHUNK_BYTES = 1 << 20
 
@@ -84,18 +81,12 @@ class Publisher(PublisherFacts[T]):
         turns: Turns,
         made_at: str,
     ) -> None:
-        self._send_lock = send_lock  # held while one call sends
-        self._large_lock = large_lock  # held while a message travels in parts
-        self._turns = turns
-        self._parts = Parts(PART_BYTES, 1024)  # of what send sends, in bytes
         self._chunks = Parts(CHUNK)  # of what send_many encodes and sends, in objects
         self._ended: anyio.Event | None = None  # set at the end of the first close
-        self._rejoin_call: ThreadCall[object] | None = None  # it outlives a cancelled send
-        self._rate_call: ThreadCall[None] | None = None  # outlives a cancelled set_rate
-        self._room = RoomWaiter()
         sending = Sending(link, settings, codec)
         # The end of the part; 0: the next send looks at the clock, or must wait.
         sending.state.short_way_end = 0
+        self._turns = LoopTurns(sending, send_lock, large_lock, turns)
         self._bind(sending, made_at)
 
     # ---- sending ----
@@ -133,7 +124,7 @@ class Publisher(PublisherFacts[T]):
 
     def _send_slowly(self, obj: T) -> int | tuple[Encoded, ...]:
         state = self._sending.state
-        if state.reached >= state.short_way_end and self._may_go_on():
+        if state.reached >= state.short_way_end and self._turns.may_go_on():
             return self._send(obj)
         return ()
 
@@ -151,19 +142,21 @@ class Publisher(PublisherFacts[T]):
                 return position
         if sending.offers.is_large(data):
             return await self._send_large(data, timeout_s)
-        return await self._in_turn(lambda left_s: sending.waits.send_steps(data, left_s), timeout_s)
+        return await self._turns.run(
+            lambda left_s: sending.waits.send_steps(data, left_s), timeout_s
+        )
 
     async def _send_large(self, data: Encoded, timeout_s: float | None) -> int:
         """Send a message in parts; the tasks that wait for their turn get it between them."""
         check_timeout(timeout_s)
-        self._check_open()
-        await self._await_lock(self._large_lock, timeout_s)
+        self._turns.check_open()
+        await self._turns.enter(self._turns.large, timeout_s)
         sending, large = self._sending, self._sending.under_way
         try:
             message = sending.parted.take_up(data)
             position = await self._send_in_segment(message, timeout_s)
             while not message.is_sent:
-                position = await self._in_turn(
+                position = await self._turns.run(
                     lambda left_s: sending.parted.part_steps(message, left_s), timeout_s
                 )
             return position
@@ -174,7 +167,7 @@ class Publisher(PublisherFacts[T]):
                     sending.state.direct = large.message = None
                     sending.parted.put_down()
             finally:
-                self._large_lock.release()
+                self._turns.large.release()
 
     async def _send_in_segment(self, message: PartedMessage, timeout_s: float | None) -> int:
         """Send a message in a shared segment; 0: it must go in parts. A thread copies it."""
@@ -187,13 +180,13 @@ class Publisher(PublisherFacts[T]):
             if number >= 0:
                 try:
                     steps = segments.steps(core, number, message, waiting)
-                    position = await self._in_turn(lambda _, steps=steps: steps, timeout_s)
+                    position = await self._turns.run(lambda _, steps=steps: steps, timeout_s)
                     if position > 0:
                         return position
                 finally:
                     core.drop_segment(number)
             elif number == _core.BACK_PRESSURED:
-                await self._in_turn(lambda _: segments.free_steps(waiting), timeout_s)
+                await self._turns.run(lambda _: segments.free_steps(waiting), timeout_s)
             else:
                 break
         return 0
@@ -254,7 +247,7 @@ class Publisher(PublisherFacts[T]):
         if self._sending.state.bucket is None:
             start = 0
             while start < len(messages):
-                start = await self._in_turn(
+                start = await self._turns.run(
                     lambda _, start=start: waits.send_many_steps(messages, start, timeout_s, first),
                     timeout_s,
                 )
@@ -267,7 +260,7 @@ class Publisher(PublisherFacts[T]):
                 if is_large(data):
                     await self._send_large(data, timeout_s)
                     continue
-                await self._in_turn(
+                await self._turns.run(
                     lambda left_s, data=data: waits.send_steps(data, left_s), timeout_s
                 )
             except CodecError as error:
@@ -290,8 +283,8 @@ class Publisher(PublisherFacts[T]):
         """
         offers, session = self._sending.offers, self._sending.session
         data = offers.encode(obj)
-        self._check_open()
-        if self._send_lock.locked() or self._is_joining():
+        self._turns.check_open()
+        if self._turns.send.locked() or self._turns.is_joining:
             return self._reason_now()
         if session.is_over_rate():
             return _core.RATE_LIMITED
@@ -308,7 +301,7 @@ class Publisher(PublisherFacts[T]):
         return offers.note_offered(position, data)
 
     def _reason_now(self) -> int:
-        if self._is_joining():
+        if self._turns.is_joining:
             return _core.ADMIN_ACTION
         if not self._sending.session.core.is_connected:
             return _core.NOT_CONNECTED
@@ -322,7 +315,7 @@ class Publisher(PublisherFacts[T]):
         The loss of the driver appears after a ``send`` or :meth:`revive` has joined again.
         """
         session = self._sending.session
-        if not session.is_closed and not self._is_joining() and session.link.is_alive:
+        if not session.is_closed and not self._turns.is_joining and session.link.is_alive:
             self._sending.readers.look()
         return self._sending.losses.take_events()
 
@@ -331,7 +324,7 @@ class Publisher(PublisherFacts[T]):
         await anyio.lowlevel.checkpoint()
         link = self._sending.session.link
         if not self.is_closed and not link.is_alive and link.is_shared:
-            await self._in_turn(lambda _: self._revive_steps(), None)
+            await self._turns.run(lambda _: self._revive_steps(), None)
 
     def _revive_steps(self) -> Steps[None]:
         if not self._sending.session.link.is_alive:  # another task may have joined meanwhile
@@ -354,10 +347,10 @@ class Publisher(PublisherFacts[T]):
         seconds.
         """
         check_timeout(timeout_s)
-        await self._settle()
-        while (earlier := self._rate_call) is not None and earlier.is_running:
+        await self._turns.settle()
+        while (earlier := self._turns.rate_call) is not None and earlier.is_running:
             await earlier.wait_done()
-        self._check_open()
+        self._turns.check_open()
         session, state = self._sending.session, self._sending.state
         channel, bucket = session.prepare_rate(rate)
         core, is_ours = session.core, not session.link.client.is_aeron_driver
@@ -369,8 +362,8 @@ class Publisher(PublisherFacts[T]):
             state.short_way_end = 0
             session.settings.channel = channel
 
-        self._rate_call = ThreadCall(change)
-        await self._rate_call.result()
+        self._turns.rate_call = ThreadCall(change)
+        await self._turns.rate_call.result()
 
     # ---- the end ----
 
@@ -394,9 +387,9 @@ class Publisher(PublisherFacts[T]):
         """
         check_timeout(timeout_s)
         await anyio.lowlevel.checkpoint()
-        await self._settle()
+        await self._turns.settle()
         steps = self._sending.waits.all_consumed_steps(position, timeout_s)
-        return await run(steps, self._perform_open)
+        return await run(steps, self._turns.perform_open)
 
     async def fail(self, error: BaseException | str, *, linger_s: float | None = None) -> None:
         """End the stream with an error; readers raise it as ``RemoteError``.
@@ -433,20 +426,20 @@ class Publisher(PublisherFacts[T]):
         session.is_ending = True
         self._ended = anyio.Event()
         session.state.short_way_end = 0
-        self._room.wake()
+        self._turns.room.wake()
         try:
             try:
-                self._send_lock.acquire_nowait()
+                self._turns.send.acquire_nowait()
             except anyio.WouldBlock:  # the task that waits was woken, and leaves
                 with anyio.CancelScope(shield=True):
-                    await self._send_lock.acquire()
+                    await self._turns.send.acquire()
             try:
-                for call in (self._rejoin_call, self._rate_call):
+                for call in (self._turns.rejoin_call, self._turns.rate_call):
                     if call is not None:
                         await call.wait_done()
-                await run(self._sending.ending.steps(kind, end, linger_s), self._perform)
+                await run(self._sending.ending.steps(kind, end, linger_s), self._turns.perform)
             finally:
-                self._send_lock.release()
+                self._turns.send.release()
         finally:
             self.abandon()
             self._ended.set()
@@ -460,18 +453,10 @@ class Publisher(PublisherFacts[T]):
         if not (session.is_closed or session.forget_inherited()):
             session.is_closed = session.is_ending = True
             session.state.short_way_end = 0
-            if self._room.is_waiting:
-                self._room.wake()  # the task that waits leaves: then the descriptor may be closed
+            if self._turns.room.is_waiting:
+                self._turns.room.wake()  # its task leaves: then the descriptor may be closed
             else:
-                self._leave()
-
-    def _leave(self) -> None:
-        self._room.close()
-        # A thread that joins again may have a new session at its end: then it closes that one.
-        for call in (self._rejoin_call, self._rate_call):
-            if call is not None and call.when_done(self._sending.ending.let_go):
-                return
-        self._sending.ending.let_go()
+                self._turns.leave()
 
     async def __aenter__(self) -> Self:
         return self
@@ -486,7 +471,7 @@ class Publisher(PublisherFacts[T]):
         if self._sending.session.forget_inherited():
             return
         linger_s = linger_after(exc, self.linger_s)
-        if exc is not None and not isinstance(exc, Exception) and self._is_thread_running():
+        if exc is not None and not isinstance(exc, Exception) and self._turns.is_thread_running:
             self.abandon()  # a thread that starts a driver would hold the cancelled task
         elif exc is not None and is_failure(exc):
             await self.fail(exc, linger_s=linger_s)
@@ -495,104 +480,6 @@ class Publisher(PublisherFacts[T]):
             error = self._sending.ending.error
             if exc is None and linger_s > 0 and error is not None:
                 raise error
-
-    # ---- one call at a time ----
-
-    async def _in_turn(
-        self, steps: Callable[[float | None], Steps[R]], timeout_s: float | None
-    ) -> R:
-        """Run the steps when earlier calls are finished; they get the seconds that are left."""
-        check_timeout(timeout_s)
-        self._check_open()
-        left_s = timeout_s
-        try:
-            self._send_lock.acquire_nowait()
-        except anyio.WouldBlock:
-            left_s = await self._await_lock(self._send_lock, timeout_s)
-        self._sending.state.short_way_end = 0  # until this call and those that wait are finished
-        try:
-            await self._turns.give_if_due()
-            await self._settle()
-            return await run(steps(left_s), self._perform_open)
-        finally:
-            self._send_lock.release()
-
-    async def _await_lock(self, lock: anyio.Lock, timeout_s: float | None) -> float | None:
-        """Wait for other tasks; returns the seconds that are left."""
-        if timeout_s is None:
-            await lock.acquire()
-            return None
-        began_s = time.monotonic()
-        with anyio.move_on_after(timeout_s) as waiting:
-            await lock.acquire()
-        if waiting.cancelled_caught:
-            self._check_open()
-            raise self._sending.errors.late(timeout_s)
-        return max(0.0, timeout_s - (time.monotonic() - began_s))
-
-    def _may_go_on(self) -> bool:
-        """Whether a send may begin another part: no turn is due, and no other call is under way."""
-        state = self._sending.state
-        self._parts.end()
-        if (
-            self._turns.is_due
-            or state.bucket is not None
-            or self._rejoin_call is not None
-            or self._sending.session.is_ending
-            or self._send_lock.locked()
-        ):
-            return False
-        state.short_way_end = state.reached + self._parts.begin()
-        return True
-
-    async def _settle(self) -> None:
-        """Wait for the thread of a cancelled call."""
-        call = self._rejoin_call
-        if call is not None:
-            await call.wait_done()
-            if self._rejoin_call is call:
-                self._rejoin_call = None
-        self._check_open()
-
-    def _check_open(self) -> None:
-        session = self._sending.session
-        if session.is_closed or session.is_ending:
-            raise session.closed_error()
-
-    def _is_thread_running(self) -> bool:
-        calls = (self._rejoin_call, self._rate_call)
-        return any(call is not None and call.is_running for call in calls)
-
-    def _is_joining(self) -> bool:
-        return self._rejoin_call is not None and self._rejoin_call.is_running
-
-    async def _perform_open(self, step: Step) -> object:
-        """As :meth:`_perform`; ClosedError if the publisher was closed meanwhile."""
-        answer = await self._perform(step)
-        self._check_open()
-        return answer
-
-    async def _perform(self, step: Step) -> object:
-        if isinstance(step, Room):
-            return await self._await_room(step.seconds)
-        if isinstance(step, Pause):
-            await anyio.sleep(step.seconds)
-            self._turns.note()
-            return None
-        assert isinstance(step, Work)
-        self._rejoin_call = call = ThreadCall(step.function)
-        answer = await call.result()
-        self._rejoin_call = None
-        return answer
-
-    async def _await_room(self, timeout_s: float) -> bool:
-        try:
-            session = self._sending.session
-            return await self._room.wait(session.link.client.core, session.core, timeout_s)
-        finally:
-            self._turns.note()
-            if self.is_closed and self._room.is_open:  # abandoned during the wait
-                self._leave()
 
 
 def _chunks_of(messages: list[Encoded]) -> Iterator[list[Encoded]]:

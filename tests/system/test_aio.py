@@ -145,7 +145,7 @@ async def test_a_rejoin_that_nobody_waits_for_is_released(shared_dir, slow_joins
         with anyio.move_on_after(0.01 if how == "cancelled close" else LONG_S):
             await pub.close()
     assert pub.is_closed
-    await until_async(lambda: len(slow_joins) == 1 and not pub._rejoin_call.is_running)
+    await until_async(lambda: len(slow_joins) == 1 and not pub._turns.is_joining)
     await until_async(lambda: sending_of(pub).session.core.is_closed)
     await until_async(
         lambda: not [link for (_, path), link in _links._links.items() if path == shared_dir]

@@ -323,7 +323,7 @@ async def test_abandoned_while_a_send_waits_for_room(make_driver_dir):
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(send)
-            await until_async(lambda: pub._room.is_waiting)
+            await until_async(lambda: pub._turns.room.is_waiting)
             client, began_s = sending_of(pub).session.link.client, time.monotonic()
             pub.abandon()
         assert ended_s[0] - began_s < WAIT_SLICE_S / 2
