@@ -370,6 +370,32 @@ TEST(data_behind_gaps_have_room)
     CHECK(window_behind_gaps(0, &congestion) < 1.2 * calm);
 }
 
+/* More than half a window lies unread for that time, then all is taken: the window after it. */
+static int32_t window_after_wait(int64_t wait_ns)
+{
+    const rsti_congestion_params_t params = {
+        .cc_text = "auto", .window = 8 * 1024 * 1024, .term_length = 64 * 1024 * 1024, .mtu = MTU};
+    rsti_congestion_t congestion;
+    if (rsti_congestion_init(&congestion, &params) < 0) {
+        return -1;
+    }
+    rsti_rebuild_facts_t facts = {.rtt_ns = 10 * MS, .rtt_least_ns = 10 * MS};
+    bool is_forced;
+    (void)congestion.law->on_rebuild(&congestion, &facts, &is_forced);
+    facts.now_ns = MS;
+    facts.to = facts.hwm = 100000;
+    (void)congestion.law->on_rebuild(&congestion, &facts, &is_forced);
+    facts.now_ns += wait_ns;
+    facts.consumed = 100000;
+    return congestion.law->on_rebuild(&congestion, &facts, &is_forced);
+}
+
+TEST(a_wait_of_a_tenth_of_a_second_is_no_pause_yet)
+{
+    CHECK(window_after_wait(100 * MS) > 200000);
+    CHECK_EQ(window_after_wait(100 * MS + 1), 131072); /* as it was */
+}
+
 TEST(nothing_moves_it_out_of_its_bounds)
 {
     rsti_rng_t rng;
@@ -409,4 +435,4 @@ TEST(nothing_moves_it_out_of_its_bounds)
 CHECK_MAIN(RUN(the_window_fills_the_path), RUN(a_slow_reader_has_a_short_queue),
     RUN(a_pause_of_the_reader_changes_nothing), RUN(a_quiet_publisher_finds_its_window_again),
     RUN(the_window_follows_changes), RUN(data_behind_gaps_have_room),
-    RUN(nothing_moves_it_out_of_its_bounds))
+    RUN(a_wait_of_a_tenth_of_a_second_is_no_pause_yet), RUN(nothing_moves_it_out_of_its_bounds))

@@ -238,6 +238,24 @@ TEST(a_stall_is_told_at_once)
     CHECK_EQ(rsti_fill_update(&fill, &facts), RSTI_FILL_REPORT);
 }
 
+TEST(each_stall_of_a_period_is_told_at_once)
+{
+    rsti_fill_t fill;
+    rsti_fill_init(&fill, 0);
+    rsti_fill_facts_t facts = {
+        .buffer_bytes = BUFFER, .received = BUFFER / 2, .mtu = MTU, .rtt_ns = 100 * MS};
+    CHECK_EQ(rsti_fill_update(&fill, &facts), RSTI_FILL_REPORT);
+    rsti_fill_on_sent(&fill);
+    facts.now_ns = 10 * MS + 1;
+    CHECK_EQ(rsti_fill_update(&fill, &facts), RSTI_FILL_REPORT);
+    rsti_fill_on_sent(&fill);
+    facts.now_ns = 11 * MS; /* it goes on, and stands again */
+    facts.consumed = 32;
+    CHECK_EQ(rsti_fill_update(&fill, &facts), RSTI_FILL_QUIET);
+    facts.now_ns = 21 * MS + 1;
+    CHECK_EQ(rsti_fill_update(&fill, &facts), RSTI_FILL_REPORT);
+}
+
 TEST(a_pause_is_in_no_drain)
 {
     image_t image;
@@ -496,10 +514,10 @@ CHECK_MAIN(RUN(no_report_without_overload),
     RUN(a_stop_takes_all_of_the_rate_within_its_time),
     RUN(a_consumer_that_takes_nothing_is_asked_for_less_and_less),
     RUN(a_consumer_that_takes_rarely_is_given_its_time), RUN(a_stall_is_told_at_once),
-    RUN(a_pause_is_in_no_drain), RUN(bursts_of_taking_are_no_overload),
-    RUN(a_consumer_of_batches_falls_behind), RUN(data_behind_a_gap_is_not_in_the_queue),
-    RUN(drain_is_that_of_busy_times), RUN(a_consumer_that_takes_seldom_is_not_stalled),
-    RUN(the_set_point_is_within_its_limits), RUN(the_report_shows_the_image),
-    RUN(clear_tells_the_newest_sample_where_it_is_higher),
+    RUN(each_stall_of_a_period_is_told_at_once), RUN(a_pause_is_in_no_drain),
+    RUN(bursts_of_taking_are_no_overload), RUN(a_consumer_of_batches_falls_behind),
+    RUN(data_behind_a_gap_is_not_in_the_queue), RUN(drain_is_that_of_busy_times),
+    RUN(a_consumer_that_takes_seldom_is_not_stalled), RUN(the_set_point_is_within_its_limits),
+    RUN(the_report_shows_the_image), RUN(clear_tells_the_newest_sample_where_it_is_higher),
     RUN(a_deadline_is_there_while_there_is_something_to_say),
     RUN(time_and_positions_do_not_go_back), RUN(wild_numbers_are_clamped))

@@ -84,6 +84,17 @@ TEST(liars_are_known_within_a_second)
     }
 }
 
+TEST(progress_is_known_after_its_time)
+{
+    rsti_fill_truth_t known;
+    rsti_fill_truth_init(&known);
+    rsti_fill_truth_on_status(&known, 7, 1000, WINDOW, 0);
+    rsti_fill_truth_on_status(&known, 7, 3000, WINDOW, RSTI_TRUTH_PROGRESS_NS - 1);
+    CHECK_EQ(rsti_fill_truth_find(&known, 7)->progress, -1);
+    rsti_fill_truth_on_status(&known, 7, 5000, WINDOW, RSTI_TRUTH_PROGRESS_NS);
+    CHECK_EQ(rsti_fill_truth_find(&known, 7)->progress, 4000 * 5);
+}
+
 /* A receiver that stopped has no progress: it may ask for nothing. */
 TEST(a_receiver_that_stands_may_ask_for_no_data)
 {
@@ -122,6 +133,7 @@ TEST(a_few_lies_or_a_truth_between_prove_nothing)
         CHECK(say(&w, &lie));
         CHECK(say(&w, &truth));
     }
+    CHECK(known_after_ns(&w, &lie) > 0); /* its lies of before protect it as little */
     world_init(&w);
     CHECK(say(&w, &lie));
     w.now_ns += 10 * RSTI_TRUTH_PATIENCE_NS;
@@ -275,7 +287,8 @@ TEST(the_table_is_bounded_and_keeps_liars)
     rsti_fill_truth_on_status(&w.truth, INT64_MAX, INT64_MAX, INT64_MAX, INT64_MIN);
 }
 
-CHECK_MAIN(RUN(liars_are_known_within_a_second), RUN(a_receiver_that_stands_may_ask_for_no_data),
-    RUN(a_liar_is_forgiven_after_a_while), RUN(a_few_lies_or_a_truth_between_prove_nothing),
-    RUN(after_a_truth_lies_count_anew), RUN(honest_receivers_are_believed),
+CHECK_MAIN(RUN(liars_are_known_within_a_second), RUN(progress_is_known_after_its_time),
+    RUN(a_receiver_that_stands_may_ask_for_no_data), RUN(a_liar_is_forgiven_after_a_while),
+    RUN(a_few_lies_or_a_truth_between_prove_nothing), RUN(after_a_truth_lies_count_anew),
+    RUN(honest_receivers_are_believed),
     RUN(a_replay_is_no_news), RUN(the_table_is_bounded_and_keeps_liars))

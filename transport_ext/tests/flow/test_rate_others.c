@@ -169,7 +169,9 @@ TEST(the_receiver_that_asks_for_the_least_is_the_one_that_the_rate_follows)
     CHECK_EQ(rsti_rate_governor(&rate)->receiver_id, 2);
     ask(&rate, 2, 20 * MB, true); /* the way back: still because of it */
     CHECK_EQ(rsti_rate_governor(&rate)->receiver_id, 2);
-    pass(&rate, 3000, 1e12);
+    pass(&rate, RSTI_RATE_SOURCE_LIFE_NS / MS - 1, 1e12);
+    CHECK_EQ(rsti_rate_governor(&rate)->receiver_id, 2);
+    pass(&rate, 1, 1e12); /* forgotten */
     CHECK(rsti_rate_governor(&rate) == NULL);
 }
 

@@ -35,6 +35,7 @@ TEST(fixed_is_a_rate_or_a_packet_rate)
     rsti_rate_choice_t choice = parsed("fixed,r:200m,p:5000");
     CHECK_EQ(choice.params.initial, 200 << 20);
     CHECK_EQ(choice.params.datagrams_per_s, 5000);
+    CHECK_EQ(parsed("fixed,r:1000000000000").params.initial, RSTI_RATE_MAX); /* the most */
     choice = parsed("fixed,p:7");
     CHECK(choice.law == &rsti_rate_fixed);
     CHECK_EQ(choice.params.initial, 0);

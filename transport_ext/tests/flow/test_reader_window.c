@@ -139,6 +139,44 @@ TEST(a_reader_that_took_nothing_yet_gets_all_after_a_moment)
     CHECK_EQ(run_without_taking(&hop, &now_ns, 3 * MS), W);
 }
 
+/* What one took says nothing of the next one, whose position is lower. */
+TEST(another_reader_gets_all_after_a_moment_too)
+{
+    hop_t hop = {.produced = 6 * ITEM};
+    look(&hop, 0);
+    hop.consumed = ITEM;
+    look(&hop, 10 * MS);
+    hop.consumed = 0;
+    look(&hop, 20 * MS);
+    look(&hop, 269 * MS);
+    CHECK_EQ(hop.window, 1408);
+    look(&hop, 270 * MS);
+    CHECK_EQ(hop.window, W);
+}
+
+/* A reader takes ten items, and then nothing more in this turn. Returns the window after it. */
+static int64_t window_with_left(int64_t left)
+{
+    rsti_reader_window_t law;
+    rsti_reader_window_init(&law);
+    rsti_reader_window_facts_t facts = {.window = W,
+        .stopped = W,
+        .largest = ITEM,
+        .first = 100 * ITEM,
+        .produced = 10 * ITEM + left};
+    (void)rsti_reader_window_update(&law, &facts);
+    facts.consumed = 10 * ITEM;
+    (void)rsti_reader_window_update(&law, &facts);
+    facts.now_ns = RSTI_READER_TURN_NS;
+    return rsti_reader_window_update(&law, &facts);
+}
+
+TEST(a_reader_keeps_up_if_it_leaves_less_than_it_takes)
+{
+    CHECK_EQ(window_with_left(10 * ITEM - 1), 100 * ITEM);
+    CHECK_EQ(window_with_left(10 * ITEM), 20 * ITEM);
+}
+
 /* What it was given counts as taken when it asks for more. */
 TEST(a_reader_at_work_on_its_first_item_has_not_stopped_soon)
 {
@@ -330,6 +368,8 @@ TEST(any_numbers_give_a_window_within_the_configured_one)
 CHECK_MAIN(RUN(a_reader_gets_this_taking_and_the_next_one),
     RUN(a_reader_of_one_s_own_gets_all_until_it_takes_and_when_it_has_stopped),
     RUN(a_reader_that_took_nothing_yet_gets_all_after_a_moment),
+    RUN(another_reader_gets_all_after_a_moment_too),
+    RUN(a_reader_keeps_up_if_it_leaves_less_than_it_takes),
     RUN(a_reader_at_work_on_its_first_item_has_not_stopped_soon),
     RUN(a_reader_that_stops_for_longer_than_usual_gets_more_and_more),
     RUN(a_window_with_room_stays_as_it_is),
