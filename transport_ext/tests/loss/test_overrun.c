@@ -41,6 +41,7 @@ TEST(a_datagram_from_far_away_begins_anew)
     CHECK_EQ(rsti_overrun_goes_on_at(&overrun, TERM, 0), -1);
     CHECK_EQ(take(&overrun, TERM, TERM + STEP), -1);
     CHECK_EQ(take(&overrun, TERM + STEP, 2 * TERM), 2 * TERM);
+    CHECK_EQ(rsti_overrun_goes_on_at(&overrun, TERM, 0), TERM + TERM / 8);
 }
 
 TEST(no_message_from_before_a_jump_is_gone_on_at)

@@ -197,8 +197,8 @@ TEST(an_overtaken_nak_is_repeated_at_once)
     rsti_repair_on_rtt(&repair, 16 * MS, 8 * MS, 16 * MS);
     (void)rsti_repair_on_data(&repair, 128, 256, 0);
     CHECK_EQ(ask(&repair, US).count, 1);
-    (void)rsti_repair_on_data(&repair, 384, 512, 500 * US); /* too close to decide */
-    CHECK_EQ(ask(&repair, 501 * US).count, 1);
+    (void)rsti_repair_on_data(&repair, 384, 512, MS); /* by least / 16: too close to decide */
+    CHECK_EQ(ask(&repair, MS + US).count, 1);
     (void)rsti_repair_on_data(&repair, 640, 768, 2 * MS);
     CHECK_EQ(ask(&repair, 2 * MS + US).count, 1);
     CHECK(rsti_repair_on_data(&repair, 256, 384, 17 * MS));

@@ -112,6 +112,39 @@ TEST(a_delayed_action_is_replaced_in_unicast)
     rsti_retransmit_fini(&handler);
 }
 
+/* An action whose time has come runs no other one before its time. */
+TEST(each_action_has_its_own_time)
+{
+    rsti_retransmit_handler_t handler;
+    resends_t resends = {0};
+    int64_t due_ns;
+    CHECK_EQ(rsti_retransmit_init(&handler, true, 16, 1000, 5000), 0);
+    CHECK_EQ(rsti_retransmit_on_nak(&handler, 5, 0, 64, 64, 0, on_resend, &resends), 1);
+    CHECK_EQ(rsti_retransmit_on_nak(&handler, 5, 64, 64, 64, 1, on_resend, &resends), 1);
+    CHECK_EQ(rsti_retransmit_process(&handler, 1001, on_resend, &resends, &due_ns), 1);
+    CHECK_EQ(due_ns, 1002);
+    CHECK_EQ(rsti_retransmit_process(&handler, 1002, on_resend, &resends, &due_ns), 1);
+    rsti_retransmit_fini(&handler);
+}
+
+/* What was lost twice is sent twice. */
+TEST(each_repetition_has_one_more_copy)
+{
+    static const int copies[] = {1, 2, RSTI_RETRANSMIT_COPIES_MAX, RSTI_RETRANSMIT_COPIES_MAX};
+    rsti_retransmit_handler_t handler;
+    int64_t due_ns;
+    CHECK_EQ(rsti_retransmit_init(&handler, false, 16, 0, 5000), 0);
+    rsti_retransmit_set_rtt(&handler, 4000000);
+    for (size_t i = 0; i < COUNT(copies); i++) {
+        const int64_t now_ns = (int64_t)i * 4000000;
+        resends_t resends = {0};
+        (void)rsti_retransmit_process(&handler, now_ns, on_resend, &resends, &due_ns);
+        CHECK_EQ(rsti_retransmit_on_nak(&handler, 5, 0, 64, 64, now_ns, on_resend, &resends), 1);
+        CHECK_EQ(resends.count, copies[i]);
+    }
+    rsti_retransmit_fini(&handler);
+}
+
 /* H5 */
 TEST(pools_have_limits)
 {
@@ -336,7 +369,8 @@ TEST(nothing_sent_takes_no_place)
 }
 
 CHECK_MAIN(RUN(events_are_the_vectors), RUN(a_delayed_resend_waits_then_lingers),
-    RUN(a_delayed_action_is_replaced_in_unicast), RUN(pools_have_limits),
+    RUN(a_delayed_action_is_replaced_in_unicast), RUN(each_action_has_its_own_time),
+    RUN(each_repetition_has_one_more_copy), RUN(pools_have_limits),
     RUN(many_at_once_and_a_round_trip_of_linger), RUN(a_full_pool_gives_its_oldest_up),
     RUN(lingering_retransmission_outlives_its_pool), RUN(refused_datagrams_wait_for_the_next_pass),
     RUN(a_part_is_sent_and_the_rest_waits), RUN(what_waits_for_room_keeps_its_place),
