@@ -160,7 +160,7 @@ def test_a_waiting_reader_logs_the_refusal(
     other = GroupKey.new()
     late_s = 0.5 if comes == "before" else 0.1
     monkeypatch.setattr("rstream.stream._reading._notices.NOTICE_EVERY_S", late_s)
-    for module in ("_notices", "_refusals"):
+    for module in ("_reading._notices", "_refusals"):
         monkeypatch.setattr(f"rstream.stream.{module}.LOOK_EVERY_S", 0.3)
     options: dict[str, Any] = {"channel": udp, "dir": near, "key": key}
 
