@@ -290,5 +290,5 @@ TEST(the_table_is_bounded_and_keeps_liars)
 CHECK_MAIN(RUN(liars_are_known_within_a_second), RUN(progress_is_known_after_its_time),
     RUN(a_receiver_that_stands_may_ask_for_no_data), RUN(a_liar_is_forgiven_after_a_while),
     RUN(a_few_lies_or_a_truth_between_prove_nothing), RUN(after_a_truth_lies_count_anew),
-    RUN(honest_receivers_are_believed),
-    RUN(a_replay_is_no_news), RUN(the_table_is_bounded_and_keeps_liars))
+    RUN(honest_receivers_are_believed), RUN(a_replay_is_no_news),
+    RUN(the_table_is_bounded_and_keeps_liars))
