@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Final, TypeVar, final
 
 import anyio
 
 from rstream._checks import check_timeout
-from rstream._waits import Deadline, Pause, Room, Work
+from rstream._waits import Pause, Room, Work
 from rstream.aio._room import RoomWaiter
 from rstream.aio._run import run as run_steps
 from rstream.aio._thread_call import ThreadCall
@@ -77,13 +78,14 @@ class LoopTurns:
         if timeout_s is None:
             await lock.acquire()
             return None
-        deadline = Deadline(timeout_s)
+        began_s = time.monotonic()
         with anyio.move_on_after(timeout_s) as waiting:
             await lock.acquire()
         if waiting.cancelled_caught:
             self.check_open()
             raise self._sending.errors.late(timeout_s)
-        return deadline.left_s()
+        # Not a Deadline: an interrupt where its method begins would keep the lock for ever.
+        return max(0.0, timeout_s - (time.monotonic() - began_s))
 
     def may_go_on(self) -> bool:
         """Whether a send may begin another part: no turn is due, and no other call is under way."""

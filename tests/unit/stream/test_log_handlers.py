@@ -123,7 +123,7 @@ def test_a_record_is_not_kept_back_by_the_short_way(driver_dir, name):
     reader = stream.subscriber(name, dir=driver_dir)
     pub.send(1)
     with handled(Handler(lambda _: None)) as handler:
-        sending_of(pub).session.log("said under the lock")
+        sending_of(pub).session.logs.log("said under the lock")
         assert sending_of(pub).state.direct is None
         pub.send(2)
         assert handler.texts == ["said under the lock"]
