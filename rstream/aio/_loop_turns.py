@@ -35,7 +35,8 @@ class LoopTurns:
 
     Args:
         sending: the engine.
-        send: a lock of the loop. large: another one.
+        send: held while one call sends.
+        large: held while a message travels in parts.
         fair: gives other tasks their turn.
 
     Attributes:
@@ -57,7 +58,11 @@ class LoopTurns:
         self.rate_call: ThreadCall[None] | None = None
 
     async def run(self, steps: Callable[[float | None], Steps[R]], timeout_s: float | None) -> R:
-        """Run the steps when earlier calls are finished; they get the seconds that are left."""
+        """Run the steps when earlier calls are finished; they get the seconds that are left.
+
+        Raises:
+            ClosedError: closed here. BackPressured, StorageError, NotConnected: not in time.
+        """
         check_timeout(timeout_s)
         self.check_open()
         left_s = timeout_s
@@ -103,7 +108,7 @@ class LoopTurns:
         return True
 
     async def settle(self) -> None:
-        """Wait for the thread of a cancelled call."""
+        """Wait for the thread with which a cancelled call joins again."""
         call = self.rejoin_call
         if call is not None:
             await call.wait_done()
@@ -113,9 +118,7 @@ class LoopTurns:
 
     def check_open(self) -> None:
         """Raise ClosedError if the publisher is closed or closing."""
-        session = self._sending.session
-        if session.is_closed or session.is_ending:
-            raise session.closed_error()
+        self._sending.session.check_open()
 
     @property
     def is_thread_running(self) -> bool:

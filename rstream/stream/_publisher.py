@@ -133,7 +133,8 @@ class Publisher(PublisherFacts[T]):
 
     # ---- sending ----
 
-    # With their docstrings. The methods behind them do more than to encode, offer and count.
+    # At run time these are methods of C, which have the docstrings. The methods of Python below do
+    # what is more than to encode, offer and count.
     if TYPE_CHECKING:
 
         def send(self, obj: T, *, timeout_s: float | None = None) -> int:
@@ -407,9 +408,7 @@ class Publisher(PublisherFacts[T]):
         return self._turns.run(self._sending.waits.all_consumed_steps(position, timeout_s))
 
     def _check_open(self) -> None:
-        session = self._sending.session
-        if session.is_closed or session.is_ending:
-            raise session.closed_error()
+        self._sending.session.check_open()
 
     def fail(self, error: BaseException | str, *, linger_s: float | None = None) -> None:
         """End the stream with an error; readers raise it as :class:`RemoteError`.

@@ -1,10 +1,12 @@
 """How the threads that share a publisher take turns, and wait.
 
-Two locks. ``lock`` guards the publisher. A call holds it while it encodes, offers, joins again or
+Four locks. ``lock`` guards the publisher. A call holds it while it encodes, offers, joins again or
 reads facts, and never during a wait. It is reentrant, so that a signal handler may use the
 publisher that it interrupts. ``room`` is held by the one thread that waits in the transport; the
-others wait for ``room``, and then look at the transport themselves. Order: ``room`` is never
-taken inside ``lock``. What is said under ``lock`` is logged when it is free (``_later_log.py``).
+others wait for ``room``, and then look at the transport themselves. ``large`` is held while a
+message travels in parts, ``end`` by the thread that closes. Order: ``large`` or ``end``, then
+``room`` or ``lock``; ``room`` is never taken inside ``lock``. What is said under ``lock`` is
+logged when it is free (``_later_log.py``).
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ __all__ = ("ThreadTurns",)
 
 R = TypeVar("R")
 
-#: How often a wait looks in a signal handler that has interrupted another wait.
+#: Most seconds of one pause, where a signal handler waits that has interrupted another wait.
 HANDLER_PAUSE_S: Final = 0.001
 
 
@@ -72,12 +74,12 @@ class ThreadTurns:
             self.say()
 
     def say(self) -> None:
-        """Log what was said under the lock; without it."""
+        """Log what was said under the lock; no lock is held while a handler logs."""
         if not self._later.waiting:
             return
         session = self._sending.session
         with session.state.lock:
-            if session.refusal == 0:
+            if session.refusal == 0:  # SendLog.log took the short way away
                 session.accept()
         self._later.say()
 

@@ -35,7 +35,7 @@ class Offers:
     """Encodes objects and offers them once. Under the publisher's lock.
 
     Attributes:
-        header: of a part of a message.
+        part_header: the reserved value of a part of a message.
     """
 
     def __init__(
@@ -180,8 +180,7 @@ class Offers:
     def must_join_again(self, reason: int, length_bytes: int) -> bool:
         """Raise the error of a refused offer. True: the driver was lost. False: offer again."""
         session, where = self._session, self._session.settings.where
-        if session.is_closed or session.is_ending:
-            raise session.closed_error()
+        session.check_open()
         if reason == _core.MAX_POSITION_EXCEEDED:
             raise MaxPositionExceeded(
                 f"{where()}: all 2**31 terms are used",

@@ -76,7 +76,7 @@ class SegmentSending:
         self._waits = waits
         self._under_way = under_way
         self._unread: UnreadLimit | None = None
-        # Session and channel of the last look at the law.
+        # Publication and channel of the last look at the law.
         self._looked_at: tuple[_core.Publication | None, str] = (None, "")
         self._has_segments = False  # messages of this session may lie in segments
 
@@ -88,6 +88,7 @@ class SegmentSending:
 
     def _look_at_law(self) -> None:
         session, channel = self._session, self._session.settings.channel
+        self._unread = None  # the law of before holds nothing any more
         has_segments = session.core.is_ipc and not session.link.client.is_aeron_driver
         if has_segments:
             try:
@@ -155,8 +156,7 @@ class SegmentSending:
             BackPressured: not in time. NotConnected: there is no reader.
         """
         session, message = self._session, self._under_way.message
-        if session.is_closed or session.is_ending:
-            raise session.closed_error()
+        session.check_open()
         if not session.core.is_connected:
             yield from self._waits.reader_steps(waiting.deadline)
             return

@@ -289,6 +289,15 @@ class SendSession:
             "position": core.position,
         }
 
+    def check_open(self) -> None:
+        """Refuse a call on a publisher that is closed or closing.
+
+        Raises:
+            ClosedError: it is.
+        """
+        if self.is_closed or self.is_ending:
+            raise self.closed_error()
+
     def closed_error(self) -> ClosedError:
         """The error of a call on a publisher that is closed or closing."""
         settings = self.settings

@@ -37,7 +37,7 @@ END_LINGER_S: Final = 0.1
 #: that news for the reader.
 RETURN_S: Final = 0.6
 #: Seconds that send waits for storage in the driver directory, however long its timeout is.
-STORAGE_PATIENCE_S = 2.0
+STORAGE_PATIENCE_S: Final = 2.0
 #: Seconds between two looks of a wait at the state of the client.
 WAIT_SLICE_S: Final = 0.5
 #: Most seconds of one pause while the rate is above the limit.
@@ -259,8 +259,7 @@ class SendWaits:
         except DriverLost as error:
             yield from self._rejoin.steps(error)
             return
-        if session.is_closed or session.is_ending:
-            raise session.closed_error()
+        session.check_open()
         if is_ready and rounds > 1:
             yield Pause(0.0002)  # the room is too small for this message: do not spin
         elif not is_ready and not session.link.is_alive:
