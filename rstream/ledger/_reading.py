@@ -82,9 +82,8 @@ class CommittedReading(Reading[Any]):
         self._changed = stage.changed
         self._errors = stage.errors
         self._unsorted: list[Any] = []  # of the source, by a call that was interrupted
-        self._taken: list[
-            StagedBatch | Any
-        ] = []  # of what is ready, by a call that was interrupted
+        # Of what is ready, likewise.
+        self._taken: list[StagedBatch | Any] = []
         self._out: list[StagedBatch | Any] = []  # of the last poll
         self._out_done = 0  # of them consumed
         self._demand: int | None = None
